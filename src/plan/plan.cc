@@ -1,0 +1,18 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.h"
+
+namespace tutti::plan {
+
+void RankPlan::Add(std::span<const Operand> operands, std::span<const std::int32_t> to, int out, int stage) {
+  steps_.push_back({.first_operand = static_cast<std::uint32_t>(operands_.size()),
+                    .operand_count = static_cast<std::uint32_t>(operands.size()),
+                    .first_target = static_cast<std::uint32_t>(targets_.size()),
+                    .target_count = static_cast<std::uint32_t>(to.size()),
+                    .out = out,
+                    .stage = stage});
+  operands_.insert(operands_.end(), operands.begin(), operands.end());
+  targets_.insert(targets_.end(), to.begin(), to.end());
+}
+
+}  // namespace tutti::plan
