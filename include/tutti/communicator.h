@@ -141,8 +141,8 @@ class Communicator {
   Impl* impl() const { return impl_.get(); }
 
  private:
-  explicit Communicator(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Communicator(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;  // shared with its requests
 };
 
 // Runs operations on several communicators as one: none waits for another. The communicators must belong to this

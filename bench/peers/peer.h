@@ -1,0 +1,320 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_BENCH_PEERS_PEER_H_
+#define TUTTI_BENCH_PEERS_PEER_H_
+
+// One way of measuring for every library that is compared. A peer program is one rank; it defines a class
+// Library and calls peer::Main<Library>. The programs differ in nothing but that class, so a difference
+// between their rows is a difference between the libraries.
+//
+// For each operation and size, on floats with sum:
+//   check      one operation on values that sum exactly; every element of the result is compared
+//   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms
+//   up measure    --batches times: barrier, k operations back to back, each rank reads its own clock; the
+//   batch counts
+//              as the slowest rank's time / k. k comes from the calibration, is 3 at least and equal on all
+//              ranks
+//   report     the median of the batches, microseconds per operation
+//
+// Buffers are ordinary page-aligned memory, touched beforehand, reused by every operation, out of place
+// except broadcast, which MPI only has in place. Bytes are counted as nccl-tests does: all_gather,
+// reduce_scatter, gather, scatter and all_to_all count the side that holds all ranks' parts, the others the
+// one buffer. In send_recv every rank sends to rank + 1 and receives from rank - 1 at the same time.
+//
+// Rank 0 prints rows "op bytes ranks median_us min_us max_us k", one per line, flushed at once, so that a run
+// that is cut short still counts; lines that start with '#' are remarks.
+//
+//   class Library {
+//    public:
+//     Library(int* argc, char*** argv);         // joins the group; exits the process with a sentence when it
+//     cannot std::string Version() const; int rank() const;  int ranks() const; bool Supports(Op op) const;
+//     void Barrier();
+//     double Max(double value);                  // the largest of all ranks' values, on all ranks
+//     // A call that runs the operation once. in and out hold count elements, or count * ranks on the big
+//     side. std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count);
+//   };
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace peer {
+
+enum class Op {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kAllToAll,
+  kSendRecv,
+};
+
+struct OpTraits {
+  Op op;
+  const char* name;
+  bool in_is_big;   // in holds ranks * count elements
+  bool out_is_big;  // out holds ranks * count elements
+};
+inline constexpr std::array<OpTraits, 9> kOps = {{
+    {Op::kAllReduce, "all_reduce", false, false},
+    {Op::kAllGather, "all_gather", false, true},
+    {Op::kReduceScatter, "reduce_scatter", true, false},
+    {Op::kBroadcast, "broadcast", false, false},
+    {Op::kReduce, "reduce", false, false},
+    {Op::kGather, "gather", false, true},
+    {Op::kScatter, "scatter", true, false},
+    {Op::kAllToAll, "all_to_all", true, true},
+    {Op::kSendRecv, "send_recv", false, false},
+}};
+
+inline constexpr int kRoot = 0;
+
+struct Options {
+  std::vector<OpTraits> ops{kOps.begin(), kOps.end()};
+  std::size_t min_bytes = 8;
+  std::size_t max_bytes = std::size_t{64} << 20;
+  std::size_t factor = 2;
+  int batches = 7;
+  double batch_ms = 10;
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+
+[[noreturn]] inline void Usage(const char* program, const std::string& complaint) {
+  std::fprintf(stderr, "%s: %s\n", program, complaint.c_str());
+  std::fprintf(stderr,
+               "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
+               "[--batch-ms 10]\n",
+               program);
+  std::exit(2);
+}
+
+// "64", "8K", "4M", "1G"; 0 for anything else.
+inline std::size_t ParseBytes(const std::string& text) {
+  char* end = nullptr;
+  const unsigned long long number = std::strtoull(text.c_str(), &end, 10);
+  const std::string_view unit(end);
+  if (unit.empty()) return number;
+  if (unit == "K" || unit == "k") return number << 10;
+  if (unit == "M" || unit == "m") return number << 20;
+  if (unit == "G" || unit == "g") return number << 30;
+  return 0;
+}
+
+inline std::vector<OpTraits> ParseOps(const char* program, const std::string& list) {
+  std::vector<OpTraits> ops;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    const auto found =
+        std::find_if(kOps.begin(), kOps.end(), [&](const OpTraits& o) { return name == o.name; });
+    if (found == kOps.end()) Usage(program, "no operation is called '" + name + "'");
+    ops.push_back(*found);
+    begin = end + 1;
+  }
+  return ops;
+}
+
+inline Options ParseOptions(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string key = argv[i];
+    if (i + 1 == argc) Usage(argv[0], key + " needs a value");
+    const std::string value = argv[i + 1];
+    if (key == "--ops") {
+      options.ops = ParseOps(argv[0], value);
+    } else if (key == "--min") {
+      options.min_bytes = ParseBytes(value);
+    } else if (key == "--max") {
+      options.max_bytes = ParseBytes(value);
+    } else if (key == "--factor") {
+      options.factor = ParseBytes(value);
+    } else if (key == "--batches") {
+      options.batches = std::atoi(value.c_str());
+    } else if (key == "--batch-ms") {
+      options.batch_ms = std::atof(value.c_str());
+    } else {
+      Usage(argv[0], "unknown option " + key);
+    }
+  }
+  if (options.min_bytes < sizeof(float) || options.max_bytes < options.min_bytes || options.factor < 2 ||
+      options.batches < 1 || !(options.batch_ms > 0)) {
+    Usage(argv[0], "needs 4 <= --min <= --max, --factor >= 2, --batches >= 1, --batch-ms > 0");
+  }
+  return options;
+}
+
+// Page-aligned memory in which every page has been written.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes) {
+    const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
+    data_ = static_cast<float*>(std::aligned_alloc(4096, rounded));
+    if (data_ == nullptr) {
+      std::fprintf(stderr, "cannot allocate %zu bytes; run with a smaller --max\n", rounded);
+      std::exit(1);
+    }
+    std::memset(data_, 0, rounded);
+  }
+  ~Buffer() { std::free(data_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  float* data() const { return data_; }
+
+ private:
+  float* data_;
+};
+
+// Element i of rank's input: a small whole number, so that every sum is exact, and different in neighbouring
+// elements, ranks and blocks.
+inline float Value(int rank, std::size_t i) {
+  return static_cast<float>((i * 7 + i / 61) % 251 + 257 * rank);
+}
+
+// What element i of this rank's output must be; `count` as in Prepare.
+inline float Expected(Op op, int rank, int ranks, std::size_t i, std::size_t count) {
+  const auto sum = [&](std::size_t index) {
+    float total = 0;
+    for (int r = 0; r < ranks; ++r) total += Value(r, index);
+    return total;
+  };
+  switch (op) {
+    case Op::kAllReduce:
+    case Op::kReduce:
+      return sum(i);
+    case Op::kReduceScatter:
+      return sum(rank * count + i);
+    case Op::kAllGather:
+    case Op::kGather:
+      return Value(static_cast<int>(i / count), i % count);
+    case Op::kBroadcast:
+      return Value(kRoot, i);
+    case Op::kScatter:
+      return Value(kRoot, rank * count + i);
+    case Op::kAllToAll:
+      return Value(static_cast<int>(i / count), rank * count + i % count);
+    case Op::kSendRecv:
+      return Value((rank + ranks - 1) % ranks, i);
+  }
+  return 0;
+}
+
+template <typename Library>
+class Bench {
+ public:
+  Bench(Library& library, const Options& options)
+      : library_(library), options_(options), in_(options.max_bytes), out_(options.max_bytes) {}
+
+  // False when a result was wrong on any rank.
+  bool RunAll() {
+    for (const OpTraits& traits : options_.ops) {
+      if (!library_.Supports(traits.op)) {
+        if (library_.rank() == 0) std::printf("# %s: this library has no such operation\n", traits.name);
+        continue;
+      }
+      for (std::size_t bytes = options_.min_bytes; bytes <= options_.max_bytes; bytes *= options_.factor) {
+        if (!RunOne(traits, bytes)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kMostPerBatch = 1 << 20;
+
+  bool RunOne(const OpTraits& traits, std::size_t bytes) {
+    const std::size_t parts = traits.in_is_big || traits.out_is_big ? library_.ranks() : 1;
+    const std::size_t count = bytes / sizeof(float) / parts;
+    if (count == 0) return true;  // less than an element per rank
+    // MPI's broadcast is in place, so everybody's is.
+    float* in = traits.op == Op::kBroadcast ? out_.data() : in_.data();
+    const std::function<void()> run = library_.Prepare(traits.op, in, out_.data(), count);
+    if (!Check(traits, count, in, run)) return false;
+
+    int k = 1;
+    for (double ms = TimeBatch(run, k); ms < options_.batch_ms * 0.6 && k < kMostPerBatch;
+         ms = TimeBatch(run, k)) {
+      const double growth = std::clamp(options_.batch_ms / ms, 1.5, 4.0);
+      k = std::min(kMostPerBatch, static_cast<int>(std::ceil(k * growth)));
+    }
+    k = std::max(3, k);
+
+    std::vector<double> us;
+    for (int i = 0; i < options_.batches; ++i) us.push_back(TimeBatch(run, k) * 1e3 / k);
+    std::sort(us.begin(), us.end());
+    const double median = (us[us.size() / 2] + us[(us.size() - 1) / 2]) / 2;
+    if (library_.rank() == 0) {
+      std::printf("%s %zu %d %.3f %.3f %.3f %d\n", traits.name, count * parts * sizeof(float),
+                  library_.ranks(), median, us.front(), us.back(), k);
+      std::fflush(stdout);
+    }
+    return true;
+  }
+
+  // Milliseconds of the slowest rank for k operations; equal on all ranks.
+  double TimeBatch(const std::function<void()>& run, int k) {
+    library_.Barrier();
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < k; ++i) run();
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    return library_.Max(ms);
+  }
+
+  bool Check(const OpTraits& traits, std::size_t count, float* in, const std::function<void()>& run) {
+    const int rank = library_.rank();
+    const int ranks = library_.ranks();
+    const std::size_t in_count = traits.in_is_big ? count * ranks : count;
+    const std::size_t out_count = traits.out_is_big ? count * ranks : count;
+    std::fill_n(out_.data(), out_count, -1.0f);
+    for (std::size_t i = 0; i < in_count && (traits.op != Op::kBroadcast || rank == kRoot); ++i) {
+      in[i] = Value(rank, i);
+    }
+    run();
+    const bool has_result = rank == kRoot || (traits.op != Op::kReduce && traits.op != Op::kGather);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < out_count && has_result; ++i) {
+      const float expected = Expected(traits.op, rank, ranks, i, count);
+      if (out_.data()[i] == expected) continue;
+      if (wrong++ == 0) {
+        std::fprintf(stderr, "# WRONG %s, %zu elements, rank %d of %d: element %zu is %g, must be %g\n",
+                     traits.name, count, rank, ranks, i, out_.data()[i], expected);
+      }
+    }
+    return library_.Max(static_cast<double>(wrong)) == 0;
+  }
+
+  Library& library_;
+  const Options& options_;
+  Buffer in_;
+  Buffer out_;
+};
+
+// The program: 0 when all went well, 1 when a result was wrong, 2 for a wrong command line.
+template <typename Library>
+int Main(int argc, char** argv) {
+  Library library(&argc, &argv);
+  const Options options = ParseOptions(argc, argv);
+  if (library.rank() == 0) std::printf("# library: %s\n", library.Version().c_str());
+  const bool right = Bench<Library>(library, options).RunAll();
+  library.Barrier();
+  return right ? 0 : 1;
+}
+
+}  // namespace peer
+
+#endif  // TUTTI_BENCH_PEERS_PEER_H_

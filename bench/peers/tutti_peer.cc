@@ -1,0 +1,89 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One rank of the comparison on Tutti. Start it with `tutti run -n N tutti_peer ...`.
+
+#include "peer.h"
+#include "tutti/communicator.h"
+
+namespace {
+
+using peer::kRoot;
+using peer::Op;
+using Kind = tutti::Operation::Kind;
+
+void Demand(const tutti::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "tutti_peer: %s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+tutti::Communicator Join() {
+  tutti::Result<tutti::Communicator> communicator = tutti::Communicator::FromEnvironment();
+  Demand(communicator.status());
+  return std::move(*communicator);
+}
+
+Kind KindOf(Op op) {
+  switch (op) {
+    case Op::kAllReduce:
+      return Kind::kAllReduce;
+    case Op::kAllGather:
+      return Kind::kAllGather;
+    case Op::kReduceScatter:
+      return Kind::kReduceScatter;
+    case Op::kBroadcast:
+      return Kind::kBroadcast;
+    case Op::kReduce:
+      return Kind::kReduce;
+    case Op::kGather:
+      return Kind::kGather;
+    case Op::kScatter:
+      return Kind::kScatter;
+    case Op::kAllToAll:
+      return Kind::kAllToAll;
+    case Op::kSendRecv:
+      return Kind::kSend;
+  }
+  std::abort();
+}
+
+class Tutti {
+ public:
+  Tutti(int*, char***) : communicator_(Join()) {}
+
+  std::string Version() const { return "Tutti"; }
+  int rank() const { return communicator_.rank(); }
+  int ranks() const { return communicator_.ranks(); }
+  bool Supports(Op) const { return true; }
+  void Barrier() { Demand(communicator_.Run(tutti::Barrier())); }
+  double Max(double value) {
+    const std::array<double, 1> in = {value};
+    std::array<double, 1> out = {0};
+    Demand(communicator_.Run(tutti::AllReduce(in, out, tutti::ReduceOp::kMax)));
+    return out[0];
+  }
+
+  std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count) {
+    tutti::Operation operation{.kind = KindOf(op),
+                               .in = in,
+                               .out = out,
+                               .count = count,
+                               .type = tutti::DataType::kFloat32,
+                               .root = kRoot};
+    if (op != Op::kSendRecv) return [this, operation] { Demand(communicator_.Run(operation)); };
+
+    std::array<tutti::Operation, 2> both = {operation, operation};
+    both[0].root = (rank() + 1) % ranks();
+    both[1].kind = Kind::kRecv;
+    both[1].root = (rank() + ranks() - 1) % ranks();
+    return [this, both] { Demand(communicator_.RunGroup(both)); };
+  }
+
+ private:
+  tutti::Communicator communicator_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return peer::Main<Tutti>(argc, argv); }

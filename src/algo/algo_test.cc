@@ -1,0 +1,146 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Every algorithm, every collective it supports, every root worth it, 1 to 64 ranks, through the checker.
+
+#include "algo/algorithm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan/check.h"
+
+namespace tutti::algo {
+namespace {
+
+using plan::Check;
+using plan::RankPlan;
+
+constexpr int kMostRanks = 64;
+
+std::vector<int> Roots(Collective collective, int ranks) {
+  if (!HasRoot(collective)) return {0};
+  std::vector<int> roots;
+  if (ranks <= 9) {
+    for (int root = 0; root < ranks; ++root) roots.push_back(root);
+    return roots;
+  }
+  return {0, 1, ranks / 2, ranks - 1};
+}
+
+// Whether both claims of an entry about (collective, ranks) hold, or what is wrong with the plan.
+Status CheckClaims(const Entry& entry, Collective collective, int ranks, int root, int channel) {
+  return Check(BuildAll(entry.algorithm, collective, ranks, root, channel),
+               {.rank_ordered = entry.rank_ordered(collective, ranks),
+                .in_place_by_reference = entry.in_place_by_reference(collective, ranks)});
+}
+
+struct Case {
+  Algorithm algorithm;
+  Collective collective;
+};
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const Entry& entry : Registry()) {
+    for (int c = 0; c < kCollectives; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (entry.supports(collective, 2)) cases.push_back({entry.algorithm, collective});
+    }
+  }
+  return cases;
+}
+
+std::string CaseName(const testing::TestParamInfo<Case>& info) {
+  return std::string(Get(info.param.algorithm).name) + "_" + std::string(Name(info.param.collective));
+}
+
+class AlgorithmTest : public testing::TestWithParam<Case> {
+ protected:
+  const Entry& entry() const { return Get(GetParam().algorithm); }
+  Collective collective() const { return GetParam().collective; }
+};
+
+TEST_P(AlgorithmTest, IsCorrectForAllRanksAndRoots) {
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    ASSERT_TRUE(entry().supports(collective(), ranks));
+    for (int root : Roots(collective(), ranks)) {
+      for (int channel : {0, 1}) {
+        const Status status = CheckClaims(entry(), collective(), ranks, root, channel);
+        ASSERT_TRUE(status.ok()) << entry().name << ", channel " << channel << ": " << status.message();
+      }
+    }
+  }
+}
+
+// A claim that could be made everywhere should be made.
+TEST_P(AlgorithmTest, ClaimsNoLessThanHolds) {
+  bool ordered = true, by_reference = true, ordered_holds = true, by_reference_holds = true;
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    ordered = ordered && entry().rank_ordered(collective(), ranks);
+    by_reference = by_reference && entry().in_place_by_reference(collective(), ranks);
+    const std::vector<RankPlan> plans = BuildAll(entry().algorithm, collective(), ranks);
+    ordered_holds = ordered_holds && Check(plans, {.rank_ordered = true}).ok();
+    by_reference_holds = by_reference_holds && Check(plans, {.in_place_by_reference = true}).ok();
+  }
+  EXPECT_EQ(ordered, ordered_holds);
+  EXPECT_EQ(by_reference, by_reference_holds);
+}
+
+// link_slots is not more than it takes.
+TEST_P(AlgorithmTest, NeedsItsLinkSlots) {
+  for (int ranks : {2, 3, 4, 5, 8, 13, 16, 31, 64}) {
+    const std::vector<RankPlan> plans = BuildAll(entry().algorithm, collective(), ranks);
+    const int slots = plans[0].link_slots;
+    if (slots > 1) {
+      EXPECT_FALSE(Check(plans, {.link_slots = slots - 1}).ok())
+          << ranks << " ranks can do with fewer than " << slots << " slots";
+    }
+    EXPECT_LE(slots, 17) << ranks << " ranks";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, testing::ValuesIn(Cases()), CaseName);
+
+TEST(AlgorithmLongTest, IsCorrectForManyRanks) {
+  for (const Case& c : Cases()) {
+    const Entry& entry = Get(c.algorithm);
+    for (int ranks : {129, 300, 1024}) {
+      // Rings have as many blocks, hops and partial sums as ranks, so their whole plans grow with the cube.
+      if (c.algorithm == Algorithm::kRing && ranks > 300) continue;
+      const int root = HasRoot(c.collective) ? ranks / 3 : 0;
+      const Status status = Check(BuildAll(c.algorithm, c.collective, ranks, root),
+                                  {.rounds = 2,
+                                   .rank_ordered = entry.rank_ordered(c.collective, ranks),
+                                   .in_place_by_reference = ranks <= 129 && entry.in_place_by_reference(c.collective, ranks)});
+      ASSERT_TRUE(status.ok()) << entry.name << ": " << status.message();
+    }
+  }
+}
+
+TEST(RegistryTest, IsInTheOrderOfTheEnum) {
+  ASSERT_EQ(Registry().size(), static_cast<std::size_t>(kAlgorithms));
+  for (int i = 0; i < kAlgorithms; ++i) EXPECT_EQ(static_cast<int>(Registry()[i].algorithm), i);
+}
+
+TEST(RegistryTest, FindsNames) {
+  for (const Entry& entry : Registry()) EXPECT_EQ(ParseAlgorithm(entry.name), entry.algorithm);
+  EXPECT_EQ(ParseAlgorithm("RING"), Algorithm::kRing);
+  EXPECT_EQ(ParseAlgorithm("Pat"), Algorithm::kPat);
+  EXPECT_EQ(ParseAlgorithm("TREE"), Algorithm::kTree);
+  EXPECT_EQ(ParseAlgorithm(""), std::nullopt);
+  EXPECT_EQ(ParseAlgorithm("rin"), std::nullopt);
+}
+
+TEST(RegistryTest, EveryCollectiveHasAnAlgorithm) {
+  std::set<Collective> found;
+  for (const Case& c : Cases()) found.insert(c.collective);
+  EXPECT_EQ(found.size(), static_cast<std::size_t>(kCollectives) - 1);
+  EXPECT_FALSE(found.contains(Collective::kSendRecv));
+}
+
+}  // namespace
+}  // namespace tutti::algo

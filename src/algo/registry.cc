@@ -1,0 +1,51 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "algo/algorithm.h"
+#include "algo/build.h"
+
+namespace tutti::algo {
+namespace {
+
+const std::array<Entry, kAlgorithms>& Entries() {
+  static const std::array<Entry, kAlgorithms> kEntries = {
+      OneShotEntry(),         TwoShotEntry(),           RingEntry(), TreeEntry(),     DoubleTreeEntry(),
+      HalvingDoublingEntry(), RecursiveDoublingEntry(), PatEntry(),  PairwiseEntry(),
+  };
+  return kEntries;
+}
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+}  // namespace
+
+std::span<const Entry> Registry() { return Entries(); }
+
+const Entry& Get(Algorithm algorithm) { return Entries()[static_cast<std::size_t>(algorithm)]; }
+
+std::optional<Algorithm> ParseAlgorithm(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  for (const Entry& entry : Registry()) {
+    if (EqualIgnoringCase(name, entry.name) || EqualIgnoringCase(name, entry.nccl_name)) return entry.algorithm;
+  }
+  return std::nullopt;
+}
+
+std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective, int ranks, int root, int channel) {
+  std::vector<plan::RankPlan> plans;
+  plans.reserve(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    plans.push_back(Get(algorithm).build(
+        {.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = channel}));
+  }
+  return plans;
+}
+
+}  // namespace tutti::algo

@@ -1,0 +1,182 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Tree: one binary tree; values are folded on the way up and copied on the way down.
+//
+//   7 ranks, numbered from the root on:        0             a node's left subtree is the numbers that follow it,
+//                                          /       \         its right subtree those after them, so that every
+//                                        1           4       node folds its own and then higher numbers, and an
+//                                      /   \       /   \     all-reduce of up to 3 ranks is one fold in rank order
+//                                     2     3     5     6
+//
+// log2(n) hops up, as many down. A rank sends the data at most 3 times (once up, twice down): good for small and
+// medium sizes among many ranks. Stages: a step's stage is its number of hops from the deepest leaf, so that a rank
+// sends further rounds up while the results of earlier ones come down.
+//
+// Gather and scatter use a binomial tree: number v carries the pieces of v ... v + (lowest one bit of v) - 1, its
+// children are v + 1, v + 2, v + 4, ..., and pieces travel one by one.
+//
+// Odd channels number the ranks backwards: other ranks are inner nodes.
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "algo/build.h"
+
+namespace tutti::algo {
+namespace {
+
+using plan::In;
+using plan::kNoBlock;
+using plan::RankPlan;
+using plan::Recv;
+
+// Numbers (0 is the root) and ranks.
+struct Numbering {
+  explicit Numbering(const Request& q)
+      : root(HasRoot(q.collective) ? q.root : 0), ranks(q.ranks), sign(q.channel % 2 == 0 ? 1 : -1) {}
+  int RankOf(int number) const { return Wrap(root + sign * number, ranks); }
+  int NumberOf(int rank) const { return Wrap(sign * (rank - root), ranks); }
+  int root, ranks, sign;
+};
+
+struct Node {
+  int depth = 0;
+  std::vector<std::int32_t> parent;  // one rank, none at the root
+  std::vector<std::int32_t> children;
+};
+
+// Walks down to `number`: a subtree of the numbers [first, end) has its root at `first` and halves the rest.
+Node FindNode(const Numbering& numbering, int number) {
+  Node node;
+  int first = 0;
+  int end = numbering.ranks;
+  while (true) {
+    const int left = first + 1;
+    const int right = std::min(end, left + (end - first) / 2);
+    if (number == first) {
+      if (left < end) node.children.push_back(numbering.RankOf(left));
+      if (right < end) node.children.push_back(numbering.RankOf(right));
+      return node;
+    }
+    ++node.depth;
+    node.parent = {numbering.RankOf(first)};
+    first = number < right ? left : right;
+    end = number < right ? right : end;
+  }
+}
+
+// Depth of the deepest leaf: each step down halves a subtree.
+int Height(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
+
+RankPlan Reduce(const Request& q) {
+  const Numbering numbering(q);
+  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  RankPlan plan = Start(q, 1, 1);
+  plan.Add(Fold(q.rank, 0, node.children), node.parent, q.rank == q.root ? 0 : kNoBlock,
+           Height(q.ranks) - node.depth);
+  return plan;
+}
+
+RankPlan Broadcast(const Request& q) {
+  const Numbering numbering(q);
+  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  RankPlan plan = Start(q, 1, 1);
+  if (q.rank == q.root) {
+    plan.Add(std::vector{In(0)}, node.children, kNoBlock);
+    plan.Add({In(0)}, {}, 0);
+  } else {
+    plan.Add(std::vector{Recv(node.parent[0])}, node.children, 0, node.depth);
+  }
+  return plan;
+}
+
+RankPlan AllReduce(const Request& q) {
+  const Numbering numbering(q);
+  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  const int height = Height(q.ranks);
+  RankPlan plan = Start(q, 1, 1);
+  if (node.parent.empty()) {
+    plan.Add(Fold(q.rank, 0, node.children), node.children, 0, height);
+  } else {
+    plan.Add(std::vector{Recv(node.parent[0])}, node.children, 0, height + node.depth);
+    plan.Add(Fold(q.rank, 0, node.children), node.parent, kNoBlock, height - node.depth);
+  }
+  return plan;
+}
+
+// The binomial tree of gather and scatter.
+struct Binomial {
+  explicit Binomial(const Request& q) : numbering(q), number(numbering.NumberOf(q.rank)), size(SizeAt(number)) {}
+
+  // Numbers in the subtree of `v`, `v` included.
+  int SizeAt(int v) const { return v == 0 ? numbering.ranks : std::min(v & -v, numbering.ranks - v); }
+  int parent() const { return numbering.RankOf(number & (number - 1)); }
+  // The child on the way down to number + distance.
+  int ChildTowards(int distance) const {
+    return numbering.RankOf(number + static_cast<int>(std::bit_floor(static_cast<unsigned>(distance))));
+  }
+
+  Numbering numbering;
+  int number, size;
+};
+
+// Pieces arrive at every node in the order of their numbers.
+RankPlan Gather(const Request& q) {
+  const Binomial tree(q);
+  RankPlan plan = Start(q, 1, 1);
+  if (q.rank == q.root) {
+    plan.Add({In(0)}, {}, q.rank);
+    for (int k = 1; k < tree.size; ++k) plan.Add({Recv(tree.ChildTowards(k))}, {}, tree.numbering.RankOf(k));
+    return plan;
+  }
+  plan.Add({In(0)}, {tree.parent()}, kNoBlock);
+  for (int k = 1; k < tree.size; ++k) plan.Add({Recv(tree.ChildTowards(k))}, {tree.parent()}, kNoBlock);
+  return plan;
+}
+
+// The other way round: highest number first, a node's own piece last.
+RankPlan Scatter(const Request& q) {
+  const Binomial tree(q);
+  RankPlan plan = Start(q, 1, 1);
+  if (q.rank == q.root) {
+    for (int k = tree.size - 1; k > 0; --k) {
+      plan.Add({In(tree.numbering.RankOf(k))}, {tree.ChildTowards(k)}, kNoBlock);
+    }
+    plan.Add({In(q.rank)}, {}, 0);
+    return plan;
+  }
+  for (int k = tree.size - 1; k > 0; --k) plan.Add({Recv(tree.parent())}, {tree.ChildTowards(k)}, kNoBlock);
+  plan.Add({Recv(tree.parent())}, {}, 0);
+  return plan;
+}
+
+RankPlan Build(const Request& q) {
+  if (q.ranks == 1) return LocalCopy(q);
+  switch (q.collective) {
+    case Collective::kReduce: return Reduce(q);
+    case Collective::kBroadcast: return Broadcast(q);
+    case Collective::kGather: return Gather(q);
+    case Collective::kScatter: return Scatter(q);
+    default: return AllReduce(q);
+  }
+}
+
+bool Supports(Collective c, int) {
+  return c == Collective::kAllReduce || c == Collective::kBarrier || HasRoot(c);
+}
+
+}  // namespace
+
+Entry TreeEntry() {
+  return {.algorithm = Algorithm::kTree,
+          .name = "tree",
+          .nccl_name = "TREE",
+          .supports = Supports,
+          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
+          // The result comes down only after everything sent up has been folded.
+          .in_place_by_reference = [](Collective, int) { return true; },
+          .build = Build};
+}
+
+}  // namespace tutti::algo

@@ -1,0 +1,357 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Communicators as their users see them, with ranks as threads of this process: every operation, algorithm, protocol,
+// type and operator against a reference.
+#include "tutti/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "algo/algorithm.h"
+#include "tests/support/ranks.h"
+#include "tests/support/reference.h"
+
+namespace tutti {
+namespace {
+
+using tests::Case;
+using tests::RunCase;
+using tests::RunRanks;
+using Kind = Operation::Kind;
+
+constexpr Kind kMovingAndReducing[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast,
+                                       Kind::kReduce,    Kind::kGather,    Kind::kScatter,       Kind::kAllToAll};
+
+// Every algorithm that can do an operation, forced through the setting, and "" for the automatic choice.
+std::vector<std::string> AlgorithmsFor(Kind kind, int ranks) {
+  std::vector<std::string> names = {""};
+  for (const algo::Entry& entry : algo::Registry()) {
+    if (entry.supports(static_cast<Collective>(kind), ranks)) names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+struct Way {
+  const char* proto;
+  SingleCopy single_copy;
+};
+constexpr Way kWays[] = {{"LL", SingleCopy::kOff},
+                         {"LL128", SingleCopy::kOff},
+                         {"Simple", SingleCopy::kOff},
+                         {"Simple", SingleCopy::kForce}};
+
+class EveryAlgorithm : public testing::TestWithParam<int> {};
+
+// Counts around the interesting borders: none, one, fewer than ranks, odd, several chunks.
+TEST_P(EveryAlgorithm, EveryProtocolAndPlacement) {
+  const int ranks = GetParam();
+  for (const Kind kind : kMovingAndReducing) {
+    for (const std::string& algorithm : AlgorithmsFor(kind, ranks)) {
+      for (const Way& way : kWays) {
+        Settings settings;
+        settings.algo = algorithm;
+        settings.proto = way.proto;
+        settings.single_copy = way.single_copy;
+        SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " proto " << way.proto << " single copy "
+                                        << static_cast<int>(way.single_copy));
+        std::vector<Case> cases;
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17},
+                                        std::size_t{1000}, std::size_t{20011}}) {
+          for (const bool in_place : {false, true}) {
+            if (in_place && kind == Kind::kAllToAll) continue;
+            cases.push_back({.kind = kind,
+                             .count = count,
+                             .type = count % 2 == 0 ? DataType::kInt32 : DataType::kFloat32,
+                             .op = ReduceOp::kSum,
+                             .root = static_cast<int>(count) % ranks,
+                             .in_place = in_place,
+                             .misalign = count == 17 ? 3u : 0u});
+          }
+        }
+        ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryAlgorithm, testing::Values(1, 2, 3, 4, 5, 8));
+
+// A few hundred kilobytes to some megabytes: many chunks, several rounds in flight.
+TEST(LargeMessages, ManyRounds) {
+  for (const int ranks : {2, 3}) {
+    for (const Kind kind : kMovingAndReducing) {
+      for (const std::string& algorithm : AlgorithmsFor(kind, ranks)) {
+        for (const SingleCopy copy : {SingleCopy::kOff, SingleCopy::kForce}) {
+          Settings settings;
+          settings.algo = algorithm;
+          settings.proto = "Simple";
+          settings.single_copy = copy;
+          SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy));
+          const std::vector<Case> cases = {
+              {.kind = kind, .count = 400007, .type = DataType::kFloat32, .root = ranks - 1},
+              {.kind = kind, .count = 150001, .type = DataType::kInt64, .in_place = kind != Kind::kAllToAll}};
+          ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
+        }
+      }
+    }
+  }
+}
+
+class EveryType : public testing::TestWithParam<int> {};
+
+TEST_P(EveryType, EveryOperator) {
+  const int ranks = GetParam();
+  for (const char* algorithm : {"", "ring", "tree,pat", "halving_doubling"}) {
+    std::vector<Case> cases;
+    Settings settings;
+    settings.algo = algorithm;
+    for (const Kind kind : {Kind::kAllReduce, Kind::kReduceScatter, Kind::kReduce}) {
+      bool any = *algorithm == '\0';
+      for (const std::string& name : AlgorithmsFor(kind, ranks)) {
+        any |= !name.empty() && settings.algo.find(name) != std::string::npos;
+      }
+      if (!any) continue;
+      for (int type = 0; type < kDataTypes; ++type) {
+        for (int op = 0; op < kReduceOps; ++op) {
+          for (const std::size_t count : {std::size_t{1}, std::size_t{33}, std::size_t{1027}}) {
+            cases.push_back({.kind = kind,
+                             .count = count,
+                             .type = static_cast<DataType>(type),
+                             .op = static_cast<ReduceOp>(op),
+                             .root = ranks / 2,
+                             .in_place = count == 33});
+          }
+        }
+      }
+    }
+    SCOPED_TRACE(algorithm);
+    ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryType, testing::Values(1, 2, 3, 4, 7));
+
+TEST(Transfers, GroupsOfAnyOrderAndSize) {
+  ASSERT_EQ(RunRanks(4, {}, [](Communicator& c) -> Status {
+    const int n = c.ranks(), r = c.rank();
+    for (const std::size_t unit : {std::size_t{1}, std::size_t{100}, std::size_t{30000}, std::size_t{400000}}) {
+      // Rank s sends (s + d + 1) * unit bytes to rank d, itself included; receives are listed first or last.
+      std::vector<std::vector<std::uint8_t>> to(n), from(n);
+      std::vector<Operation> group;
+      for (int p = 0; p < n; ++p) {
+        to[p].assign((r + p + 1) * unit, static_cast<std::uint8_t>(16 * r + p));
+        from[p].assign((r + p + 1) * unit, 0);
+      }
+      for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Send(to[p], p) : Recv(from[p], p));
+      for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Recv(from[p], p) : Send(to[p], p));
+      TUTTI_RETURN_IF_ERROR(c.RunGroup(group));
+      for (int p = 0; p < n; ++p) {
+        const std::vector<std::uint8_t> expected((r + p + 1) * unit, static_cast<std::uint8_t>(16 * p + r));
+        if (from[p] != expected) return Status(Code::kInternal, "wrong bytes from rank " + std::to_string(p));
+      }
+    }
+    return Status::Ok();
+  }), "");
+}
+
+// Two sends of a group meet receives that are made one by one, in order, whatever the sizes.
+TEST(Transfers, SeveralToOnePeerStayInOrder) {
+  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
+    std::vector<std::int32_t> big(500000, 1), small(3, 2), empty;
+    if (c.rank() == 0) {
+      const Operation group[] = {Send(big, 1), Send(small, 1), Send(empty, 1), Send(big, 1)};
+      return c.RunGroup(group);
+    }
+    std::vector<std::int32_t> a(500000), b(3), d(500000);
+    TUTTI_RETURN_IF_ERROR(c.Run(Recv(a, 0)));
+    TUTTI_RETURN_IF_ERROR(c.Run(Recv(b, 0)));
+    TUTTI_RETURN_IF_ERROR(c.Run(Recv(empty, 0)));
+    TUTTI_RETURN_IF_ERROR(c.Run(Recv(d, 0)));
+    return a == big && b == small && d == big ? Status::Ok() : Status(Code::kInternal, "order broken");
+  }), "");
+}
+
+TEST(Transfers, OneWayStreamRunsAhead) {
+  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
+    for (int i = 0; i < 5000; ++i) {
+      std::vector<std::int32_t> data(1 + i % 700, i);
+      if (c.rank() == 0) {
+        TUTTI_RETURN_IF_ERROR(c.Run(Send(data, 1)));
+      } else {
+        std::vector<std::int32_t> got(data.size());
+        TUTTI_RETURN_IF_ERROR(c.Run(Recv(got, 0)));
+        if (got != data) return Status(Code::kInternal, "message " + std::to_string(i) + " is wrong");
+      }
+    }
+    return Status::Ok();
+  }), "");
+}
+
+TEST(Transfers, SendToSelfWithoutReceiveIsAnError) {
+  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
+    std::vector<float> data(4);
+    const Status s = c.Run(Send(data, c.rank()));
+    EXPECT_EQ(s.code(), Code::kInvalidUsage) << s.ToString();
+    EXPECT_NE(s.message().find("same group"), std::string::npos) << s.message();
+    return c.Run(Barrier());
+  }), "");
+}
+
+TEST(NonBlocking, ManyInFlight) {
+  ASSERT_EQ(RunRanks(3, {}, [](Communicator& c) -> Status {
+    constexpr int kInFlight = 40;
+    std::vector<std::vector<std::int64_t>> in(kInFlight), out(kInFlight);
+    std::vector<Request> requests;
+    for (int i = 0; i < kInFlight; ++i) {
+      in[i].assign(10 + 997 * i, c.rank() + i);
+      out[i].resize(in[i].size());
+      requests.push_back(c.Start(AllReduce(in[i], out[i])));
+    }
+    while (requests.back().Test().code() == Code::kInProgress) {
+    }
+    for (int i = 0; i < kInFlight; ++i) {
+      TUTTI_RETURN_IF_ERROR(requests[i].Wait());
+      TUTTI_RETURN_IF_ERROR(requests[i].Test());
+      if (out[i] != std::vector<std::int64_t>(in[i].size(), 3 + 3 * i)) return Status(Code::kInternal, "wrong sum");
+    }
+    return Status::Ok();
+  }), "");
+}
+
+TEST(NonBlocking, DroppedRequestCompletes) {
+  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
+    std::vector<float> in(100000, 1.0f), out(100000);
+    { Request r = c.Start(AllReduce(in, out)); }
+    return out.back() == 2.0f ? Status::Ok() : Status(Code::kInternal, "not complete");
+  }), "");
+}
+
+// Rank 0 waits in one communicator for an operation that rank 1 reaches only after the other one has ended there.
+TEST(SeveralCommunicators, CrosswiseOrderMakesProgress) {
+  const Result<UniqueId> a = CreateUniqueId(), b = CreateUniqueId();
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto body = [&](int rank) {
+    Settings settings;
+    settings.algo = "ring";
+    Result<Communicator> first = Communicator::Create({.rank = rank, .ranks = 3, .id = *a, .settings = settings});
+    Result<Communicator> second = Communicator::Create({.rank = rank, .ranks = 3, .id = *b, .settings = settings});
+    ASSERT_TRUE(first.ok() && second.ok());
+    std::vector<float> in(300000, 1.0f), x(300000), y(300000);
+    if (rank == 0) {
+      Request request = first->Start(AllReduce(in, x));
+      ASSERT_TRUE(second->Run(AllReduce(in, y)).ok());
+      ASSERT_TRUE(request.Wait().ok());
+    } else {
+      ASSERT_TRUE(first->Run(AllReduce(in, x)).ok());
+      ASSERT_TRUE(second->Run(AllReduce(in, y)).ok());
+    }
+    EXPECT_EQ(x.back(), 3.0f);
+    EXPECT_EQ(y.back(), 3.0f);
+  };
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 3; ++r) threads.emplace_back(body, r);
+  for (std::thread& t : threads) t.join();
+}
+
+// One thread drives all ranks of a communicator in one group.
+TEST(SeveralCommunicators, OneThreadDrivesAllRanks) {
+  constexpr int kRanks = 4;
+  const Result<UniqueId> id = CreateUniqueId();
+  ASSERT_TRUE(id.ok());
+  std::vector<std::optional<Communicator>> communicators(kRanks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kRanks; ++r) {
+    threads.emplace_back([&, r] {
+      Result<Communicator> c = Communicator::Create({.rank = r, .ranks = kRanks, .id = *id});
+      ASSERT_TRUE(c.ok()) << c.status().ToString();
+      communicators[r] = std::move(*c);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  std::vector<std::vector<std::int32_t>> in(kRanks), out(kRanks);
+  std::vector<GroupItem> items;
+  for (int r = 0; r < kRanks; ++r) {
+    in[r].assign(200000, r);
+    out[r].resize(200000);
+    items.push_back({&*communicators[r], AllReduce(in[r], out[r])});
+  }
+  ASSERT_TRUE(RunGroup(items).ok());
+  for (int r = 0; r < kRanks; ++r) EXPECT_EQ(out[r], std::vector<std::int32_t>(200000, 6));
+}
+
+TEST(Shared, OperationsOnSharedMemory) {
+  ASSERT_EQ(RunRanks(3, {}, [](Communicator& c) -> Status {
+    constexpr std::size_t kCount = 300000;
+    Result<void*> a = c.AllocateShared(kCount * 4), b = c.AllocateShared(kCount * 4);
+    if (!a.ok()) return a.status();
+    if (!b.ok()) return b.status();
+    const std::span<std::int32_t> in(static_cast<std::int32_t*>(*a), kCount), out(static_cast<std::int32_t*>(*b), kCount);
+    std::ranges::fill(in, c.rank() + 1);
+    TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+    if (!std::ranges::all_of(out, [](int v) { return v == 6; })) return Status(Code::kInternal, "wrong sum");
+    TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(out, out)));
+    if (!std::ranges::all_of(out, [](int v) { return v == 18; })) return Status(Code::kInternal, "wrong sum in place");
+    return Status::Ok();
+  }), "");
+}
+
+TEST(Misuse, EachArgumentHasItsSentence) {
+  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
+    std::vector<float> in(8), out(8);
+    const auto expect = [&](Operation o, const char* words) {
+      const Status s = c.Run(o);
+      EXPECT_EQ(s.code(), Code::kInvalidArgument) << s.ToString();
+      EXPECT_NE(s.message().find(words), std::string::npos) << s.message();
+    };
+    Operation o = AllReduce(in, out);
+    o.in = nullptr;
+    expect(o, "input is null");
+    o = AllReduce(in, out);
+    o.type = static_cast<DataType>(77);
+    expect(o, "data type 77");
+    o = AllReduce(in, out);
+    o.op = static_cast<ReduceOp>(9);
+    expect(o, "operator 9");
+    expect(Broadcast(in, 2), "root 2");
+    expect(Send(in, -1), "peer -1");
+    o = AllReduce(in, std::span(in).subspan(1, 7));
+    expect(o, "overlap");
+    o = AllReduce(in, out);
+    o.count = ~std::size_t{0} / 4;
+    expect(o, "overflows");
+    return c.Run(AllReduce(in, out));  // none of it has broken the communicator
+  }), "");
+}
+
+TEST(Misuse, BadFilterIsExplained) {
+  for (const auto& [algo, words] : {std::pair{"rung", "\"rung\" is not known"}, {"foo:ring", "\"foo\" is not a collective"}}) {
+    Settings settings;
+    settings.algo = algo;
+    const Result<Communicator> c = Communicator::Create({.rank = 0, .ranks = 1, .settings = settings});
+    ASSERT_FALSE(c.ok());
+    EXPECT_EQ(c.status().code(), Code::kInvalidUsage);
+    EXPECT_NE(c.status().message().find(words), std::string::npos) << c.status().message();
+  }
+}
+
+// The result is the fold in rank order, whatever the size, unless another algorithm is asked for: sums that round tell.
+TEST(Reproducible, FoldInRankOrderAtEverySize) {
+  ASSERT_EQ(RunRanks(5, {}, [](Communicator& c) -> Status {
+    const float parts[5] = {1e8f, 3.14159f, -1e8f, 2.71828f, 1e-3f};
+    float expected = parts[0];
+    for (int r = 1; r < 5; ++r) expected += parts[r];
+    for (std::size_t count : {1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u}) {
+      std::vector<float> in(count, parts[c.rank()]), out(count);
+      TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+      for (const float v : out) {
+        if (std::memcmp(&v, &expected, 4) != 0) return Status(Code::kInternal, "not the fold in rank order");
+      }
+    }
+    return Status::Ok();
+  }), "");
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,127 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_IMPL_H_
+#define TUTTI_COMM_IMPL_H_
+
+// The inside of a communicator. Its life is in create.cc, its operations in operations.cc, waiting in wait.cc.
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "exec/cpu/engine.h"
+#include "exec/cpu/job.h"
+#include "transport/shm/fabric.h"
+#include "tune/chooser.h"
+#include "tutti/communicator.h"
+
+namespace tutti {
+
+namespace comm {
+
+// Sizes with the same top bits share a choice: four classes for each power of two.
+inline constexpr int kSizeClasses = 256;
+constexpr int SizeClass(std::size_t bytes) {
+  if (bytes < 4) return static_cast<int>(bytes);
+  const int width = 63 - __builtin_clzll(bytes);
+  return width * 4 + static_cast<int>(bytes >> (width - 2) & 3);
+}
+constexpr std::size_t SmallestOfClass(int size_class) {
+  if (size_class < 8) return size_class;
+  const int width = size_class / 4;
+  return (std::size_t{1} << width) + (static_cast<std::size_t>(size_class % 4) << (width - 2));
+}
+
+// What to do for a collective in a size class, decided at its first use.
+struct Recipe {
+  const exec::cpu::PreparedPlan* plan = nullptr;
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  bool by_reference = false;
+};
+
+// A job with the storage of a group's plan, reused from operation to operation.
+struct OwnedJob {
+  exec::cpu::Job job;
+  bool in_use = false;
+};
+
+}  // namespace comm
+
+struct Communicator::Impl {
+  Impl(const CommunicatorOptions& options);
+  ~Impl();
+
+  // create.cc
+  Status Connect(const CommunicatorOptions& options);
+  Status CreateChooser(const tune::Machine& machine);
+  Status WaitForEveryone(std::int64_t deadline_ns);
+  // Ends what is unfinished and tells the peers that this rank has gone.
+  void Leave();
+
+  // operations.cc: from an operation to a job.
+  Status Validate(const Operation& operation) const;
+  Status Prepare(const Operation& operation, exec::cpu::Job& job);
+  Status PrepareTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
+  Result<const comm::Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
+  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root);
+  const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
+  exec::cpu::Job* NewJob();
+  // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
+  Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
+  void Submit(exec::cpu::Job* job);
+  void Release(exec::cpu::Job* job);
+
+  // wait.cc
+  Status WaitFor(const exec::cpu::Job& job);
+  Status CheckPeers(bool probe_processes);
+  // CheckPeers at a bearable rate, for callers that poll.
+  Status TestPeers();
+  void Break(const Status& status);
+  Status Broken();
+  void JoinThread();
+  void LeaveThread();
+
+  const int rank;
+  const int ranks;
+  Settings settings;
+  tune::Chooser chooser;
+  int cpus = 1;
+  bool crowded = false;  // more ranks than cores
+  std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
+  std::unique_ptr<exec::cpu::Engine> engine;
+  UniqueId id;
+  int shared_allocations = 0;
+  std::vector<sys::SharedMapping> own_regions;  // where ranks == 1
+
+  // Plans and recipes, filled as they are first used.
+  std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans;
+  using RecipeTable = std::array<comm::Recipe, comm::kSizeClasses>;
+  std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes;
+  std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes;
+  struct CachedGroup {
+    std::vector<Operation> shape;  // kind and peer of each operation
+    std::unique_ptr<exec::cpu::PreparedPlan> plan;
+  };
+  std::vector<CachedGroup> groups;
+  std::size_t next_group = 0;
+  std::vector<std::unique_ptr<comm::OwnedJob>> jobs;
+  exec::cpu::Job run_job;  // Run's, so that it need not look for one
+
+  // Set by any thread.
+  std::atomic<bool> broken{false};
+  std::mutex failure_mutex;
+  Status failure;  // guarded by failure_mutex
+  bool in_thread_list = false;
+  bool left = false;
+  std::int64_t last_test_ns = 0;
+};
+
+}  // namespace tutti
+
+#endif  // TUTTI_COMM_IMPL_H_

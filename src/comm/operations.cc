@@ -1,0 +1,326 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algo/algorithm.h"
+#include "comm/impl.h"
+
+namespace tutti {
+namespace {
+
+using exec::cpu::Job;
+using exec::cpu::PreparedPlan;
+using Kind = Operation::Kind;
+
+constexpr std::size_t kCachedGroups = 32;
+
+bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
+
+std::string_view KindName(Kind kind) {
+  if (kind == Kind::kSend) return "send";
+  if (kind == Kind::kRecv) return "recv";
+  return Name(kind == Kind::kBarrier ? Collective::kBarrier : static_cast<Collective>(kind));
+}
+
+// The first eight kinds are numbered as their collectives.
+static_assert(static_cast<int>(Kind::kAllToAll) == static_cast<int>(Collective::kAllToAll));
+Collective CollectiveOf(Kind kind) {
+  return kind == Kind::kBarrier ? Collective::kBarrier : static_cast<Collective>(kind);
+}
+
+std::size_t Pieces(const Operation& o, bool input, int ranks) {
+  if (o.kind == Kind::kSend) return input ? 1 : 0;
+  if (o.kind == Kind::kRecv) return input ? 0 : 1;
+  return input ? plan::InPieces(CollectiveOf(o.kind), ranks) : plan::OutPieces(CollectiveOf(o.kind), ranks);
+}
+
+bool UsesInput(const Operation& o, int rank) {
+  if (o.kind == Kind::kRecv || o.kind == Kind::kBarrier) return false;
+  return o.kind == Kind::kBroadcast || o.kind == Kind::kScatter ? o.root == rank : true;
+}
+
+bool UsesOutput(const Operation& o, int rank) {
+  if (o.kind == Kind::kSend || o.kind == Kind::kBarrier) return false;
+  return o.kind == Kind::kReduce || o.kind == Kind::kGather ? o.root == rank : true;
+}
+
+// Fills in what the executor wants to know of a plan.
+std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name) {
+  auto prepared = std::make_unique<PreparedPlan>();
+  const int in_pieces = plan::InPieces(plan.collective, plan.ranks);
+  const int out_pieces = plan::OutPieces(plan.collective, plan.ranks);
+  prepared->in_blocks_per_piece = std::max(plan.in_blocks / in_pieces, 1);
+  prepared->out_blocks_per_piece = std::max(plan.out_blocks / out_pieces, 1);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
+  }
+  prepared->plan = std::move(plan);
+  prepared->name = std::move(name);
+  return prepared;
+}
+
+}  // namespace
+
+Status Communicator::Impl::Validate(const Operation& o) const {
+  const auto fail = [&](std::string why) {
+    return Status(Code::kInvalidArgument, fmt::format("{} on rank {}: {}", KindName(o.kind), rank, why));
+  };
+  if (static_cast<unsigned>(o.kind) > static_cast<unsigned>(Kind::kRecv)) {
+    return Status(Code::kInvalidArgument, fmt::format("operation kind {} does not exist", static_cast<int>(o.kind)));
+  }
+  if (o.kind == Kind::kBarrier) return Status::Ok();
+  if (static_cast<unsigned>(o.type) >= kDataTypes) {
+    return fail(fmt::format("data type {} does not exist", static_cast<int>(o.type)));
+  }
+  if (!IsTransfer(o.kind) && Reduces(CollectiveOf(o.kind)) && static_cast<unsigned>(o.op) >= kReduceOps) {
+    return fail(fmt::format("reduction operator {} does not exist", static_cast<int>(o.op)));
+  }
+  const bool rooted = IsTransfer(o.kind) || HasRoot(CollectiveOf(o.kind));
+  if (rooted && (o.root < 0 || o.root >= ranks)) {
+    return fail(fmt::format("{} {} is not a rank; this communicator has ranks 0 to {}",
+                            IsTransfer(o.kind) ? "peer" : "root", o.root, ranks - 1));
+  }
+  if (o.count == 0) return Status::Ok();
+  std::size_t bytes;
+  if (__builtin_mul_overflow(o.count, SizeOf(o.type) * ranks, &bytes)) {
+    return fail(fmt::format("count {} overflows the address space", o.count));
+  }
+  if (UsesInput(o, rank) && o.in == nullptr) return fail("the input is null, its count is not 0");
+  if (UsesOutput(o, rank) && o.out == nullptr) return fail("the output is null, its count is not 0");
+  if (!UsesInput(o, rank) || !UsesOutput(o, rank)) return Status::Ok();
+  // Overlap other than the documented in-place forms.
+  const std::size_t piece = o.count * SizeOf(o.type);
+  const auto in = reinterpret_cast<std::uintptr_t>(o.in), out = reinterpret_cast<std::uintptr_t>(o.out);
+  const std::size_t in_bytes = piece * Pieces(o, true, ranks), out_bytes = piece * Pieces(o, false, ranks);
+  if (in + in_bytes <= out || out + out_bytes <= in) return Status::Ok();
+  const std::uintptr_t own = static_cast<std::uintptr_t>(rank) * piece;
+  const bool in_place = in_bytes == out_bytes ? in == out && o.kind != Kind::kAllToAll
+                        : in_bytes < out_bytes ? in == out + own
+                                               : out == in + own;
+  if (in_place || ranks == 1) return Status::Ok();
+  return fail(o.kind == Kind::kAllToAll
+                  ? std::string("input and output overlap; all_to_all has no in-place form")
+                  : std::string("input and output overlap, but not in the in-place form of this operation (Operation "
+                                "in communicator.h says which)"));
+}
+
+// The plan of an algorithm, and the figures that all ranks must agree on.
+const PreparedPlan* Communicator::Impl::FindPlan(algo::Algorithm algorithm, Collective collective, int root) {
+  std::unique_ptr<PreparedPlan>& slot = plans[{algorithm, collective, root}];
+  if (slot == nullptr) {
+    const algo::Entry& entry = algo::Get(algorithm);
+    plan::RankPlan plan =
+        entry.build({.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = 0});
+    slot = PreparePlan(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
+    slot->footprint = chooser.CostOf(algorithm, collective).footprint;
+    slot->by_reference = entry.in_place_by_reference(collective, ranks);
+  }
+  return slot.get();
+}
+
+Result<const comm::Recipe*> Communicator::Impl::FindRecipe(Collective collective, std::size_t bytes, int root) {
+  const int c = static_cast<int>(collective);
+  std::unique_ptr<RecipeTable>* table = &recipes[c];
+  if (HasRoot(collective)) {
+    if (rooted_recipes[c].empty()) rooted_recipes[c].resize(ranks);
+    table = &rooted_recipes[c][root];
+  }
+  if (*table == nullptr) *table = std::make_unique<RecipeTable>();
+  const int size_class = comm::SizeClass(bytes);
+  comm::Recipe& recipe = (**table)[size_class];
+  if (recipe.plan == nullptr) [[unlikely]] {
+    const Result<tune::Choice> choice = chooser.Choose(collective, comm::SmallestOfClass(size_class));
+    if (!choice.ok()) return choice.status();
+    recipe.protocol = choice->protocol;
+    recipe.by_reference = choice->by_reference;
+    recipe.plan = FindPlan(choice->algorithm, collective, root);
+  }
+  return &recipe;
+}
+
+Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
+  const Collective collective = CollectiveOf(o.kind);
+  static const std::uint8_t kBarrierInput = 0;
+  thread_local std::uint8_t barrier_output;
+  const bool barrier = o.kind == Kind::kBarrier;
+  const std::size_t element = SizeOf(o.type);
+  const Result<const comm::Recipe*> recipe = FindRecipe(collective, barrier ? 1 : o.count * element, o.root);
+  if (!recipe.ok()) return recipe.status();
+  job.plan = (*recipe)->plan;
+  job.protocol = (*recipe)->protocol;
+  job.in = barrier ? reinterpret_cast<const std::byte*>(&kBarrierInput) : static_cast<const std::byte*>(o.in);
+  job.out = barrier ? reinterpret_cast<std::byte*>(&barrier_output) : static_cast<std::byte*>(o.out);
+  job.count = barrier ? 1 : o.count;
+  job.element = barrier ? 1 : element;
+  job.type = barrier ? DataType::kUint8 : o.type;
+  job.scale_inputs = false;
+  job.divisor = 1;
+  if (Reduces(collective) || barrier) {
+    job.fold = GetFold(job.type, barrier ? ReduceOp::kMax : o.op);
+    if (o.op == ReduceOp::kPreMulSum && !barrier) {
+      job.scale_inputs = true;
+      job.scalar = o.scalar;
+    } else if (o.op == ReduceOp::kAvg && !barrier) {
+      const bool integer = static_cast<int>(o.type) <= static_cast<int>(DataType::kUint64);
+      job.divisor = integer ? ranks : 1;
+      job.scale_inputs = !integer;
+      job.scalar = 1.0 / ranks;
+    }
+  }
+  job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
+  return Status::Ok();
+}
+
+// A plan for the same list of transfers, of whatever sizes, is built once; the cache forgets the oldest.
+const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operation> operations) {
+  for (const CachedGroup& group : groups) {
+    if (std::ranges::equal(group.shape, operations, [&](const Operation& a, const Operation& b) {
+          return a.kind == b.kind && a.root == b.root;
+        })) {
+      return group.plan.get();
+    }
+  }
+  std::vector<algo::Transfer> sends, receives;
+  for (const Operation& o : operations) {
+    (o.kind == Kind::kSend ? sends : receives).push_back({.peer = o.root, .count = 1});
+  }
+  std::string name = "a group of sends and receives";
+  if (operations.size() == 1) {
+    name = KindName(operations[0].kind);
+  }
+  CachedGroup group{{operations.begin(), operations.end()},
+                    PreparePlan(algo::BuildSendRecv(rank, ranks, sends, receives), std::move(name))};
+  if (groups.size() < kCachedGroups) {
+    groups.push_back(std::move(group));
+    return groups.back().plan.get();
+  }
+  // A plan that an unfinished job still runs must stay.
+  for (std::size_t tried = 0; tried < kCachedGroups; ++tried) {
+    CachedGroup& oldest = groups[next_group++ % kCachedGroups];
+    const bool used = run_job.plan == oldest.plan.get() ||
+                      std::ranges::any_of(jobs, [&](const auto& j) { return j->in_use && j->job.plan == oldest.plan.get(); });
+    if (used) continue;
+    oldest = std::move(group);
+    return oldest.plan.get();
+  }
+  groups.push_back(std::move(group));
+  return groups.back().plan.get();
+}
+
+Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operations, Job& job) {
+  std::vector<std::size_t> to_self, from_self;
+  job.in_addresses.clear();
+  job.out_addresses.clear();
+  job.in_sizes.clear();
+  job.out_sizes.clear();
+  job.in_lanes.clear();
+  job.out_lanes.clear();
+  for (const Operation& o : operations) {
+    const bool send = o.kind == Kind::kSend;
+    const std::size_t bytes = o.count * SizeOf(o.type);
+    const tune::Choice choice = chooser.ChooseTransfer(bytes);
+    const exec::cpu::Lane lane{choice.protocol, choice.by_reference};
+    if (send) {
+      job.in_addresses.push_back(static_cast<const std::byte*>(o.in));
+      job.in_sizes.push_back(bytes);
+      job.in_lanes.push_back(lane);
+    } else {
+      job.out_addresses.push_back(static_cast<std::byte*>(o.out));
+      job.out_sizes.push_back(bytes);
+      job.out_lanes.push_back(lane);
+    }
+    if (o.root == rank) (send ? to_self : from_self).push_back(bytes);
+  }
+  if (to_self != from_self) {
+    return Status(Code::kInvalidUsage,
+                  fmt::format("rank {} sends to itself without a matching receive in the same group: {} sends and {} "
+                              "receives, or of different sizes; put both into one group",
+                              rank, to_self.size(), from_self.size()),
+                  rank);
+  }
+  job.plan = FindTransferPlan(operations);
+  return Status::Ok();
+}
+
+Job* Communicator::Impl::NewJob() {
+  for (const std::unique_ptr<comm::OwnedJob>& owned : jobs) {
+    if (owned->in_use) continue;
+    owned->in_use = true;
+    return &owned->job;
+  }
+  jobs.push_back(std::make_unique<comm::OwnedJob>());
+  jobs.back()->in_use = true;
+  return &jobs.back()->job;
+}
+
+void Communicator::Impl::Submit(Job* job) {
+  job->slot = job->step = job->operand = 0;
+  job->progress = 0;
+  job->computed = false;
+  job->sent = 0;
+  job->done = false;
+  job->status = Status::Ok();
+  engine->Submit(job);
+}
+
+Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std::vector<Job*>& submitted) {
+  TUTTI_RETURN_IF_ERROR(Broken());
+  std::vector<Operation> transfers;
+  for (const Operation& o : operations) {
+    TUTTI_RETURN_IF_ERROR(Validate(o));
+    if (IsTransfer(o.kind)) transfers.push_back(o);
+  }
+  const auto submit = [&](auto&& prepare) {
+    Job* job = NewJob();
+    if (Status s = prepare(*job); !s.ok()) {
+      Release(job);
+      return s;
+    }
+    Submit(job);
+    submitted.push_back(job);
+    return Status::Ok();
+  };
+  if (!transfers.empty()) {
+    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return PrepareTransfers(transfers, job); }));
+  }
+  for (const Operation& o : operations) {
+    if (IsTransfer(o.kind) || (o.count == 0 && o.kind != Kind::kBarrier)) continue;
+    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return Prepare(o, job); }));
+  }
+  return Status::Ok();
+}
+
+void Communicator::Impl::Release(Job* job) {
+  for (const std::unique_ptr<comm::OwnedJob>& owned : jobs) {
+    if (&owned->job == job) owned->in_use = false;
+  }
+}
+
+// The way of a single blocking call: no allocation, no request.
+Status Communicator::Run(const Operation& o) {
+  Impl& c = *impl_;
+  if (Status s = c.Validate(o); !s.ok()) return s;
+  if (c.broken.load(std::memory_order_relaxed)) [[unlikely]] return c.Broken();
+  if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
+  if (Status s = IsTransfer(o.kind) ? c.PrepareTransfers(std::span(&o, 1), c.run_job) : c.Prepare(o, c.run_job);
+      !s.ok()) {
+    return s;
+  }
+  c.Submit(&c.run_job);
+  Status s = c.WaitFor(c.run_job);
+  if (!s.ok()) [[unlikely]] c.Break(s);
+  return s;
+}
+
+std::string Communicator::Explain(const Operation& o) const {
+  if (Status s = impl_->Validate(o); !s.ok()) return s.ToString();
+  const std::size_t bytes = o.count * SizeOf(o.type);
+  if (IsTransfer(o.kind)) return tune::ToString(impl_->chooser.ChooseTransfer(bytes));
+  const Result<tune::Choice> choice =
+      impl_->chooser.Choose(CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(bytes)));
+  return choice.ok() ? tune::ToString(*choice) : choice.status().ToString();
+}
+
+}  // namespace tutti

@@ -1,0 +1,483 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exec/cpu/wire.h"
+#include "sys/process.h"
+
+namespace tutti::exec::cpu {
+
+using plan::Operand;
+using plan::Step;
+using proto::PostKind;
+using proto::Protocol;
+
+namespace {
+
+// Chunks of Simple: small enough that several fit a core's second-level cache, large enough that the cost of a post
+// does not show (docs/performance.md).
+constexpr std::size_t kMaxPoolChunkBytes = std::size_t{256} << 10;
+constexpr std::size_t kMinPoolChunkBytes = 4096;
+// References: one system call reads a chunk. A fold lands all its operands first, so they share a budget.
+constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
+
+std::size_t RoundDown(std::size_t value, std::size_t granule) { return value / granule * granule; }
+
+bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
+
+// Whether a step's value lies in user memory, where receivers may read it.
+bool StaysInPlace(const Step& step) {
+  return step.out != plan::kNoBlock || (step.operands.size() == 1 && IsLocal(step.operands[0]));
+}
+
+}  // namespace
+
+Engine::Engine(transport::shm::Fabric* fabric, int rank, int ranks) : fabric_(fabric), rank_(rank), ranks_(ranks) {
+  if (fabric_ != nullptr) pool_.Init(fabric_->own().pool(), fabric_->own().geometry().pool_bytes);
+  operands_.resize(static_cast<std::size_t>(ranks) + 2);
+}
+
+std::size_t Engine::ChunkBytes(const plan::Footprint& footprint, Protocol protocol, bool by_reference) const {
+  if (fabric_ == nullptr) return kReferenceChunkBytes;
+  const transport::RingSizes& rings = fabric_->rings();
+  const std::size_t slots = std::max(footprint.link_slots, 2);
+  switch (protocol) {
+    case Protocol::kLl: return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
+    case Protocol::kLl128: return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
+    case Protocol::kSimple: break;
+  }
+  const std::size_t pool_chunk =
+      std::clamp(RoundDown(pool_.bytes() / footprint.window, 4096), kMinPoolChunkBytes, kMaxPoolChunkBytes);
+  if (!by_reference) return pool_chunk;
+  if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
+  return std::min(pool_chunk, std::max<std::size_t>(RoundDown(kReferenceFoldBytes / ranks_, 4096), 16384));
+}
+
+std::size_t Engine::TransferChunkBytes(Protocol protocol, bool by_reference) const {
+  if (by_reference) return kReferenceChunkBytes;
+  const transport::RingSizes& rings = fabric_->rings();
+  switch (protocol) {
+    case Protocol::kLl: return rings.ll_units() / 2 * proto::kLlUnitPayloadBytes;
+    case Protocol::kLl128: return rings.ll128_lines() / 2 * proto::kLl128PayloadBytes;
+    case Protocol::kSimple: break;
+  }
+  return std::clamp(RoundDown(pool_.bytes() / (2 * static_cast<std::size_t>(ranks_)), 4096), kMinPoolChunkBytes,
+                    kMaxPoolChunkBytes);
+}
+
+std::byte* Engine::Scratch(std::size_t operand, std::size_t bytes) {
+  return scratch_.data() + operand * ((bytes + 63) / 64 * 64);
+}
+
+void Engine::Submit(Job* job) {
+  job->next = nullptr;
+  if (first_ == nullptr) {
+    first_ = last_ = job;
+    Start(*job);
+  } else {
+    last_->next = job;
+    last_ = job;
+  }
+}
+
+void Engine::Start(Job& job) {
+  const plan::RankPlan& plan = job.plan->plan;
+  if (plan.collective == Collective::kSendRecv) {
+    const int steps = plan.step_count();
+    job.transfers.assign(steps, {});
+    job.transfers_left = steps;
+    for (int i = 0; i < steps; ++i) {
+      const Step step = plan.step(i);
+      for (int j = i - 1; j >= 0 && steps > 1; --j) {
+        const Step before = plan.step(j);
+        const bool same = step.to.empty() ? before.to.empty() && before.operands[0] == step.operands[0]
+                                          : !before.to.empty() && before.to[0] == step.to[0];
+        if (same) {
+          job.transfers[i].previous = j;
+          break;
+        }
+      }
+    }
+    return;
+  }
+  const std::size_t granule = job.element < 64 ? 64 / job.element : 1;
+  job.in_cut = plan::BlockCut::Equal(job.count, job.plan->in_blocks_per_piece, granule);
+  job.out_cut = plan::BlockCut::Equal(job.count, job.plan->out_blocks_per_piece, granule);
+  const std::size_t block = std::max(job.in_cut.block, job.out_cut.block);
+  job.chunk = std::max<std::size_t>(JobChunkBytes(job) / job.element, 1);
+  job.rounds = static_cast<int>((block + job.chunk - 1) / job.chunk);
+  if (job.rounds == 1) job.chunk = block;
+  const std::size_t landing = (job.chunk * job.element + 63) / 64 * 64 * (ranks_ + 1);
+  if ((fabric_ != nullptr || job.scale_inputs) && scratch_.size() < landing) scratch_.resize(landing);
+}
+
+bool Engine::Advance() {
+  while (first_ != nullptr) {
+    Job& job = *first_;
+    if (!Run(job)) return false;
+    job.done = true;
+    first_ = job.next;
+    if (first_ == nullptr) {
+      last_ = nullptr;
+    } else {
+      Start(*first_);
+    }
+  }
+  return true;
+}
+
+void Engine::Fail(const Status& status) {
+  for (Job* job = first_; job != nullptr; job = job->next) {
+    job->status = status;
+    job->done = true;
+  }
+  first_ = last_ = nullptr;
+  references_.clear();
+}
+
+bool Engine::Run(Job& job) {
+  job.waits_for = -1;
+  job.waits_what = Job::WaitsFor::kNothing;
+  const bool moved = job.plan->plan.collective == Collective::kSendRecv ? RunTransfers(job) : RunCollective(job);
+  return moved && Finish(job);
+}
+
+bool Engine::RunCollective(Job& job) {
+  if (job.count == 0) return true;
+  switch (job.protocol) {
+    case Protocol::kLl: return RunSlots<Protocol::kLl>(job);
+    case Protocol::kLl128: return RunSlots<Protocol::kLl128>(job);
+    case Protocol::kSimple: break;
+  }
+  if (fabric_ != nullptr) {
+    const std::size_t slot_bytes = (JobChunkBytes(job) + 4095) / 4096 * 4096;
+    if (slot_bytes <= kMaxPoolChunkBytes && !pool_.Cut(slot_bytes)) return Waits(job, -1, Job::WaitsFor::kRoom);
+  }
+  return RunSlots<Protocol::kSimple>(job);
+}
+
+template <Protocol P>
+bool Engine::RunSlots(Job& job) {
+  const plan::RankPlan& plan = job.plan->plan;
+  const int steps = plan.step_count();
+  const int slots = job.rounds + job.plan->max_stage;
+  for (; job.slot < slots; ++job.slot) {
+    for (; job.step < steps; ++job.step) {
+      const Step step = plan.step(job.step);
+      const int round = job.slot - step.stage;
+      if (round < 0 || round >= job.rounds) continue;
+      if (!RunStep<P>(job, step, round)) return false;
+      ++moves_;
+      job.operand = 0;
+      job.progress = 0;
+      job.computed = false;
+      job.sent = 0;
+    }
+    job.step = 0;
+  }
+  return true;
+}
+
+// Byte offset of chunk `round` of a block in its buffer, and its length in elements.
+std::size_t Engine::Offset(const Job& job, bool input, int block, int round, std::size_t* elements) const {
+  const int per_piece = input ? job.plan->in_blocks_per_piece : job.plan->out_blocks_per_piece;
+  const plan::BlockCut& cut = input ? job.in_cut : job.out_cut;
+  std::size_t piece = block;
+  int sub = 0;
+  if (per_piece != 1) {
+    piece = block / per_piece;
+    sub = block % per_piece;
+  }
+  const std::size_t begin = cut.Begin(sub) + round * job.chunk;
+  const std::size_t end = cut.End(sub);
+  *elements = begin < end ? std::min(job.chunk, end - begin) : 0;
+  return (piece * job.count + begin) * job.element;
+}
+
+template <Protocol P>
+bool Engine::RunStep(Job& job, const Step& step, int round) {
+  Work work{0, 0, nullptr};
+  if (step.out != plan::kNoBlock) {
+    work.out = job.out + Offset(job, false, step.out, round, &work.elements);
+  } else if (const Operand* local = std::ranges::find_if(step.operands, IsLocal).base();
+             local != step.operands.data() + step.operands.size()) {
+    Offset(job, local->kind == Operand::Kind::kIn, local->index, round, &work.elements);
+  } else {
+    Offset(job, true, 0, round, &work.elements);  // passes on a whole piece that it does not keep
+  }
+  if (work.elements == 0) return true;
+  work.bytes = work.elements * job.element;
+
+  if (!job.computed) {
+    if (!Gather<P>(job, step, work, round)) return false;
+    if (P == Protocol::kSimple && !step.to.empty() && !TakeSlot(job, step)) return false;
+    Compute<P>(job, step, work);
+    job.computed = true;
+  }
+  for (; job.sent < step.to.size(); ++job.sent) {
+    if (!Send<P>(job, step.to[job.sent], work.bytes)) return false;
+  }
+  return true;
+}
+
+// Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
+bool Engine::TakeSlot(Job& job, const Step& step) {
+  slot_ = nullptr;
+  if (MayRefer(job) && StaysInPlace(step)) return true;
+  slot_ = pool_.Take();
+  return slot_ != nullptr || Waits(job, step.to[0], Job::WaitsFor::kRoom);
+}
+
+// Folds or moves the operands to where the step wants its value, and gives the received ones back.
+template <Protocol P>
+void Engine::Compute(Job& job, const Step& step, const Work& work) {
+  const int operand_count = static_cast<int>(step.operands.size());
+  const bool pooled = P == Protocol::kSimple && !step.to.empty() && slot_ != nullptr;
+  value_ = static_cast<const std::byte*>(operands_[0]);
+  if (operand_count > 1) {
+    std::byte* target = work.out != nullptr ? work.out : pooled ? slot_ : Scratch(operand_count, work.bytes);
+    job.fold(target, operands_.data(), operand_count, work.elements, Stores::kCached);
+    value_ = target;
+  } else if (work.out != nullptr) {
+    CopyBytes(work.out, value_, work.bytes);
+    value_ = work.out;
+  }
+  if (pooled) {
+    CopyBytes(slot_, value_, work.bytes);
+    value_ = slot_;
+  }
+  if constexpr (P == Protocol::kSimple) {
+    for (const Operand& operand : step.operands) {
+      if (IsLocal(operand)) continue;
+      ReleasePosts(fabric_->in(job.channel, operand.index));
+      fabric_->Nudge(operand.index);
+    }
+  }
+}
+
+template <Protocol P>
+bool Engine::Send(Job& job, int peer, std::size_t bytes) {
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Outgoing& tx = fabric_->out(job.channel, peer);
+  if constexpr (P == Protocol::kLl) {
+    if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+    WriteLl(tx, rings, value_, bytes);
+  } else if constexpr (P == Protocol::kLl128) {
+    if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+    WriteLl128(tx, rings, value_, bytes);
+  } else {
+    if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
+    if (slot_ == nullptr) {
+      PostReference(job.channel, peer, value_, bytes);
+    } else {
+      pool_.AddReader(&tx, WritePost(tx, rings, PostKind::kPool, pool_.OffsetOf(slot_), bytes));
+    }
+  }
+  fabric_->Nudge(peer);
+  return true;
+}
+
+// Finds or receives the operands of a step, in order.
+template <Protocol P>
+bool Engine::Gather(Job& job, const Step& step, const Work& work, int round) {
+  const int count = static_cast<int>(step.operands.size());
+  for (; job.operand < count; ++job.operand) {
+    const int i = job.operand;
+    const Operand& operand = step.operands[i];
+    if (IsLocal(operand)) {
+      std::size_t elements;
+      const bool input = operand.kind == Operand::Kind::kIn;
+      const std::size_t offset = Offset(job, input, operand.index, round, &elements);
+      operands_[i] = input ? job.in + offset : job.out + offset;
+      if (input && job.scale_inputs) {
+        std::byte* scaled = count == 1 && work.out != nullptr ? work.out : Scratch(i, work.bytes);
+        Scale(scaled, operands_[i], work.elements, job.type, job.scalar);
+        operands_[i] = scaled;
+      }
+      continue;
+    }
+    std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(i, work.bytes);
+    transport::Incoming& rx = fabric_->in(job.channel, operand.index);
+    bool arrived;
+    const std::byte* where = landing;
+    if constexpr (P == Protocol::kLl) {
+      arrived = ReadLl(rx, fabric_->rings(), landing, work.bytes, job.progress, spins_);
+    } else if constexpr (P == Protocol::kLl128) {
+      arrived = ReadLl128(rx, fabric_->rings(), landing, work.bytes, job.progress, spins_);
+    } else {
+      arrived = ReceivePost(job, operand.index, work.bytes, landing, &where);
+    }
+    if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData);
+    operands_[i] = where;
+    job.progress = 0;
+  }
+  return true;
+}
+
+// Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
+bool Engine::ReceivePost(Job& job, int peer, std::size_t bytes, std::byte* landing, const std::byte** where) {
+  transport::Incoming& rx = fabric_->in(job.channel, peer);
+  const proto::Post* post = ReadPost(rx, fabric_->rings(), spins_);
+  if (post == nullptr) return false;
+  switch (post->kind) {
+    case PostKind::kPool: *where = rx.pool + post->address; return true;
+    case PostKind::kRegion: *where = fabric_->RegionAddress(post->region, peer, post->address); return true;
+    case PostKind::kReference: break;
+  }
+  const auto* remote = reinterpret_cast<const std::byte*>(post->address);
+  if (rx.reach == transport::Reach::kSameProcess) {
+    *where = remote;
+    return true;
+  }
+  const Result<std::size_t> got = sys::ReadProcessMemory(rx.pid, remote, landing, bytes);
+  if (!got.ok() || *got != bytes) {
+    job.status = Status(Code::kRemote,
+                        fmt::format("rank {} could not read {} bytes of rank {}'s buffer: {}; has it ended or freed "
+                                    "the buffer? TUTTI_SINGLE_COPY=off avoids such reads",
+                                    rank_, bytes, peer, got.ok() ? "only a part was there" : got.status().message()),
+                        peer);
+  }
+  *where = landing;
+  return true;
+}
+
+void Engine::PostReference(int channel, int peer, const std::byte* data, std::size_t bytes) {
+  transport::Outgoing& tx = fabric_->out(channel, peer);
+  std::uint32_t region = 0;
+  std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
+  const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
+  references_.push_back({&tx, peer, WritePost(tx, fabric_->rings(), shared ? PostKind::kRegion : PostKind::kReference,
+                                              address, bytes, region)});
+}
+
+bool Engine::ReferencesRead(Job& job) {
+  while (!references_.empty()) {
+    Reference& r = references_.back();
+    if (!r.link->Consumed(r.index)) return Waits(job, r.peer, Job::WaitsFor::kReaders);
+    references_.pop_back();
+  }
+  return true;
+}
+
+bool Engine::Finish(Job& job) {
+  if (!ReferencesRead(job)) return false;
+  const plan::RankPlan& plan = job.plan->plan;
+  if (job.divisor > 1 && plan.out_blocks > 0) DivideIntegers(job.out, job.count, job.type, job.divisor);
+  return true;
+}
+
+bool Engine::RunTransfers(Job& job) {
+  const int steps = job.plan->plan.step_count();
+  bool moved = true;
+  while (moved && job.transfers_left > 0) {
+    moved = false;
+    for (int i = 0; i < steps; ++i) {
+      Job::Transfer& t = job.transfers[i];
+      if (t.done || (t.previous >= 0 && !job.transfers[t.previous].done)) continue;
+      const std::size_t before = t.moved;
+      t.done = RunTransfer(job, i);
+      job.transfers_left -= t.done ? 1 : 0;
+      moved |= t.done || t.moved != before;
+    }
+  }
+  return job.transfers_left == 0;
+}
+
+// Moves one send, receive or self-copy on by as many parts as go without waiting. True when it has ended.
+bool Engine::RunTransfer(Job& job, int index) {
+  const plan::RankPlan& plan = job.plan->plan;
+  const Step step = plan.step(index);
+  Job::Transfer& t = job.transfers[index];
+  const Operand& source = step.operands[0];
+  if (IsLocal(source) && step.to.empty()) {
+    CopyBytes(job.out_addresses[step.out], job.in_addresses[source.index], job.in_sizes[source.index]);
+    return true;
+  }
+  const bool sends = !step.to.empty();
+  const std::size_t bytes = sends ? job.in_sizes[source.index] : job.out_sizes[step.out];
+  const Lane& lane = sends ? job.in_lanes[source.index] : job.out_lanes[step.out];
+  const std::size_t chunk = TransferChunkBytes(lane.protocol, lane.by_reference);
+  while (t.moved < bytes) {
+    const std::size_t part = std::min(chunk, bytes - t.moved);
+    const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_addresses[source.index] + t.moved, part)
+                          : ReceivePart(job, index, source.index, lane, job.out_addresses[step.out] + t.moved, part);
+    if (!ok) return false;
+    t.moved += part;
+    ++moves_;
+  }
+  return true;
+}
+
+bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes) {
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Outgoing& tx = fabric_->out(job.channel, peer);
+  switch (lane.protocol) {
+    case Protocol::kLl:
+      if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      WriteLl(tx, rings, data, bytes);
+      break;
+    case Protocol::kLl128:
+      if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      WriteLl128(tx, rings, data, bytes);
+      break;
+    case Protocol::kSimple:
+      if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (lane.by_reference) {
+        PostReference(job.channel, peer, data, bytes);
+        break;
+      }
+      if (!pool_.Cut(TransferChunkBytes(Protocol::kSimple, false))) return Waits(job, peer, Job::WaitsFor::kRoom);
+      std::byte* slot = pool_.Take();
+      if (slot == nullptr) return Waits(job, peer, Job::WaitsFor::kRoom);
+      CopyBytes(slot, data, bytes);
+      pool_.AddReader(&tx, WritePost(tx, rings, PostKind::kPool, pool_.OffsetOf(slot), bytes));
+      break;
+  }
+  fabric_->Nudge(peer);
+  return true;
+}
+
+bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes) {
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Incoming& rx = fabric_->in(job.channel, peer);
+  std::size_t& progress = job.transfers[index].progress;
+  bool arrived = false;
+  switch (lane.protocol) {
+    case Protocol::kLl: arrived = ReadLl(rx, rings, out, bytes, progress, spins_); break;
+    case Protocol::kLl128: arrived = ReadLl128(rx, rings, out, bytes, progress, spins_); break;
+    case Protocol::kSimple: {
+      const std::byte* where = out;
+      arrived = ReceivePost(job, peer, bytes, out, &where);
+      if (!arrived) break;
+      CopyBytes(out, where, bytes);
+      ReleasePosts(rx);
+      break;
+    }
+  }
+  if (!arrived) return Waits(job, peer, Job::WaitsFor::kData);
+  progress = 0;
+  fabric_->Nudge(peer);
+  return true;
+}
+
+std::string Engine::DescribeWait() const {
+  if (first_ == nullptr) return "nothing";
+  const Job& job = *first_;
+  const char* what = job.waits_what == Job::WaitsFor::kData      ? "for data from"
+                     : job.waits_what == Job::WaitsFor::kReaders ? "for its buffer to be read by"
+                                                                 : "for room to send to";
+  std::string where = job.plan->name;
+  if (job.plan->plan.collective != Collective::kSendRecv) {
+    where += fmt::format(" {}, step {} of {}, round {} of {}", proto::Name(job.protocol), job.step + 1,
+                         job.plan->plan.step_count(), std::min(job.slot + 1, job.rounds), job.rounds);
+  }
+  return job.waits_for < 0 ? fmt::format("for shared pages to be read, in {}", where)
+                           : fmt::format("{} rank {} in {}", what, job.waits_for, where);
+}
+
+}  // namespace tutti::exec::cpu

@@ -1,0 +1,120 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_ENGINE_H_
+#define TUTTI_EXEC_CPU_ENGINE_H_
+
+// Runs plans on host memory, in the caller's thread. Jobs of an engine take place one after the other, in the order of
+// Submit. Advance moves the first of them on as far as it goes without waiting for a peer; "where was I" is an index
+// into the plan, so any number of engines can be moved on in turn.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/cpu/job.h"
+#include "exec/cpu/pool.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::exec::cpu {
+
+class Engine {
+ public:
+  // `fabric` may be null for a communicator of one rank; it must outlive the engine.
+  Engine(transport::shm::Fabric* fabric, int rank, int ranks);
+
+  // Prepares a job to run: cuts blocks into chunks. The job must stay where it is until it is done.
+  void Submit(Job* job);
+  bool idle() const { return first_ == nullptr; }
+
+  // Moves the first jobs on. Returns true when the queue is empty.
+  bool Advance();
+
+  // Ends every queued job with `status`.
+  void Fail(const Status& status);
+
+  // The rank that the first job waits for, or -1, and the sentence that says so.
+  int waits_for() const { return first_ == nullptr ? -1 : first_->waits_for; }
+  std::string DescribeWait() const;
+  // Grows with every step and transfer part that ends: whoever waits sees that something still moves.
+  std::uint64_t moves() const { return moves_; }
+
+  // Polls of a flag before Advance gives up on it for the moment. Few where ranks share cores.
+  void set_spins(int spins) { spins_ = spins; }
+
+  // The largest chunk, in bytes, that one message of this protocol may carry for a plan with this footprint.
+  std::size_t ChunkBytes(const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference) const;
+  // The same for one transfer of a group.
+  std::size_t TransferChunkBytes(proto::Protocol protocol, bool by_reference) const;
+
+ private:
+  std::size_t JobChunkBytes(const Job& job) const {
+    return ChunkBytes(job.plan->footprint, job.protocol, job.by_reference);
+  }
+
+  // What a step works on in one round.
+  struct Work {
+    std::size_t elements;
+    std::size_t bytes;
+    std::byte* out;  // null where the step stores nothing
+  };
+
+  void Start(Job& job);
+  bool Run(Job& job);
+  bool RunCollective(Job& job);
+  template <proto::Protocol P>
+  bool RunSlots(Job& job);
+  template <proto::Protocol P>
+  bool RunStep(Job& job, const plan::Step& step, int round);
+  template <proto::Protocol P>
+  bool Gather(Job& job, const plan::Step& step, const Work& work, int round);
+  bool ReceivePost(Job& job, int peer, std::size_t bytes, std::byte* landing, const std::byte** where);
+  bool TakeSlot(Job& job, const plan::Step& step);
+  template <proto::Protocol P>
+  void Compute(Job& job, const plan::Step& step, const Work& work);
+  template <proto::Protocol P>
+  bool Send(Job& job, int peer, std::size_t bytes);
+  bool RunTransfers(Job& job);
+  bool RunTransfer(Job& job, int index);
+  bool SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes);
+  bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes);
+  bool Finish(Job& job);
+  bool ReferencesRead(Job& job);
+  bool Waits(Job& job, int peer, Job::WaitsFor what) {
+    job.waits_for = peer;
+    job.waits_what = what;
+    return false;
+  }
+  bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
+  void PostReference(int channel, int peer, const std::byte* data, std::size_t bytes);
+
+  std::size_t Offset(const Job& job, bool input, int block, int round, std::size_t* elements) const;
+  std::byte* Scratch(std::size_t operand, std::size_t bytes);
+
+  transport::shm::Fabric* fabric_;
+  const int rank_;
+  const int ranks_;
+  int spins_ = 200;
+  std::uint64_t moves_ = 0;
+  Pool pool_;
+  Job* first_ = nullptr;
+  Job* last_ = nullptr;
+
+  // The step being run: where its operands lie.
+  std::vector<const void*> operands_;
+  std::byte* slot_ = nullptr;           // pages of the pool for its value, or null
+  const std::byte* value_ = nullptr;    // its value, once computed
+  // Posts that refer to user memory and have not been read yet.
+  struct Reference {
+    transport::Outgoing* link;
+    int peer;
+    std::uint64_t index;
+  };
+  std::vector<Reference> references_;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_ENGINE_H_

@@ -1,0 +1,95 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_JOB_H_
+#define TUTTI_EXEC_CPU_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exec/cpu/fold.h"
+#include "plan/footprint.h"
+#include "plan/plan.h"
+#include "proto/protocol.h"
+#include "tutti/status.h"
+
+namespace tutti::exec::cpu {
+
+// A rank's plan with what the executor asks of it for every operation, found out once.
+struct PreparedPlan {
+  plan::RankPlan plan;
+  std::string name;  // for messages: "all_reduce two_shot"
+  int in_blocks_per_piece = 1;
+  int out_blocks_per_piece = 1;
+  int max_stage = 0;
+  plan::Footprint footprint;
+  // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
+  bool by_reference = false;
+};
+
+// How one transfer of a group of sends and receives crosses its link. Both ends derive it from the byte count.
+struct Lane {
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  bool by_reference = false;
+};
+
+// One operation on its way through the executor. Filled by the communicator, then owned by the engine until done.
+struct Job {
+  // What to do.
+  const PreparedPlan* plan = nullptr;
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::size_t count = 0;    // elements per piece (plan.h, "Blocks")
+  std::size_t element = 1;  // bytes
+  DataType type = DataType::kUint8;
+  FoldFn fold = nullptr;
+  bool scale_inputs = false;  // multiply every input element by `scalar` before it is used
+  double scalar = 1.0;
+  int divisor = 1;  // divide the finished output by this (integer averages)
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  bool by_reference = false;
+  int channel = 0;
+
+  // Groups of sends and receives only: address and bytes of each in-block and out-block, and their lanes. (The plan's
+  // own sizes are not used, so that one plan serves all sizes.)
+  std::vector<const std::byte*> in_addresses;
+  std::vector<std::byte*> out_addresses;
+  std::vector<std::size_t> in_sizes;
+  std::vector<std::size_t> out_sizes;
+  std::vector<Lane> in_lanes;
+  std::vector<Lane> out_lanes;
+
+  // Where it is. All zero at the start.
+  plan::BlockCut in_cut, out_cut;
+  std::size_t chunk = 0;  // elements
+  int rounds = 0;
+  int slot = 0;  // time slot
+  int step = 0;
+  int operand = 0;
+  std::size_t progress = 0;  // units of the message that is being received
+  bool computed = false;     // the step's value is there; it remains to be sent
+  std::size_t sent = 0;      // targets that it has been sent to
+  // Groups: per step, bytes moved so far, units of the message being received, and the step before it on the same link
+  // in the same direction (-1: none), which has to end first.
+  struct Transfer {
+    std::size_t moved = 0;
+    std::size_t progress = 0;
+    int previous = -1;
+    bool done = false;
+  };
+  std::vector<Transfer> transfers;
+  int transfers_left = 0;
+
+  bool done = false;
+  Status status;
+  Job* next = nullptr;  // in the engine's queue
+
+  // What it waits for, for messages; -1: nothing.
+  int waits_for = -1;
+  enum class WaitsFor : std::uint8_t { kNothing, kData, kRoom, kReaders } waits_what = WaitsFor::kNothing;
+};
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_JOB_H_

@@ -1,0 +1,84 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_POOL_H_
+#define TUTTI_EXEC_CPU_POOL_H_
+
+// The sender's pool of shared pages, cut into equal slots. A slot holds the data of one or several posts and is free
+// again when all their receivers are done with it. Cutting it anew for another size waits until every slot is free.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "transport/link.h"
+
+namespace tutti::exec::cpu {
+
+class Pool {
+ public:
+  void Init(std::byte* data, std::size_t bytes) {
+    data_ = data;
+    bytes_ = bytes;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+  // Cuts the pool into slots of `slot_bytes`. False while a slot is still being read; call again.
+  bool Cut(std::size_t slot_bytes) {
+    if (slot_bytes == slot_bytes_) return true;
+    for (Slot& slot : slots_) {
+      if (!Free(slot)) return false;
+    }
+    slot_bytes_ = slot_bytes;
+    slots_.resize(bytes_ / slot_bytes);
+    for (Slot& slot : slots_) slot.readers.clear();
+    next_ = 0;
+    return true;
+  }
+
+  // A free slot, or null while all are being read. The slot is taken by the first AddReader.
+  std::byte* Take() {
+    for (std::size_t tried = 0; tried < slots_.size(); ++tried) {
+      Slot& slot = slots_[next_];
+      if (Free(slot)) {
+        taken_ = next_;
+        next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+        return data_ + taken_ * slot_bytes_;
+      }
+      next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+    }
+    return nullptr;
+  }
+  // Says that post `index` of `link` refers to the slot taken last.
+  void AddReader(transport::Outgoing* link, std::uint64_t index) { slots_[taken_].readers.push_back({link, index}); }
+
+  std::uint64_t OffsetOf(const std::byte* slot) const { return static_cast<std::uint64_t>(slot - data_); }
+
+ private:
+  struct Reader {
+    transport::Outgoing* link;
+    std::uint64_t index;
+  };
+  struct Slot {
+    std::vector<Reader> readers;
+  };
+
+  static bool Free(Slot& slot) {
+    while (!slot.readers.empty()) {
+      const Reader& reader = slot.readers.back();
+      if (!reader.link->Consumed(reader.index)) return false;
+      slot.readers.pop_back();
+    }
+    return true;
+  }
+
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t slot_bytes_ = 0;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_POOL_H_

@@ -1,0 +1,168 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_WIRE_H_
+#define TUTTI_EXEC_CPU_WIRE_H_
+
+// How the CPU writes and reads the rings of a link (formats: proto/). Write* REQUIRES room, which Room* reports.
+// Read* moves `progress` (units or lines of the message that have been taken) on as far as data has arrived and
+// returns true when the message is complete; it never waits long.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "sys/clock.h"
+#include "transport/link.h"
+
+namespace tutti::exec::cpu {
+
+using transport::Incoming;
+using transport::Outgoing;
+using transport::RingSizes;
+
+// Asks for a cache line in writable state before it is needed.
+inline void PrefetchForWrite(const void* p) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(p)));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
+inline bool RoomLl(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
+  const std::uint64_t end = tx.ll_head + proto::LlUnits(bytes);
+  if (end - tx.ll_consumed <= rings.ll_units()) [[likely]] return true;
+  tx.ll_consumed = tx.credit->ll_units.load(std::memory_order_acquire);
+  return end - tx.ll_consumed <= rings.ll_units();
+}
+
+inline void WriteLl(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
+  const std::uint64_t mask = rings.ll_units() - 1;
+  while (bytes > 0) {
+    auto* words = reinterpret_cast<std::uint64_t*>(tx.ll + (tx.ll_head & mask) * proto::kLlLinesPerUnit);
+    const std::uint64_t flag = std::uint64_t{proto::LlFlag(tx.ll_head, rings.log2_ll_units)} << 32;
+    std::uint32_t values[8] = {};
+    const std::size_t part = std::min(bytes, proto::kLlUnitPayloadBytes);
+    if (part == 8) {
+      std::memcpy(values, data, 8);
+    } else {
+      std::memcpy(values, data, part);
+    }
+    for (int i = 0; i < 8; ++i) __atomic_store_n(words + i, values[i] | flag, __ATOMIC_RELAXED);
+    data += part;
+    bytes -= part;
+    ++tx.ll_head;
+  }
+  PrefetchForWrite(tx.ll + (tx.ll_head & mask) * proto::kLlLinesPerUnit);
+}
+
+inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::byte* out, std::size_t bytes, std::size_t& progress,
+                   int spins) {
+  const std::uint64_t mask = rings.ll_units() - 1;
+  const std::size_t units = proto::LlUnits(bytes);
+  while (progress < units) {
+    const std::uint64_t index = rx.ll_head + progress;
+    const auto* words = reinterpret_cast<const std::uint64_t*>(rx.ll + (index & mask) * proto::kLlLinesPerUnit);
+    const std::uint32_t flag = proto::LlFlag(index, rings.log2_ll_units);
+    const std::size_t offset = progress * proto::kLlUnitPayloadBytes;
+    const std::size_t part = std::min(bytes - offset, proto::kLlUnitPayloadBytes);
+    const int needed = static_cast<int>((part + 3) / 4);
+    std::uint32_t values[8];
+    for (int i = 0; i < needed; ++i) {
+      std::uint64_t word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
+      while (static_cast<std::uint32_t>(word >> 32) != flag) {
+        if (--spins < 0) return false;
+        word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
+      }
+      values[i] = static_cast<std::uint32_t>(word);
+    }
+    std::memcpy(out + offset, values, part);
+    ++progress;
+  }
+  rx.ll_head += units;
+  rx.credit->ll_units.store(rx.ll_head, std::memory_order_release);
+  return true;
+}
+
+inline bool RoomLl128(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
+  const std::uint64_t end = tx.ll128_head + proto::Ll128Lines(bytes);
+  if (end - tx.ll128_consumed <= rings.ll128_lines()) [[likely]] return true;
+  tx.ll128_consumed = tx.credit->ll128_lines.load(std::memory_order_acquire);
+  return end - tx.ll128_consumed <= rings.ll128_lines();
+}
+
+inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
+  const std::uint64_t mask = rings.ll128_lines() - 1;
+  while (bytes > 0) {
+    proto::Ll128Line* line = tx.ll128 + (tx.ll128_head & mask);
+    if (bytes >= proto::kLl128PayloadBytes) [[likely]] {
+      std::memcpy(line->data, data, proto::kLl128PayloadBytes);
+      data += proto::kLl128PayloadBytes;
+      bytes -= proto::kLl128PayloadBytes;
+    } else {
+      std::memcpy(line->data, data, bytes);
+      bytes = 0;
+    }
+    __atomic_store_n(&line->flag, proto::Ll128Flag(tx.ll128_head, rings.log2_ll128_lines), __ATOMIC_RELEASE);
+    ++tx.ll128_head;
+  }
+}
+
+inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::byte* out, std::size_t bytes, std::size_t& progress,
+                      int spins) {
+  const std::uint64_t mask = rings.ll128_lines() - 1;
+  const std::size_t lines = proto::Ll128Lines(bytes);
+  while (progress < lines) {
+    const std::uint64_t index = rx.ll128_head + progress;
+    const proto::Ll128Line* line = rx.ll128 + (index & mask);
+    const std::uint64_t flag = proto::Ll128Flag(index, rings.log2_ll128_lines);
+    while (__atomic_load_n(&line->flag, __ATOMIC_ACQUIRE) != flag) {
+      if (--spins < 0) return false;
+    }
+    const std::size_t offset = progress * proto::kLl128PayloadBytes;
+    if (bytes - offset >= proto::kLl128PayloadBytes) [[likely]] {
+      std::memcpy(out + offset, line->data, proto::kLl128PayloadBytes);
+    } else {
+      std::memcpy(out + offset, line->data, bytes - offset);
+    }
+    ++progress;
+  }
+  rx.ll128_head += lines;
+  rx.credit->ll128_lines.store(rx.ll128_head, std::memory_order_release);
+  return true;
+}
+
+inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
+  if (tx.post_head - tx.posts_consumed < rings.posts()) [[likely]] return true;
+  tx.posts_consumed = tx.credit->posts.load(std::memory_order_acquire);
+  return tx.post_head - tx.posts_consumed < rings.posts();
+}
+
+// Publishes data that has been written before this call. Returns the post's running number.
+inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, proto::PostKind kind, std::uint64_t address,
+                               std::size_t bytes, std::uint32_t region = 0) {
+  proto::Post& post = tx.posts[tx.post_head & (rings.posts() - 1)];
+  post.address = address;
+  post.bytes = bytes;
+  post.kind = kind;
+  post.region = region;
+  post.sequence.store(tx.post_head + 1, std::memory_order_release);
+  return tx.post_head++;
+}
+
+// The next post of the link, or null while there is none. Advances the head; the credit is given back by ReleasePosts.
+inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, int spins) {
+  const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
+  while (post.sequence.load(std::memory_order_acquire) != rx.post_head + 1) {
+    if (--spins < 0) return nullptr;
+  }
+  ++rx.post_head;
+  return &post;
+}
+
+// Gives back every post that has been read so far.
+inline void ReleasePosts(Incoming& rx) { rx.credit->posts.store(rx.post_head, std::memory_order_release); }
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_WIRE_H_

@@ -1,0 +1,36 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_PLAN_COST_H_
+#define TUTTI_PLAN_COST_H_
+
+// What a plan costs, counted from the plan itself: what the tuner's model, the tools and docs/algorithms.md use.
+
+#include <span>
+
+#include "plan/plan.h"
+
+namespace tutti::plan {
+
+// For one round. Amounts of data are in units of the collective's `count` (bytes / S, where S = count * sizeof an
+// element), all blocks taken as equal; in elements for a grouped send and receive. "max": of the rank that has most.
+struct Cost {
+  int hops = 0;             // messages one after the other on the longest chain of steps that wait for each other
+  int stages = 1;           // highest stage + 1: how many rounds a software pipeline of this plan overlaps
+  int steps_max = 0;        // of one rank
+  double sent_max = 0;      // data sent, once for every target
+  double posted_max = 0;    // data sent, a step with several targets once: what a shared buffer would carry
+  double received_max = 0;  // data received
+  double folded_max = 0;    // operands of folds (steps of two operands or more)
+  double stored_max = 0;    // data stored to the output
+  int peers_max = 0;        // ranks that a rank exchanges messages with
+  int messages_max = 0;     // messages that a rank sends
+
+  bool operator==(const Cost&) const = default;
+};
+
+// REQUIRES: Check(plans) is ok, or would be; a plan that waits for ever has as many hops as can be run.
+Cost Evaluate(std::span<const RankPlan> plans);
+
+}  // namespace tutti::plan
+
+#endif  // TUTTI_PLAN_COST_H_

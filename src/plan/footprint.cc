@@ -1,0 +1,38 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/footprint.h"
+
+#include <algorithm>
+
+namespace tutti::plan {
+namespace {
+
+void Add(const RankPlan& plan, Footprint& footprint) {
+  int sends = 0;
+  std::vector<std::int32_t> peers;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const Step step = plan.step(i);
+    if (step.to.empty()) continue;
+    ++sends;
+    peers.insert(peers.end(), step.to.begin(), step.to.end());
+    const bool kept = step.out != kNoBlock ||
+                      (step.operands.size() == 1 && step.operands[0].kind != Operand::Kind::kRecv);
+    footprint.forwards |= !kept;
+  }
+  std::ranges::sort(peers);
+  const int links = static_cast<int>(std::unique(peers.begin(), peers.end()) - peers.begin());
+  footprint.window = std::max(footprint.window, std::min(sends * 2, links * (plan.link_slots + 1)) + 1);
+  footprint.blocks_per_piece = std::max({footprint.blocks_per_piece,
+                                         plan.in_blocks / InPieces(plan.collective, plan.ranks),
+                                         plan.out_blocks / OutPieces(plan.collective, plan.ranks)});
+}
+
+}  // namespace
+
+Footprint MeasureFootprint(std::span<const RankPlan> plans) {
+  Footprint footprint{.collective = plans[0].collective, .link_slots = plans[0].link_slots};
+  for (const RankPlan& plan : plans) Add(plan, footprint);
+  return footprint;
+}
+
+}  // namespace tutti::plan

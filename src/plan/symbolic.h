@@ -1,0 +1,77 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_PLAN_SYMBOLIC_H_
+#define TUTTI_PLAN_SYMBOLIC_H_
+
+// The values that plan::Check computes with: a rank's input block, or a fold of such values. Folds are kept as a
+// graph, so that a value is three integers to copy and yet every contribution to it can be named.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tutti::plan {
+
+struct Value {
+  std::int32_t rank = -1;   // whose input; -1: a fold, or nothing
+  std::int32_t block = -1;  // which block of the input (of all inputs, in a fold); -1: nothing
+  std::int32_t fold = -1;   // index in the Folds, or -1
+
+  bool empty() const { return block < 0; }
+  bool operator==(const Value&) const = default;
+};
+
+class Folds {
+ public:
+  explicit Folds(int ranks) : ranks_(ranks), seen_(ranks, -1) {}
+
+  // The fold of `operands`, all of one block, made by `step` of `rank`. nullopt where it has more contributions
+  // than there are ranks.
+  std::optional<Value> Make(std::span<const Value> operands, int rank, int step);
+
+  // The fold that was made last, whether returned or not. REQUIRES: there is one.
+  Value Last() const { return {.rank = -1, .block = 0, .fold = static_cast<std::int32_t>(folds_.size()) - 1}; }
+
+  // Whether `value` is the fold of block `block` of all ranks, each exactly once. Remembers folds that are.
+  bool IsComplete(const Value& value, int block);
+  // Whether a complete value was folded in one step, in the order of the ranks.
+  bool IsRankOrdered(const Value& value) const;
+
+  // "rank 2's block 3", "block 3 of ranks 0 + 1 + (2 + 3)".
+  std::string Describe(const Value& value) const;
+  // The first step that folded a rank's contribution into itself, among those that made `value`.
+  struct Doubled {
+    int rank, step, contributor;
+  };
+  std::optional<Doubled> FindDoubled(const Value& value);
+  // Ranks whose contribution `value` lacks.
+  std::vector<int> FindMissing(const Value& value);
+
+ private:
+  struct Fold {
+    std::int32_t rank, step;  // who made it
+    std::int32_t first, count;  // in operands_
+    std::int32_t contributions;
+    bool complete = false;
+  };
+  std::span<const Value> OperandsOf(const Value& value) const {
+    return std::span(operands_).subspan(folds_[value.fold].first, folds_[value.fold].count);
+  }
+  // The ranks that contributed, from left to right.
+  std::vector<int> Contributors(const Value& value) const;
+  // A rank that contributed twice, or -1.
+  int Twice(const Value& value);
+  void AppendOrder(const Value& value, std::string* text) const;
+
+  int ranks_;
+  std::vector<Fold> folds_;
+  std::vector<Value> operands_;
+  std::vector<std::int32_t> seen_;  // by rank: the last query that saw it
+  std::int32_t query_ = 0;
+};
+
+}  // namespace tutti::plan
+
+#endif  // TUTTI_PLAN_SYMBOLIC_H_

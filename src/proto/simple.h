@@ -1,0 +1,55 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_PROTO_SIMPLE_H_
+#define TUTTI_PROTO_SIMPLE_H_
+
+// Simple: bulk data first, then one word that says it is there. Full bandwidth, one more dependent access.
+//
+// The word sits in a post, one cache line that tells the receiver where the data lies. A link owns a ring of posts;
+// post number i (from 0) is in place i mod ring size.
+//
+//   byte  0          8          16         24     28          64
+//         +----------+----------+----------+------+------------+
+//         | sequence | address  |  bytes   | kind |  (unused)  |
+//         +----------+----------+----------+------+------------+
+//
+// Ordering: the writer fills the data, then address, bytes and kind, then stores sequence = i + 1 with release order;
+// a reader that loads that value with acquire order may read the rest and the data. Reuse: the receiver counts the
+// posts that it has done with (Credit, release order); a writer that has loaded the count (acquire) may reuse their
+// places and their data.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tutti::proto {
+
+// Where a post's data lies.
+enum class PostKind : std::uint32_t {
+  kPool,       // address: offset in the sender's pool of shared pages
+  kReference,  // address: in the sender's own memory, its user's buffer
+  kRegion,     // address: offset in the memory that Communicator::AllocateShared gave the sender; region in `region`
+};
+
+struct alignas(64) Post {
+  std::atomic<std::uint64_t> sequence;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  PostKind kind;
+  std::uint32_t region;
+};
+static_assert(sizeof(Post) == 64);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// What a receiver has consumed of one link, in each protocol's unit; one cache line, written by the receiver alone.
+// Each counter only grows. Stored with release order after the last read of what it covers; loaded with acquire.
+struct alignas(64) Credit {
+  std::atomic<std::uint64_t> ll_units;
+  std::atomic<std::uint64_t> ll128_lines;
+  std::atomic<std::uint64_t> posts;
+};
+static_assert(sizeof(Credit) == 64);
+
+}  // namespace tutti::proto
+
+#endif  // TUTTI_PROTO_SIMPLE_H_

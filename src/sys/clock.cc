@@ -1,0 +1,28 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/clock.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <cerrno>
+
+namespace tutti::sys {
+
+std::int64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
+void YieldCpu() { sched_yield(); }
+
+void SleepNs(std::int64_t ns) {
+  if (ns <= 0) return;
+  const std::int64_t end_ns = NowNs() + ns;
+  const timespec end = {.tv_sec = end_ns / kNsPerSecond, .tv_nsec = end_ns % kNsPerSecond};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace tutti::sys

@@ -1,0 +1,62 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_SYS_MEMORY_H_
+#define TUTTI_SYS_MEMORY_H_
+
+// Pages that several processes share: anonymous files, handed on as descriptors. They have no name in any
+// file system, count against no /dev/shm quota, and vanish with the last process that holds them.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sys/fd.h"
+#include "tutti/status.h"
+
+namespace tutti::sys {
+
+enum class Access : std::uint8_t { kRead, kReadWrite };
+
+// Owns a mapping of shared memory, or none; unmaps it when destroyed. The descriptor it was made from may be
+// closed.
+class SharedMapping {
+ public:
+  SharedMapping() = default;
+  SharedMapping(SharedMapping&& other) noexcept;
+  SharedMapping& operator=(SharedMapping&& other) noexcept;
+  ~SharedMapping() { Unmap(); }
+
+  std::byte* data() const { return data_; }  // page-aligned; null where there is no mapping
+  std::size_t bytes() const { return bytes_; }
+  void Unmap();
+
+ private:
+  friend Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Makes a shared memory object of `bytes` zeros. Pages are allocated when first touched, on the NUMA node of
+// the thread that touches them. `name` is for people (/proc/<pid>/maps) and need not be unique.
+//
+// Where the kernel allows it, a memfd, sealed: nobody can make it shorter, so that a mapping of it can never
+// raise SIGBUS. Where memfd_create is forbidden: an unlinked file in /dev/shm, or else in /tmp, with its
+// pages allocated at once, so that a full file system is an error here and not a SIGBUS later.
+Result<Fd> CreateSharedMemory(const char* name, std::size_t bytes);
+
+// Maps the first `bytes` of a shared memory object. Fails unless the object really has that many, so that a
+// peer which lies about its size cannot cause SIGBUS.
+Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
+
+// A descriptor of the same memory that can be mapped kRead only: what to give to peers that must not write.
+// Opened through /proc/self/fd; where /proc is missing, a plain duplicate. Guards against mistakes, not
+// against a process of the same user, which can open the object again.
+Result<Fd> ReopenReadOnly(const Fd& fd);
+
+namespace internal {
+// The fallback of CreateSharedMemory, for tests: an unlinked file in `directory`.
+Result<Fd> CreateUnlinkedFile(const char* directory, std::size_t bytes);
+}  // namespace internal
+
+}  // namespace tutti::sys
+
+#endif  // TUTTI_SYS_MEMORY_H_

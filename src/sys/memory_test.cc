@@ -1,0 +1,117 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+namespace tutti::sys {
+namespace {
+
+TEST(MemoryTest, TwoMappingsShowTheSamePages) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 100'000);
+  ASSERT_TRUE(fd.ok()) << fd.status().ToString();
+  Result<SharedMapping> writer = Map(*fd, 100'000, Access::kReadWrite);
+  Result<SharedMapping> reader = Map(*fd, 100'000, Access::kRead);
+  ASSERT_TRUE(writer.ok() && reader.ok());
+  EXPECT_EQ(reader->bytes(), 100'000u);
+  EXPECT_EQ(std::to_integer<int>(reader->data()[99'999]), 0);
+  writer->data()[99'999] = std::byte{42};
+  EXPECT_EQ(std::to_integer<int>(reader->data()[99'999]), 42);
+}
+
+TEST(MemoryTest, MappingOutlivesDescriptorAndMoves) {
+  SharedMapping kept;
+  {
+    Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
+    ASSERT_TRUE(fd.ok());
+    Result<SharedMapping> mapping = Map(*fd, 4096, Access::kReadWrite);
+    ASSERT_TRUE(mapping.ok());
+    kept = std::move(*mapping);
+    EXPECT_EQ(mapping->data(), nullptr);
+  }
+  kept.data()[0] = std::byte{1};
+  SharedMapping moved(std::move(kept));
+  EXPECT_EQ(kept.data(), nullptr);
+  EXPECT_EQ(std::to_integer<int>(moved.data()[0]), 1);
+}
+
+TEST(MemoryTest, LyingAboutTheSizeIsAnError) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
+  ASSERT_TRUE(fd.ok());
+  Result<SharedMapping> mapping = Map(*fd, 8192, Access::kRead);
+  ASSERT_FALSE(mapping.ok());
+  EXPECT_EQ(mapping.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(mapping.status().message().find("8192"), std::string::npos);
+  EXPECT_FALSE(Map(*fd, 0, Access::kRead).ok());
+  EXPECT_FALSE(CreateSharedMemory("tutti-test", 0).ok());
+  const Fd pipe_like(open("/dev/zero", O_RDWR | O_CLOEXEC));
+  EXPECT_FALSE(Map(pipe_like, 4096, Access::kRead).ok());
+}
+
+TEST(MemoryTest, NobodyCanShrinkIt) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 8192);
+  ASSERT_TRUE(fd.ok());
+  EXPECT_NE(ftruncate(fd->get(), 4096), 0);
+  EXPECT_NE(ftruncate(fd->get(), 16384), 0);
+}
+
+TEST(MemoryTest, ReadOnlyDescriptorCannotBeMappedForWriting) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
+  ASSERT_TRUE(fd.ok());
+  Result<Fd> copy = ReopenReadOnly(*fd);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_TRUE(Map(*copy, 4096, Access::kRead).ok());
+  EXPECT_FALSE(Map(*copy, 4096, Access::kReadWrite).ok());
+  void* mapping = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, copy->get(), 0);
+  ASSERT_NE(mapping, MAP_FAILED);
+  EXPECT_NE(mprotect(mapping, 4096, PROT_READ | PROT_WRITE), 0);
+  munmap(mapping, 4096);
+}
+
+TEST(MemoryTest, FallbackFileWorksAndNoticesAFullFileSystem) {
+  Result<Fd> fd = internal::CreateUnlinkedFile("/tmp", 10'000);
+  ASSERT_TRUE(fd.ok()) << fd.status().ToString();
+  EXPECT_TRUE(Map(*fd, 10'000, Access::kReadWrite).ok());
+  const Result<Fd> huge = internal::CreateUnlinkedFile("/tmp", std::size_t{1} << 55);
+  ASSERT_FALSE(huge.ok());
+  EXPECT_NE(huge.status().message().find("/tmp"), std::string::npos) << huge.status().ToString();
+  EXPECT_FALSE(internal::CreateUnlinkedFile("/no/such/place", 10).ok());
+}
+
+TEST(MemoryTest, ExhaustedDescriptorsNameTheRemedy) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit = {.rlim_cur = 3, .rlim_max = 3};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
+    _exit(!fd.ok() && fd.status().message().find("ulimit -n") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(MemoryTest, LeaksNoDescriptors) {
+  const int before = CountOpenFds();
+  for (int i = 0; i < 10; ++i) {
+    Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
+    Result<Fd> copy = ReopenReadOnly(*fd);
+    Result<SharedMapping> mapping = Map(*copy, 4096, Access::kRead);
+    ASSERT_TRUE(mapping.ok());
+    (void)Map(*copy, 8192, Access::kRead).ok();
+    Fd moved = std::move(*fd);
+    moved = std::move(*copy);
+  }
+  EXPECT_EQ(CountOpenFds(), before);
+}
+
+}  // namespace
+}  // namespace tutti::sys

@@ -1,0 +1,140 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/shm/fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sys/futex.h"
+
+namespace tutti::transport::shm {
+namespace {
+
+// Values of Header::mapped.
+constexpr std::uint32_t kMapped = 1;
+constexpr std::uint32_t kMappedAndReadable = 2;
+
+}  // namespace
+
+Result<Fabric> Fabric::Create(const FabricOptions& options) {
+  Fabric f;
+  f.options_ = options;
+  const Geometry geometry = MakeGeometry(options.ranks, options.channels, options.shared_bytes);
+  Result<Segment> own = Segment::Create(geometry, options.rank);
+  if (!own.ok()) return own.status();
+  f.own_ = std::move(*own);
+  f.peers_.resize(options.ranks);
+  f.processes_.resize(options.ranks);
+  f.outgoing_.resize(static_cast<std::size_t>(options.ranks) * options.channels);
+  f.incoming_.resize(f.outgoing_.size());
+  f.can_refer_to_all_ = options.try_references;
+  if (options.try_references) sys::AllowPeersToRead();
+  return f;
+}
+
+Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
+  processes_[peer] = process;
+  if (peer == options_.rank) return Status::Ok();
+  Result<Segment> segment = Segment::Open(own_.geometry(), peer, fd);
+  if (!segment.ok()) return segment.status();
+  peers_[peer] = std::move(*segment);
+  const Segment& theirs = peers_[peer];
+  const Reach reach = FindReach(peer);
+  if (reach == Reach::kNone) can_refer_to_all_ = false;
+  for (int channel = 0; channel < options_.channels; ++channel) {
+    Outgoing& tx = out(channel, peer);
+    tx.ll = own_.ll(channel, peer);
+    tx.ll128 = own_.ll128(channel, peer);
+    tx.posts = own_.posts(channel, peer);
+    tx.credit = theirs.credit(channel, options_.rank);
+    Incoming& rx = in(channel, peer);
+    rx.ll = theirs.ll(channel, options_.rank);
+    rx.ll128 = theirs.ll128(channel, options_.rank);
+    rx.posts = theirs.posts(channel, options_.rank);
+    rx.credit = own_.credit(channel, peer);
+    rx.pool = theirs.pool();
+    rx.pid = process.pid;
+    rx.reach = reach;
+  }
+  return Status::Ok();
+}
+
+Reach Fabric::FindReach(int peer) const {
+  if (!options_.try_references) return Reach::kNone;
+  const sys::ProcessId self = sys::Self();
+  if (processes_[peer].pid == self.pid && processes_[peer].start_ticks == self.start_ticks) return Reach::kSameProcess;
+  const Header* theirs = peers_[peer].header();
+  std::uint64_t seen = 0;
+  const Result<std::size_t> got =
+      sys::ReadProcessMemory(processes_[peer].pid, reinterpret_cast<const void*>(theirs->probe_address), &seen,
+                             sizeof(seen));
+  return got.ok() && *got == sizeof(seen) && seen == theirs->probe ? Reach::kSystemCall : Reach::kNone;
+}
+
+void Fabric::FinishConnecting() {
+  own_.ReleaseFd();
+  own_.header()->state.store(RankState::kReady, std::memory_order_relaxed);
+  own_.header()->mapped.store(can_refer_to_all_ ? kMappedAndReadable : kMapped, std::memory_order_release);
+}
+
+bool Fabric::EveryoneConnected() const {
+  for (int peer = 0; peer < options_.ranks; ++peer) {
+    if (peer == options_.rank) continue;
+    if (peers_[peer].header()->mapped.load(std::memory_order_acquire) == 0) return false;
+  }
+  return true;
+}
+
+bool Fabric::EveryoneCanRefer() const {
+  for (int peer = 0; peer < options_.ranks; ++peer) {
+    const Header* h = peer == options_.rank ? own_.header() : peers_[peer].header();
+    if (h->mapped.load(std::memory_order_acquire) != kMappedAndReadable) return false;
+  }
+  return true;
+}
+
+PeerState Fabric::Describe(int peer) const {
+  const Header* h = peers_[peer].header();
+  PeerState s;
+  s.state = h->state.load(std::memory_order_acquire);
+  s.code = static_cast<Code>(h->code);
+  s.culprit = h->culprit;
+  if (s.state == RankState::kFailed) {
+    s.reason.assign(h->reason, strnlen(h->reason, kReasonBytes));
+  }
+  return s;
+}
+
+bool Fabric::ProcessIsDead(int peer) const {
+  if (peer == options_.rank || processes_[peer].pid == processes_[options_.rank].pid) return false;
+  return sys::ProbeProcess(processes_[peer]) == sys::Liveness::kDead;
+}
+
+int Fabric::AddRegion(Region region) {
+  regions_.push_back(std::move(region));
+  return static_cast<int>(regions_.size()) - 1;
+}
+
+bool Fabric::FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const {
+  const auto* first = static_cast<const std::byte*>(data);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const auto* base = static_cast<const std::byte*>(regions_[i].own.data());
+    if (first >= base && first + bytes <= base + regions_[i].bytes) {
+      *region = static_cast<std::uint32_t>(i);
+      *offset = static_cast<std::uint64_t>(first - base);
+      return true;
+    }
+  }
+  return false;
+}
+
+const std::byte* Fabric::RegionAddress(std::uint32_t region, int peer, std::uint64_t offset) const {
+  return static_cast<const std::byte*>(regions_[region].peers[peer].data()) + offset;
+}
+
+void Fabric::Wake(int peer) { sys::FutexWakeAll(&peers_[peer].header()->asleep); }
+
+void Fabric::Doze(std::int64_t timeout_ns) { sys::FutexWait(&own_.header()->asleep, 1, timeout_ns); }
+
+}  // namespace tutti::transport::shm

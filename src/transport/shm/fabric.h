@@ -1,0 +1,113 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_SHM_FABRIC_H_
+#define TUTTI_TRANSPORT_SHM_FABRIC_H_
+
+// One rank's ends of all its links over shared pages, and what it knows of the ranks at their other ends. Ranks may be
+// processes or threads of one process.
+//
+//   Result<Fabric> fabric = Fabric::Create({.rank = 0, .ranks = 4, ...});
+//   ... pass fabric->own().fd() to everybody; for each peer: fabric->Connect(peer, fd, process) ...
+//   fabric->FinishConnecting();  then, once everybody has:  fabric->everyone_can_refer()
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sys/process.h"
+#include "transport/link.h"
+#include "transport/shm/segment.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::shm {
+
+struct FabricOptions {
+  int rank = 0;
+  int ranks = 1;
+  int channels = 1;
+  std::size_t shared_bytes = 0;
+  // False: never look into a peer's memory, not even to try.
+  bool try_references = true;
+};
+
+// A peer's word about itself.
+struct PeerState {
+  RankState state;
+  Code code;
+  int culprit;
+  std::string reason;
+};
+
+class Fabric {
+ public:
+  Fabric() = default;
+  static Result<Fabric> Create(const FabricOptions& options);
+
+  // Maps a peer's segment and finds out whether its memory can be read from here. Takes the own rank too (no effect).
+  Status Connect(int peer, const sys::Fd& fd, sys::ProcessId process);
+  // Tells the peers that this rank has mapped them all, and whether it can read all their memory.
+  void FinishConnecting();
+  // Whether every rank has got that far; and then, whether every rank can read every other's memory.
+  bool EveryoneConnected() const;
+  bool EveryoneCanRefer() const;
+
+  int rank() const { return options_.rank; }
+  int ranks() const { return options_.ranks; }
+  int channels() const { return options_.channels; }
+  const RingSizes& rings() const { return own_.geometry().rings; }
+  Segment& own() { return own_; }
+  const Segment& own() const { return own_; }
+
+  Outgoing& out(int channel, int peer) { return outgoing_[channel * options_.ranks + peer]; }
+  Incoming& in(int channel, int peer) { return incoming_[channel * options_.ranks + peer]; }
+
+  // Wakes `peer` if it sleeps; called after something was written that it may wait for.
+  void Nudge(int peer) {
+    const std::atomic<std::uint32_t>& asleep = peers_[peer].header()->asleep;
+    if (asleep.load(std::memory_order_relaxed) != 0) [[unlikely]] Wake(peer);
+  }
+  // Sleeps until a peer nudges or `timeout_ns` has passed, unless `ready` says true after the sleep was announced.
+  template <typename Ready>
+  void Sleep(std::int64_t timeout_ns, Ready&& ready) {
+    std::atomic<std::uint32_t>& asleep = own_.header()->asleep;
+    asleep.store(1, std::memory_order_seq_cst);
+    if (!ready()) Doze(timeout_ns);
+    asleep.store(0, std::memory_order_relaxed);
+  }
+
+  // The peer's own word, and whether its process is still there. `ProbePeer` costs a few system calls.
+  RankState StateOf(int peer) const { return peers_[peer].header()->state.load(std::memory_order_acquire); }
+  PeerState Describe(int peer) const;
+  bool ProcessIsDead(int peer) const;
+  const sys::ProcessId& process(int peer) const { return processes_[peer]; }
+
+  // Memory that all ranks have mapped; regions are numbered in the order in which they were made, alike on all ranks.
+  struct Region {
+    std::size_t bytes = 0;
+    sys::SharedMapping own;
+    std::vector<sys::SharedMapping> peers;
+  };
+  int AddRegion(Region region);
+  // Region and offset of [data, data + bytes), if it lies in one of the own regions.
+  bool FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;
+  const std::byte* RegionAddress(std::uint32_t region, int peer, std::uint64_t offset) const;
+  bool has_regions() const { return !regions_.empty(); }
+
+ private:
+  void Wake(int peer);
+  void Doze(std::int64_t timeout_ns);
+  Reach FindReach(int peer) const;
+
+  FabricOptions options_;
+  Segment own_;
+  std::vector<Segment> peers_;
+  std::vector<sys::ProcessId> processes_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  std::vector<Region> regions_;
+  bool can_refer_to_all_ = true;
+};
+
+}  // namespace tutti::transport::shm
+
+#endif  // TUTTI_TRANSPORT_SHM_FABRIC_H_

@@ -1,0 +1,113 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_SHM_SEGMENT_H_
+#define TUTTI_TRANSPORT_SHM_SEGMENT_H_
+
+// The shared pages of one rank. Each rank owns one segment, writes only there, and maps its peers' segments
+// read-only: a rank can not damage what another one writes.
+//
+//   +--------+---------------------------+---------------------------+------------------------+
+//   | header | credits                   | outgoing rings            | pool                   |
+//   | 4 KiB  | [channel][sender] 64 B    | [channel][receiver]       | data of Simple's posts |
+//   |        | what I consumed from them | LL units, LL128 lines,    |                        |
+//   |        |                           | posts                     |                        |
+//   +--------+---------------------------+---------------------------+------------------------+
+//
+// All offsets follow from (ranks, channels, bytes), which all ranks must agree on; Meet's payload carries them so that
+// a difference is found at init.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "sys/fd.h"
+#include "sys/memory.h"
+#include "transport/link.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::shm {
+
+// Where everything lies in a segment.
+struct Geometry {
+  int ranks = 1;
+  int channels = 1;
+  RingSizes rings;
+  std::size_t credits_offset = 0;
+  std::size_t rings_offset = 0;
+  std::size_t lane_bytes = 0;  // one link's three rings
+  std::size_t pool_offset = 0;
+  std::size_t pool_bytes = 0;
+  std::size_t bytes = 0;
+
+  bool operator==(const Geometry& other) const;
+};
+
+// Rings shrink as links multiply, so that they take at most a third of `bytes` where that is possible at all; the
+// pool gets the rest, and never less than 1 MiB or a third.
+Geometry MakeGeometry(int ranks, int channels, std::size_t bytes);
+
+// A rank's life, as its peers see it. Only ever moves down this list.
+enum class RankState : std::uint32_t { kStarting, kReady, kLeft, kFailed };
+
+inline constexpr std::size_t kReasonBytes = 480;
+
+// The first page of a segment.
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::int32_t rank;
+  // Stored with release order after reason and culprit.
+  std::atomic<RankState> state;
+  // Rank that caused the failure, or -1.
+  std::int32_t culprit;
+  std::uint32_t code;
+  char reason[kReasonBytes];
+  // 1 while the owner sleeps in FutexWait on this word. A peer that has written something for the owner and sees 1
+  // wakes it. Both sides may miss each other (no fence on the writer's side), so the sleep is short.
+  alignas(64) std::atomic<std::uint32_t> asleep;
+  // Set once the owner has mapped everybody; init ends when all have.
+  alignas(64) std::atomic<std::uint32_t> mapped;
+  // A value that a peer tries to read through the system call, at this address of the owner.
+  alignas(64) std::uint64_t probe;
+  std::uint64_t probe_address;
+};
+static_assert(sizeof(Header) <= 4096);
+inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
+inline constexpr std::uint32_t kSegmentVersion = 1;
+
+// One mapped segment, the own one (writable) or a peer's (read-only).
+class Segment {
+ public:
+  Segment() = default;
+  // The own segment: created, zeroed, header filled in. The descriptor to pass on is fd().
+  static Result<Segment> Create(const Geometry& geometry, int rank);
+  // A peer's, from the descriptor it passed. Checks magic, version, size and rank.
+  static Result<Segment> Open(const Geometry& geometry, int rank, const sys::Fd& fd);
+
+  Header* header() const { return reinterpret_cast<Header*>(base()); }
+  proto::Credit* credit(int channel, int sender) const;
+  proto::LlLine* ll(int channel, int receiver) const;
+  proto::Ll128Line* ll128(int channel, int receiver) const;
+  proto::Post* posts(int channel, int receiver) const;
+  std::byte* pool() const { return base() + geometry_.pool_offset; }
+  const Geometry& geometry() const { return geometry_; }
+  // Closed by ReleaseFd once everybody has it.
+  const sys::Fd& fd() const { return fd_; }
+  void ReleaseFd() { fd_ = sys::Fd(); }
+
+  // Publishes a failure for peers to see. The first one stays. Only on the own segment; any thread.
+  void PublishFailure(Code code, const std::string& reason, int culprit);
+
+ private:
+  std::byte* base() const { return static_cast<std::byte*>(mapping_.data()); }
+  std::byte* lane(int channel, int receiver) const;
+
+  Geometry geometry_;
+  sys::SharedMapping mapping_;
+  sys::Fd fd_;
+};
+
+}  // namespace tutti::transport::shm
+
+#endif  // TUTTI_TRANSPORT_SHM_SEGMENT_H_

@@ -1,0 +1,135 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/chooser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tutti::tune {
+namespace {
+
+using algo::Algorithm;
+using proto::Protocol;
+
+std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
+  std::uint32_t bits = 0;
+  std::string upper(name);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (const algo::Entry& entry : algo::Registry()) {
+    std::string own(entry.name);
+    std::ranges::transform(own, own.begin(), [](unsigned char c) { return std::toupper(c); });
+    if (own == upper || (!entry.nccl_name.empty() && entry.nccl_name == upper)) {
+      bits |= std::uint32_t{1} << static_cast<int>(entry.algorithm);
+    }
+  }
+  if (bits != 0) return bits;
+  // Names that NCCL knows and this library has no use for: listing or excluding them changes nothing.
+  for (const std::string_view known : {"COLLNETDIRECT", "COLLNETCHAIN", "NVLS", "NVLSTREE", "COLLNET"}) {
+    if (upper == known) return 0;
+  }
+  return std::nullopt;
+}
+
+std::string KnownAlgorithms() {
+  std::string names;
+  for (const algo::Entry& entry : algo::Registry()) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  return names;
+}
+
+}  // namespace
+
+std::string ToString(const Choice& choice) {
+  return fmt::format("{} {}{}", algo::Get(choice.algorithm).name, proto::Name(choice.protocol),
+                     choice.by_reference ? ", by reference" : "");
+}
+
+Result<Chooser> Chooser::Create(const ChooserOptions& options) {
+  Chooser chooser;
+  chooser.options_ = options;
+  Result<Filter> algos = Filter::Parse(options.algo_filter, "NCCL_ALGO", AlgorithmBits, KnownAlgorithms());
+  if (!algos.ok()) return algos.status();
+  chooser.algo_filter_ = *algos;
+  Result<Filter> protos = Filter::Parse(
+      options.proto_filter, "NCCL_PROTO",
+      [](std::string_view name) -> std::optional<std::uint32_t> {
+        const std::optional<Protocol> protocol = proto::ParseProtocol(name);
+        if (!protocol) return std::nullopt;
+        return std::uint32_t{1} << static_cast<int>(*protocol);
+      },
+      "LL, LL128, Simple");
+  if (!protos.ok()) return protos.status();
+  chooser.proto_filter_ = *protos;
+  return chooser;
+}
+
+const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) {
+  std::optional<PlanCost>& slot = costs_[static_cast<int>(algorithm)][static_cast<int>(collective)];
+  if (slot) return *slot;
+  PlanCost cost;
+  const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, options_.ranks);
+  cost.cost = plan::Evaluate(plans);
+  cost.footprint = plan::MeasureFootprint(plans);
+  slot = cost;
+  return *slot;
+}
+
+std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {
+  std::vector<Choice> candidates;
+  const Machine& m = options_.machine;
+  for (const algo::Entry& entry : algo::Registry()) {
+    const int a = static_cast<int>(entry.algorithm);
+    if (!entry.supports(collective, options_.ranks) || !algo_filter_.Allows(collective, a)) continue;
+    // Unless asked for by name, only algorithms with the one reproducible order of reduction take part.
+    if (Reduces(collective) && !algo_filter_.Says(collective) && !entry.rank_ordered(collective, options_.ranks)) {
+      continue;
+    }
+    const PlanCost& cost = CostOf(entry.algorithm, collective);
+    const auto add = [&](Protocol protocol, bool by_reference, const Way& way, std::size_t chunk_bytes) {
+      if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
+      candidates.push_back({entry.algorithm, protocol, by_reference, 1,
+                            PredictUs(m, cost, way, bytes, chunk_bytes, options_.ranks, options_.cpus)});
+    };
+    add(Protocol::kLl, false, m.ll, options_.chunk_bytes(cost.footprint, Protocol::kLl, false));
+    add(Protocol::kLl128, false, m.ll128, options_.chunk_bytes(cost.footprint, Protocol::kLl128, false));
+    const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
+    if (!refers || !options_.force_reference) {
+      add(Protocol::kSimple, false, m.simple, options_.chunk_bytes(cost.footprint, Protocol::kSimple, false));
+    }
+    if (refers) add(Protocol::kSimple, true, m.reference, options_.chunk_bytes(cost.footprint, Protocol::kSimple, true));
+  }
+  std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
+  return candidates;
+}
+
+Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
+  const std::vector<Choice> candidates = Candidates(collective, bytes);
+  if (!candidates.empty()) return candidates.front();
+  return Status(Code::kInvalidUsage,
+                fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks; `tutti "
+                            "plan --help` lists what there is",
+                            options_.algo_filter, options_.proto_filter, Name(collective), options_.ranks));
+}
+
+Choice Chooser::ChooseTransfer(std::size_t bytes) const {
+  const Machine& m = options_.machine;
+  PlanCost one;
+  one.cost.hops = 1;
+  one.cost.steps_max = 1;
+  one.cost.messages_max = 1;
+  one.cost.posted_max = one.cost.received_max = one.cost.sent_max = 1.0;
+  Choice best{Algorithm::kPairwise, Protocol::kSimple, false, 1, 1e300};
+  const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
+    if (!proto_filter_.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
+    const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
+    const double us = PredictUs(m, one, way, bytes, chunk, options_.ranks, options_.cpus);
+    if (us < best.predicted_us) best = {Algorithm::kPairwise, protocol, by_reference, 1, us};
+  };
+  consider(Protocol::kLl, false, m.ll);
+  consider(Protocol::kLl128, false, m.ll128);
+  if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, m.simple);
+  if (options_.can_refer) consider(Protocol::kSimple, true, m.reference);
+  return best;
+}
+
+}  // namespace tutti::tune

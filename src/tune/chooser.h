@@ -1,0 +1,76 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TUNE_CHOOSER_H_
+#define TUTTI_TUNE_CHOOSER_H_
+
+// Chooses algorithm, protocol and copy mode for a collective and size from the cost model (model.h). The choice
+// depends only on data that all ranks share, because it is not negotiated per call.
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algo/algorithm.h"
+#include "proto/protocol.h"
+#include "tune/filter.h"
+#include "tune/model.h"
+#include "tutti/status.h"
+
+namespace tutti::tune {
+
+struct Choice {
+  algo::Algorithm algorithm = algo::Algorithm::kOneShot;
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  bool by_reference = false;  // large blocks are read straight from the sender's memory
+  int channels = 1;
+  double predicted_us = 0;
+};
+
+// "two_shot Simple", "ring LL128, by reference".
+std::string ToString(const Choice& choice);
+
+struct ChooserOptions {
+  int ranks = 1;
+  int cpus = 1;  // usable by all ranks together
+  Machine machine;
+  std::string algo_filter;   // Settings::algo
+  std::string proto_filter;  // Settings::proto
+  bool can_refer = false;    // every rank can read every other's memory
+  bool force_reference = false;
+  // Largest message that the executor makes (exec::cpu::Engine::ChunkBytes and TransferChunkBytes).
+  std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference)> chunk_bytes;
+  std::function<std::size_t(proto::Protocol, bool by_reference)> transfer_chunk_bytes;
+};
+
+class Chooser {
+ public:
+  Chooser() = default;
+  // Fails where a filter names something that does not exist.
+  static Result<Chooser> Create(const ChooserOptions& options);
+
+  // The best choice for `bytes` = count * element size (per rank: see Operation). Fails where the filters leave
+  // nothing that can do it.
+  Result<Choice> Choose(Collective collective, std::size_t bytes);
+  // How a single send or receive crosses.
+  Choice ChooseTransfer(std::size_t bytes) const;
+
+  // Every allowed (algorithm, protocol, copy mode) with its prediction, best first.
+  std::vector<Choice> Candidates(Collective collective, std::size_t bytes);
+
+  // What a plan asks for, the same on all ranks. REQUIRES: the algorithm supports the collective.
+  const PlanCost& CostOf(algo::Algorithm algorithm, Collective collective);
+
+ private:
+
+  ChooserOptions options_;
+  Filter algo_filter_;
+  Filter proto_filter_;
+  std::array<std::array<std::optional<PlanCost>, kCollectives>, algo::kAlgorithms> costs_;
+};
+
+}  // namespace tutti::tune
+
+#endif  // TUTTI_TUNE_CHOOSER_H_

@@ -1,0 +1,71 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/filter.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace tutti::tune {
+namespace {
+
+std::string_view Trim(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(Trim(text.substr(0, at)));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+Filter::Filter() { allowed_.fill(~std::uint32_t{0}); }
+
+Result<Filter> Filter::Parse(std::string_view text, std::string_view variable,
+                             const std::function<std::optional<std::uint32_t>(std::string_view)>& bits_of,
+                             std::string_view known) {
+  Filter filter;
+  for (std::string_view part : Split(text, ';')) {
+    if (part.empty()) continue;
+    std::optional<Collective> only;
+    if (const std::size_t colon = part.find(':'); colon != std::string_view::npos) {
+      const std::string_view name = Trim(part.substr(0, colon));
+      only = ParseCollective(name);
+      if (!only) {
+        return Status(Code::kInvalidUsage,
+                      fmt::format("{}=\"{}\": \"{}\" is not a collective; use one of all_reduce, all_gather, "
+                                  "reduce_scatter, broadcast, reduce, gather, scatter, all_to_all, barrier",
+                                  variable, text, name));
+      }
+      part = Trim(part.substr(colon + 1));
+    }
+    const bool negated = !part.empty() && part.front() == '^';
+    if (negated) part.remove_prefix(1);
+    std::uint32_t bits = 0;
+    for (const std::string_view name : Split(part, ',')) {
+      const std::optional<std::uint32_t> found = bits_of(name);
+      if (!found) {
+        return Status(Code::kInvalidUsage, fmt::format("{}=\"{}\": \"{}\" is not known; use {}, separated by commas, "
+                                                       "after ^ to exclude them",
+                                                       variable, text, name, known));
+      }
+      bits |= *found;
+    }
+    for (int c = 0; c < kCollectives; ++c) {
+      if (only && static_cast<int>(*only) != c) continue;
+      filter.allowed_[c] = negated ? ~bits : bits;
+      filter.says_[c] = true;
+    }
+  }
+  return filter;
+}
+
+}  // namespace tutti::tune

@@ -1,0 +1,100 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+namespace tutti::tune {
+namespace {
+
+using Constant = std::pair<std::string_view, double*>;
+
+std::array<Constant, 19> Constants(Machine& m) {
+  return {{{"ll_hop_us", &m.ll.hop_us},
+           {"ll_message_us", &m.ll.message_us},
+           {"ll_write_us_per_kib", &m.ll.write_us_per_kib},
+           {"ll_read_us_per_kib", &m.ll.read_us_per_kib},
+           {"ll128_hop_us", &m.ll128.hop_us},
+           {"ll128_message_us", &m.ll128.message_us},
+           {"ll128_write_us_per_kib", &m.ll128.write_us_per_kib},
+           {"ll128_read_us_per_kib", &m.ll128.read_us_per_kib},
+           {"simple_hop_us", &m.simple.hop_us},
+           {"simple_message_us", &m.simple.message_us},
+           {"simple_write_us_per_kib", &m.simple.write_us_per_kib},
+           {"simple_read_us_per_kib", &m.simple.read_us_per_kib},
+           {"reference_hop_us", &m.reference.hop_us},
+           {"reference_message_us", &m.reference.message_us},
+           {"reference_write_us_per_kib", &m.reference.write_us_per_kib},
+           {"reference_read_us_per_kib", &m.reference.read_us_per_kib},
+           {"fold_us_per_kib", &m.fold_us_per_kib},
+           {"copy_us_per_kib", &m.copy_us_per_kib},
+           {"switch_us", &m.switch_us}}};
+}
+
+}  // namespace
+
+std::string Machine::ToText() const {
+  std::string text = "# Constants of Tutti's cost model, in microseconds (and per KiB)\n";
+  Machine copy = *this;
+  for (const auto& [name, value] : Constants(copy)) text += fmt::format("{} {:.6g}\n", name, *value);
+  return text;
+}
+
+Result<Machine> Machine::Parse(std::string_view text) {
+  Machine machine;
+  int line_number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++line_number;
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t space = line.find(' ');
+    const std::string name = line.substr(0, space);
+    char* rest = nullptr;
+    const double value = space == std::string::npos ? -1 : std::strtod(line.c_str() + space + 1, &rest);
+    bool known = false;
+    for (const auto& [constant, target] : Constants(machine)) {
+      if (constant != name) continue;
+      known = true;
+      *target = value;
+    }
+    if (!known) {
+      return Status(Code::kInvalidUsage, fmt::format("line {} of the tuning constants: \"{}\" is not a constant; "
+                                                     "`tutti tune --calibrate` writes a valid file",
+                                                     line_number, name));
+    }
+    if (!(value >= 0) || !std::isfinite(value)) {
+      return Status(Code::kInvalidUsage, fmt::format("line {} of the tuning constants: {} needs a number that is not "
+                                                     "negative, found \"{}\"",
+                                                     line_number, name, line.substr(std::min(space, line.size()))));
+    }
+  }
+  return machine;
+}
+
+double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, std::size_t bytes,
+                 std::size_t chunk_bytes, int ranks, int cpus) {
+  const plan::Cost& cost = plan.cost;
+  const double crowd = ranks > cpus ? static_cast<double>(ranks) / cpus : 1.0;
+  const double hop = way.hop_us + (ranks > cpus ? machine.switch_us * crowd : 0.0);
+  const double kib = static_cast<double>(bytes) / 1024;
+  const double block_bytes = std::max(static_cast<double>(bytes) / plan.footprint.blocks_per_piece, 1.0);
+  const double chunk = std::min<double>(static_cast<double>(chunk_bytes), block_bytes);
+  const double rounds = std::ceil(block_bytes / static_cast<double>(chunk_bytes));
+  const double work = rounds * cost.messages_max * way.message_us +
+                      kib * (cost.posted_max * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
+                             cost.folded_max * machine.fold_us_per_kib + cost.stored_max * machine.copy_us_per_kib);
+  const double waiting_hops = std::max(0.0, static_cast<double>(cost.hops - cost.steps_max));
+  const double fill = waiting_hops * chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib);
+  return cost.hops * hop + crowd * work + fill;
+}
+
+}  // namespace tutti::tune

@@ -1,0 +1,30 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TESTS_SUPPORT_REFERENCE_H_
+#define TUTTI_TESTS_SUPPORT_REFERENCE_H_
+
+#include <cstddef>
+#include <span>
+
+#include "tutti/communicator.h"
+
+namespace tutti::tests {
+
+// One call to try. Data come from tools/verify_data.h: results are known exactly.
+struct Case {
+  Operation::Kind kind = Operation::Kind::kAllReduce;
+  std::size_t count = 0;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  bool in_place = false;
+  std::size_t misalign = 0;  // bytes by which both buffers miss their alignment
+};
+
+// Runs the cases one after the other on this rank and compares every output, and the bytes around it, with what they
+// must be. Inputs must be unchanged too unless in place.
+Status RunCase(Communicator& communicator, std::span<const Case> cases);
+
+}  // namespace tutti::tests
+
+#endif  // TUTTI_TESTS_SUPPORT_REFERENCE_H_

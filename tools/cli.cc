@@ -1,0 +1,114 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::string_view kSuffixes = "KMGT";
+
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+int EditDistance(std::string_view a, std::string_view b) {
+  std::vector<int> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
+  std::iota(previous.begin(), previous.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(previous);
+    previous.swap(current);
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+std::string_view Version() { return TUTTI_VERSION; }
+
+std::optional<std::size_t> ParseBytes(std::string_view text) {
+  const std::string number(text);
+  if (number.empty() || !(std::isdigit(static_cast<unsigned char>(number[0])) || number[0] == '.')) return {};
+  char* end = nullptr;
+  double value = std::strtod(number.c_str(), &end);
+  std::string suffix(end);
+  std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (!suffix.empty() && suffix != "B") {
+    const std::size_t power = kSuffixes.find(suffix[0]);
+    const std::string_view rest = std::string_view(suffix).substr(1);
+    if (power == kSuffixes.npos || !(rest.empty() || rest == "B" || rest == "IB")) return {};
+    value = std::ldexp(value, 10 * (static_cast<int>(power) + 1));
+  }
+  if (!(value >= 0 && value <= 0x1p53)) return {};
+  return static_cast<std::size_t>(value);
+}
+
+std::string FormatBytes(std::size_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  std::size_t power = 0;
+  while (value >= 1024 && power < kSuffixes.size()) {
+    value /= 1024;
+    ++power;
+  }
+  // Three digits say enough, except where the number is whole.
+  const std::string digits = value == std::floor(value) ? fmt::format("{:.0f}", value)
+                                                        : fmt::format("{:.{}f}", value, value < 10 ? 2 : 1);
+  return fmt::format("{} {}iB", digits, kSuffixes[power - 1]);
+}
+
+std::optional<std::string_view> Nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  std::optional<std::string_view> best;
+  int best_distance = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;  // farther is another word
+  for (std::string_view candidate : candidates) {
+    int distance = EditDistance(word, candidate);
+    if (word.size() >= 2 && candidate.starts_with(word)) distance = 1;  // the beginning of it
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv) {
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", std::string("tutti ") + TUTTI_VERSION, "print the version");
+  app.get_formatter()->column_width(28);
+  for (CLI::Option* option : app.get_options()) {  // instead of "INT:INT in [1 - 4096]"
+    const std::string type = option->get_type_name();
+    if (option->get_expected_max() == 0 || !option->get_option_text().empty()) continue;
+    option->option_text(type.starts_with("INT") ? "N" : type.starts_with("FLOAT") ? "SECONDS" : "WORD");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app.exit(error);
+      return kExitOk;
+    }
+    return UsageError(app.get_name(), error.what());
+  }
+  return std::nullopt;
+}
+
+int UsageError(std::string_view command, std::string_view message) {
+  fmt::print(stderr, "{0}: {1}\nTry '{0} --help'.\n", command, message);
+  return kExitUsage;
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,45 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TOOLS_CLI_H_
+#define TUTTI_TOOLS_CLI_H_
+
+// What every command of `tutti` shares: exit codes, sizes as people write them, and argument parsing.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace tutti::tools {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  // the operation failed
+inline constexpr int kExitUsage = 2;   // the command line is wrong
+inline constexpr int kExitWrong = 7;   // it ran, and the values are wrong (as in nccl-tests)
+
+// "0.1.0"
+std::string_view Version();
+
+// "8", "32M", "1.5G", "4KiB": a number with an optional binary suffix, any case. nullopt for anything else.
+std::optional<std::size_t> ParseBytes(std::string_view text);
+// "8 B", "32 MiB", "1.5 GiB".
+std::string FormatBytes(std::size_t bytes);
+
+// The candidate that `word` was probably meant to be; nullopt when none is near.
+std::optional<std::string_view> Nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// Parses a command's arguments. nullopt: go on. Otherwise the process's exit code: help or the version was
+// asked for and has been printed (kExitOk), or the error has been (kExitUsage).
+std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv);
+
+// Prints "tutti perf: <message>" and a hint at --help to stderr. Returns kExitUsage.
+int UsageError(std::string_view command, std::string_view message);
+
+}  // namespace tutti::tools
+
+#endif  // TUTTI_TOOLS_CLI_H_

@@ -1,0 +1,48 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TOOLS_LAUNCH_H_
+#define TUTTI_TOOLS_LAUNCH_H_
+
+// Starts the ranks of a job as processes of this host and watches over them to the end: what `tutti run` and
+// `tutti perf --ranks` have in common.
+//
+//   launcher --fork--> rank 0, rank 1, ...     each the leader of a process group of its own
+//
+// * A rank dies with the launcher, however that ends (PR_SET_PDEATHSIG).
+// * What a rank leaves behind in its process group is killed when the rank ends, so no process outlives the
+// job.
+// * SIGINT, SIGTERM, SIGHUP and SIGQUIT to the launcher go on to all ranks; a second one ends them at once.
+// * When one rank fails, the others have `grace_ms` to end by themselves (the library tells them within a
+// second);
+//   then they get SIGTERM, two seconds later SIGKILL.
+// * Rank 0 reads the launcher's standard input unless that is a terminal; the other ranks read nothing.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tutti::tools {
+
+struct LaunchOptions {
+  std::string name = "tutti";  // who speaks in messages
+  std::int64_t grace_ms = 5000;
+  bool tag_output = false;  // every line that rank 3 writes begins with "[3] "
+  // Exit codes that a rank explains itself, so that the launcher does not.
+  std::vector<int> quiet_codes;
+};
+
+// Runs body(rank) for 0 <= rank < ranks, each in a child of its own that exits with the value returned.
+// Returns when no rank is left: 0, or the exit code of the rank that failed first (128 + signal where a
+// signal ended it). REQUIRES: this process has one thread.
+int LaunchRanks(int ranks, const LaunchOptions& options, const std::function<int(int rank)>& body);
+
+// "rank 2 (pid 123) was killed by signal 9 (Killed)", "rank 0 (pid 120) ended with exit code 3";
+// `wait_status` as waitpid reports it.
+std::string DescribeEnd(int rank, int pid, int wait_status);
+// The exit code that a shell would report: the process's own, or 128 + signal.
+int ExitCodeOf(int wait_status);
+
+}  // namespace tutti::tools
+
+#endif  // TUTTI_TOOLS_LAUNCH_H_

@@ -1,0 +1,75 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// tutti <command>: Tutti's command line.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/cli.h"
+#include "tools/perf_command.h"
+#include "tools/plan_command.h"
+#include "tools/run_command.h"
+#include "tools/tune_command.h"
+
+namespace tutti::tools {
+namespace {
+
+int VersionCommand(int, char**) {
+  fmt::print("tutti {}\n", Version());
+  return kExitOk;
+}
+
+struct Command {
+  std::string_view name;
+  int (*run)(int argc, char** argv);
+  std::string_view help;
+};
+constexpr Command kCommands[] = {
+    {"perf", PerfCommand, "measure and check a collective, with nccl-tests' options and table"},
+    {"plan", PlanCommand, "show what every rank of a collective does, check it, predict its time"},
+    {"tune", TuneCommand, "show which algorithm is chosen for which size; measure this machine"},
+    {"run", RunCommand, "start N ranks of a program on this host and watch over them"},
+    {"version", VersionCommand, "print the version"},
+};
+
+void PrintHelp(std::FILE* out) {
+  fmt::print(
+      out,
+      "Collective communication for plain hosts and GPUs.\nUsage: tutti COMMAND [OPTIONS]\n\nCommands:\n");
+  for (const Command& command : kCommands) fmt::print(out, "  {:<9}{}\n", command.name, command.help);
+  fmt::print(
+      out,
+      "\n'tutti COMMAND --help' tells more. Exit codes: 0 done, 1 it failed, 2 bad usage, 7 wrong values.\n");
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 2) {
+    PrintHelp(stderr);
+    return kExitUsage;
+  }
+  const std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    PrintHelp(stdout);
+    return kExitOk;
+  }
+  if (name == "--version" || name == "-V") return VersionCommand(argc, argv);
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run(argc - 1, argv + 1);
+    names.push_back(command.name);
+  }
+  const std::optional<std::string_view> nearest = Nearest(name, names);
+  return UsageError("tutti", fmt::format("there is no command '{}'{}", name,
+                                         nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
+}
+
+}  // namespace
+}  // namespace tutti::tools
+
+int main(int argc, char** argv) { return tutti::tools::Main(argc, argv); }
