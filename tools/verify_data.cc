@@ -127,8 +127,7 @@ struct Integer {
     return static_cast<U>(slot < shape.slots ? sum : 0);
   }
   static U AvgExpected(const Shape& shape, u32 hash) {
-    return static_cast<U>(static_cast<Wide>(Bounded(shape, hash, 0, shape.slots)) /
-                          static_cast<Wide>(shape.ranks));
+    return static_cast<U>(static_cast<Wide>(Bounded(shape, hash, 0, shape.slots)) / static_cast<Wide>(shape.ranks));
   }
   // Integers in their order, from 0.
   static constexpr u64 kKeys = 0;  // all codes
@@ -166,8 +165,7 @@ struct Floating {
     return static_cast<U>(code | (bits & kSign) >> (8 * (sizeof(Real) - sizeof(U))));
   }
   static U Scaled(const Shape& shape, u32 hash, RealBits units) {
-    const Real unit =
-        PowerOfTwo(kUnit + static_cast<int>(Bits(hash) & kUnits)) * static_cast<Real>(shape.factor);
+    const Real unit = PowerOfTwo(kUnit + static_cast<int>(Bits(hash) & kUnits)) * static_cast<Real>(shape.factor);
     return FromReal(static_cast<Real>(static_cast<Wide>(NegateIf(units, Negated(hash)))) * unit);
   }
   static U SumInput(const Shape& shape, u32 hash, u32 slot) {
@@ -200,9 +198,7 @@ struct Floating {
     const RealBits sign = RealBits{Negated(hash)} << (8 * sizeof(Real) - 1);
     return std::bit_cast<Real>(sign | exponent << kRealM | mantissa);
   }
-  static U AvgInput(const Shape&, u32 hash, u32 slot) {
-    return FromReal(slot < 2 ? AvgPart(hash, slot) : Real{0});
-  }
+  static U AvgInput(const Shape&, u32 hash, u32 slot) { return FromReal(slot < 2 ? AvgPart(hash, slot) : Real{0}); }
   static U AvgExpected(const Shape& shape, u32 hash) {
     const Real sum = AvgPart(hash, 0) + (shape.ranks > 1 ? AvgPart(hash, 1) : Real{0});
     return FromReal(sum / static_cast<Real>(shape.ranks));
@@ -306,12 +302,16 @@ TUTTI_INLINE inline void FillHere(const FillJob& job) {
   });
 }
 
-// The same code, compiled for wide vectors as well: about ten times as fast, and what checks a large buffer
-// should not take longer than what fills it.
+// The same code, compiled for wide vectors as well: about ten times as fast, and checking a large buffer should not
+// take longer than filling it.
 #if defined(__x86_64__)
+#if defined(__clang__)
+#define TUTTI_AVX512 "avx2,avx512f,avx512bw,avx512dq,avx512vl"
+#else
+#define TUTTI_AVX512 "avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
+#endif
 template <typename K, ReduceOp kOp>
-[[gnu::flatten, gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void
-FillAvx512(const FillJob& job) {
+[[gnu::flatten, gnu::target(TUTTI_AVX512)]] void FillAvx512(const FillJob& job) {
   FillHere<K, kOp>(job);
 }
 bool HasAvx512() {
@@ -411,8 +411,8 @@ std::size_t CountDifferent(const unsigned char* got, const unsigned char* expect
 
 double PreMulScalar(int rank) { return rank % 2 == 0 ? 1 : 2; }
 
-void FillInput(void* data, std::size_t first, std::size_t count, DataType type, ReduceOp op, int rank,
-               int ranks, std::uint64_t seed) {
+void FillInput(void* data, std::size_t first, std::size_t count, DataType type, ReduceOp op, int rank, int ranks,
+               std::uint64_t seed) {
   FillAny(type, op, {data, first, count, rank, ranks, Key(seed, kReduceStream)});
 }
 
@@ -421,8 +421,7 @@ void FillExpected(void* data, std::size_t first, std::size_t count, DataType typ
   FillAny(type, op, {data, first, count, kNoRank, ranks, Key(seed, kReduceStream)});
 }
 
-void FillMove(void* data, std::size_t first, std::size_t count, DataType type, std::uint64_t seed,
-              int source_rank) {
+void FillMove(void* data, std::size_t first, std::size_t count, DataType type, std::uint64_t seed, int source_rank) {
   const u32 key = Key(seed, kMoveStream + static_cast<u32>(source_rank));
   auto* to = static_cast<unsigned char*>(data);
   std::size_t offset = first * SizeOf(type);

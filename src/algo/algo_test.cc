@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plan/check.h"
+#include "plan/plant_fault.h"
 
 namespace tutti::algo {
 namespace {
@@ -100,6 +101,23 @@ TEST_P(AlgorithmTest, NeedsItsLinkSlots) {
           << ranks << " ranks can do with fewer than " << slots << " slots";
     }
     EXPECT_LE(slots, 17) << ranks << " ranks";
+  }
+}
+
+// The canary of all of the above: damaged plans must be reported.
+TEST_P(AlgorithmTest, FaultsAreReported) {
+  for (int ranks : {2, 3, 4, 7, 16}) {
+    for (int k = 0; k < plan::kFaultKinds; ++k) {
+      const auto kind = static_cast<plan::FaultKind>(k);
+      std::vector<RankPlan> plans = BuildAll(entry().algorithm, collective(), ranks, HasRoot(collective()) ? 1 : 0);
+      const std::optional<std::string> planted = plan::PlantFault(kind, plans);
+      if (kind == plan::FaultKind::kDropSend) {
+        ASSERT_TRUE(planted.has_value());
+      }
+      if (!planted) continue;
+      EXPECT_FALSE(Check(plans, {.rank_ordered = entry().rank_ordered(collective(), ranks)}).ok())
+          << ranks << " ranks, " << plan::Name(kind) << ": " << *planted;
+    }
   }
 }
 

@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::int64_t kShortestPauseNs = 50'000;
 constexpr std::int64_t kLongestPauseNs = 10 * sys::kNsPerMs;
+constexpr std::int64_t kAgreeNs = sys::kNsPerSecond;
 constexpr std::int64_t kTellNs = sys::kNsPerSecond;  // how long a rank that may not take part tries to say so
 
 // One connection to the gatherer, from the greeting to the outcome of the meeting.
@@ -52,7 +53,7 @@ class Visit {
   Status TakeMembers(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member);
   Result<sys::Received> Receive();
   Status GivenUpOn(const Status& why) const;
-  Status Refuse(Status status);
+  Status Refuse(const Status& status);
 
   std::span<const std::byte> Text(const sys::Received& received) const {
     return std::span(buffer_).first(received.bytes);
@@ -180,19 +181,24 @@ Status Visit::TakeMembers(std::span<const std::byte> message, std::vector<sys::F
   for (const Introduction& member : members->members) {
     sys::Fd shared = member.has_shared != 0 ? std::move(fds[next_fd++]) : sys::Fd();
     const Status taken = on_member(taken_, attendance_.MakeMember(member, std::move(shared)));
-    if (!taken.ok()) {
-      return Status(taken.code(), fmt::format("could not take what rank {} sent: {}", taken_, taken.message()));
-    }
+    if (!taken.ok()) return Untaken(taken, taken_);
     ++taken_;
   }
   return Status::Ok();
 }
 
-// Lets the others know that this rank gives up.
-Status Visit::Refuse(Status status) {
-  const Status told(status.code(), fmt::format("{} {}", Self(), status.message()), options_.rank);
-  (void)sys::SendMessage(socket_, Encode(told)).ok();
-  return told;
+// Lets the others know that this rank gives up. What all of them will say: another may have given up before.
+Status Visit::Refuse(const Status& status) {
+  const Status own = Blame(status, options_.rank, Self());
+  (void)sys::SendMessage(socket_, Encode(own)).ok();  // where it fails, the gatherer has failed before
+  const std::int64_t until_ns = std::min(attendance_.deadline_ns, sys::NowNs() + kAgreeNs);
+  while (true) {
+    const Result<sys::Received> received = sys::ReceiveMessage(socket_, buffer_);
+    Status agreed;
+    if (received.ok() && ParseFailure(Text(*received), agreed).ok()) return agreed;
+    if (received.ok()) continue;
+    if (received.status().code() != Code::kInProgress || !sys::WaitReadable(socket_, until_ns).ok()) return own;
+  }
 }
 
 enum class Role { kVisitOrGather, kVisit };

@@ -75,6 +75,16 @@ const char* DiedOrLeft(sys::ProcessId process) {
   return "left";
 }
 
+Status Untaken(const Status& status, int rank) {
+  if (status.peer() >= 0) return status;
+  return Status(status.code(), fmt::format("could not take what rank {} sent: {}", rank, status.message()));
+}
+
+Status Blame(const Status& status, int rank, const std::string& who) {
+  if (status.peer() >= 0) return status;
+  return Status(status.code(), fmt::format("{} {}", who, status.message()), rank);
+}
+
 Gatherer::Gatherer(const Attendance& attendance)
     : attendance_(attendance),
       options_(*attendance.options),
@@ -349,7 +359,6 @@ void Gatherer::HandleJoined(Visitor& visitor, std::span<const std::byte> message
   }
   Status failure;
   if (ParseFailure(message, failure).ok()) {
-    visitor.gone = true;
     if (fault_.ok()) fault_ = failure;
     return;
   }
@@ -452,12 +461,7 @@ Status Gatherer::TakeMembers(const OnMember& on_member) {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     Seat& seat = seats_[rank];
     const Status taken = on_member(rank, attendance_.MakeMember(seat.introduction, std::move(seat.shared)));
-    if (!taken.ok()) {
-      return Status(
-          taken.code(),
-          fmt::format("{} could not take what rank {} sent: {}", Describe(options_.rank), rank, taken.message()),
-          options_.rank);
-    }
+    if (!taken.ok()) return Blame(Untaken(taken, rank), options_.rank, Describe(options_.rank));
   }
   return Status::Ok();
 }

@@ -336,6 +336,19 @@ TEST_F(BootstrapTest, WhoCannotTakeAMemberFailsAll) {
   ExpectAllSay(outcomes, Code::kSystem, {"rank 2 ", "what rank 1 sent", "out of address space"});
 }
 
+TEST_F(BootstrapTest, WhereAllDisagreeAllSayTheSame) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Status> outcomes = OnThreads(UpTo(5), [&](int rank) {
+      return MeetAs(id_, rank, 5, kPatientMs, [rank](int r, Member&&) {
+        if (r == rank) return Status::Ok();
+        return Status(Code::kInvalidUsage, "rank " + std::to_string(r) + " differs", r);
+      });
+    });
+    ExpectAllSay(outcomes, Code::kInvalidUsage, {" differs"});
+    EXPECT_GE(outcomes[0].peer(), 0);
+  }
+}
+
 // Kills a process of rank `victim` while the others wait for one more rank; `victim_first`: it gathers.
 enum class Order { kVictimFirst, kVictimLast };
 void KillWhileMeeting(const UniqueId& id, Order order) {

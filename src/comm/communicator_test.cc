@@ -38,11 +38,11 @@ std::vector<std::string> AlgorithmsFor(Kind kind, int ranks) {
 struct Way {
   const char* proto;
   SingleCopy single_copy;
+  int channels;
 };
-constexpr Way kWays[] = {{"LL", SingleCopy::kOff},
-                         {"LL128", SingleCopy::kOff},
-                         {"Simple", SingleCopy::kOff},
-                         {"Simple", SingleCopy::kForce}};
+constexpr Way kWays[] = {{"LL", SingleCopy::kOff, 1},     {"LL128", SingleCopy::kOff, 1},
+                         {"Simple", SingleCopy::kOff, 1}, {"Simple", SingleCopy::kForce, 1},
+                         {"LL128", SingleCopy::kOff, 2},  {"Simple", SingleCopy::kOff, 2}};
 
 class EveryAlgorithm : public testing::TestWithParam<int> {};
 
@@ -56,8 +56,9 @@ TEST_P(EveryAlgorithm, EveryProtocolAndPlacement) {
         settings.algo = algorithm;
         settings.proto = way.proto;
         settings.single_copy = way.single_copy;
+        settings.min_channels = way.channels;
         SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " proto " << way.proto << " single copy "
-                                        << static_cast<int>(way.single_copy));
+                                        << static_cast<int>(way.single_copy) << " channels " << way.channels);
         std::vector<Case> cases;
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17},
                                         std::size_t{1000}, std::size_t{20011}}) {

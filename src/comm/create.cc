@@ -122,6 +122,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
 Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
   cpus = sys::UsableCpus();
   crowded = ranks > cpus;
+  const int channels = fabric == nullptr ? 1 : fabric->channels();
   Result<tune::Chooser> result = tune::Chooser::Create(
       {.ranks = ranks,
        .cpus = cpus,
@@ -130,9 +131,11 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
        .proto_filter = settings.proto,
        .can_refer = fabric != nullptr && settings.single_copy != SingleCopy::kOff && fabric->EveryoneCanRefer(),
        .force_reference = settings.single_copy == SingleCopy::kForce,
+       .min_channels = std::min(std::max(settings.min_channels, 1), channels),
+       .max_channels = channels,
        .chunk_bytes =
-           [this](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference) {
-             return engine->ChunkBytes(footprint, protocol, by_reference);
+           [this](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference, int channels) {
+             return engine->ChunkBytes(footprint, protocol, by_reference, channels);
            },
        .transfer_chunk_bytes =
            [this](proto::Protocol protocol, bool by_reference) {
@@ -140,6 +143,7 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
            }});
   if (!result.ok()) return result.status();
   chooser = std::move(*result);
+  spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? 0 : 10000;
   if (crowded) engine->set_spins(20);
   return Status::Ok();
 }

@@ -40,7 +40,7 @@ constexpr std::size_t SmallestOfClass(int size_class) {
 
 // What to do for a collective in a size class, decided at its first use.
 struct Recipe {
-  const exec::cpu::PreparedPlan* plan = nullptr;
+  std::vector<const exec::cpu::PreparedPlan*> plans;  // one per channel; empty: not decided yet
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
 };
@@ -69,7 +69,8 @@ struct Communicator::Impl {
   Status Prepare(const Operation& operation, exec::cpu::Job& job);
   Status PrepareTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
   Result<const comm::Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
-  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root);
+  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root,
+                                          int channel);
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
   exec::cpu::Job* NewJob();
   // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
@@ -93,6 +94,7 @@ struct Communicator::Impl {
   tune::Chooser chooser;
   int cpus = 1;
   bool crowded = false;  // more ranks than cores
+  std::int64_t spin_ns = 0;  // how long a wait spins, as it has proved useful
   std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
   std::unique_ptr<exec::cpu::Engine> engine;
   UniqueId id;
@@ -100,7 +102,7 @@ struct Communicator::Impl {
   std::vector<sys::SharedMapping> own_regions;  // where ranks == 1
 
   // Plans and recipes, filled as they are first used.
-  std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans;
+  std::map<std::tuple<algo::Algorithm, Collective, int, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans;
   using RecipeTable = std::array<comm::Recipe, comm::kSizeClasses>;
   std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes;
   std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes;

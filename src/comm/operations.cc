@@ -107,12 +107,13 @@ Status Communicator::Impl::Validate(const Operation& o) const {
 }
 
 // The plan of an algorithm, and the figures that all ranks must agree on.
-const PreparedPlan* Communicator::Impl::FindPlan(algo::Algorithm algorithm, Collective collective, int root) {
-  std::unique_ptr<PreparedPlan>& slot = plans[{algorithm, collective, root}];
+const PreparedPlan* Communicator::Impl::FindPlan(algo::Algorithm algorithm, Collective collective, int root,
+                                                 int channel) {
+  std::unique_ptr<PreparedPlan>& slot = plans[{algorithm, collective, root, channel}];
   if (slot == nullptr) {
     const algo::Entry& entry = algo::Get(algorithm);
     plan::RankPlan plan =
-        entry.build({.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = 0});
+        entry.build({.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = channel});
     slot = PreparePlan(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
     slot->footprint = chooser.CostOf(algorithm, collective).footprint;
     slot->by_reference = entry.in_place_by_reference(collective, ranks);
@@ -130,12 +131,14 @@ Result<const comm::Recipe*> Communicator::Impl::FindRecipe(Collective collective
   if (*table == nullptr) *table = std::make_unique<RecipeTable>();
   const int size_class = comm::SizeClass(bytes);
   comm::Recipe& recipe = (**table)[size_class];
-  if (recipe.plan == nullptr) [[unlikely]] {
+  if (recipe.plans.empty()) [[unlikely]] {
     const Result<tune::Choice> choice = chooser.Choose(collective, comm::SmallestOfClass(size_class));
     if (!choice.ok()) return choice.status();
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
-    recipe.plan = FindPlan(choice->algorithm, collective, root);
+    for (int channel = 0; channel < choice->channels; ++channel) {
+      recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
+    }
   }
   return &recipe;
 }
@@ -148,7 +151,7 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
   const std::size_t element = SizeOf(o.type);
   const Result<const comm::Recipe*> recipe = FindRecipe(collective, barrier ? 1 : o.count * element, o.root);
   if (!recipe.ok()) return recipe.status();
-  job.plan = (*recipe)->plan;
+  job.collective = collective;
   job.protocol = (*recipe)->protocol;
   job.in = barrier ? reinterpret_cast<const std::byte*>(&kBarrierInput) : static_cast<const std::byte*>(o.in);
   job.out = barrier ? reinterpret_cast<std::byte*>(&barrier_output) : static_cast<std::byte*>(o.out);
@@ -170,6 +173,18 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
     }
   }
   job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
+  // Each channel gets an equal part of every piece, cut at cache lines.
+  const std::vector<const PreparedPlan*>& by_channel = (*recipe)->plans;
+  job.channels = static_cast<int>(by_channel.size());
+  if (job.parts.size() < by_channel.size()) job.parts.resize(by_channel.size());
+  const plan::BlockCut cut = plan::BlockCut::Equal(job.count, job.channels, std::max<std::size_t>(64 / job.element, 1));
+  for (int c = 0; c < job.channels; ++c) {
+    exec::cpu::Part& part = job.parts[c];
+    part.plan = by_channel[c];
+    part.channel = c;
+    part.first = cut.Begin(c);
+    part.count = cut.Size(c);
+  }
   return Status::Ok();
 }
 
@@ -199,8 +214,8 @@ const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operati
   // A plan that an unfinished job still runs must stay.
   for (std::size_t tried = 0; tried < kCachedGroups; ++tried) {
     CachedGroup& oldest = groups[next_group++ % kCachedGroups];
-    const bool used = run_job.plan == oldest.plan.get() ||
-                      std::ranges::any_of(jobs, [&](const auto& j) { return j->in_use && j->job.plan == oldest.plan.get(); });
+    const bool used = run_job.transfer_plan == oldest.plan.get() ||
+                      std::ranges::any_of(jobs, [&](const auto& j) { return j->in_use && j->job.transfer_plan == oldest.plan.get(); });
     if (used) continue;
     oldest = std::move(group);
     return oldest.plan.get();
@@ -240,7 +255,8 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
                               rank, to_self.size(), from_self.size()),
                   rank);
   }
-  job.plan = FindTransferPlan(operations);
+  job.collective = Collective::kSendRecv;
+  job.transfer_plan = FindTransferPlan(operations);
   return Status::Ok();
 }
 
@@ -256,12 +272,6 @@ Job* Communicator::Impl::NewJob() {
 }
 
 void Communicator::Impl::Submit(Job* job) {
-  job->slot = job->step = job->operand = 0;
-  job->progress = 0;
-  job->computed = false;
-  job->sent = 0;
-  job->done = false;
-  job->status = Status::Ok();
   engine->Submit(job);
 }
 

@@ -13,7 +13,8 @@ namespace {
 using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
-constexpr std::int64_t kSpinNs = 100000;          // then yield, where every rank has a core
+constexpr std::int64_t kSpinNs = 10000;           // then yield, where every rank has a core
+constexpr std::int64_t kLeastSpinNs = 300;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;   // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
@@ -108,10 +109,17 @@ Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
   const std::int64_t begin_ns = sys::NowNs();
   std::int64_t waiting_since_ns = begin_ns;
   std::int64_t last_probe_ns = begin_ns;
-  const std::int64_t spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? 0 : kSpinNs;
+  // Where yielding is what lets the peer go on, the two share a core, whatever their number: spin less next time.
+  const auto finish = [&](std::int64_t waited_ns) {
+    if (settings.spin_us >= 0 || crowded) return;
+    spin_ns = waited_ns < spin_ns ? std::min(spin_ns * 2, kSpinNs) : std::max(spin_ns / 2, kLeastSpinNs);
+  };
   std::uint64_t moves = engine->moves();
   for (std::uint32_t turn = 0;; ++turn) {
-    if (engine->Advance(); job.done) return job.status;
+    if (engine->Advance(); job.done) {
+      finish(sys::NowNs() - waiting_since_ns);
+      return job.status;
+    }
     if (!t_running.empty()) MoveOthers(this);
     if (Status s = Broken(); !s.ok()) {
       engine->Fail(s);

@@ -3,11 +3,9 @@
 #include "plan/cost.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <unordered_map>
 #include <vector>
+
+#include "plan/timeline.h"
 
 namespace tutti::plan {
 namespace {
@@ -64,82 +62,12 @@ void AddRank(const RankPlan& plan, Cost* cost) {
   cost->peers_max = std::max(cost->peers_max, static_cast<int>(peers.size()));
 }
 
-// Runs one round on links without bounds, where a message takes one hop and steps take no time.
-class HopCount {
- public:
-  explicit HopCount(std::span<const RankPlan> plans) : plans_(plans), ranks_(plans.size()) {
-    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-      Rank& r = ranks_[rank];
-      r.order.resize(plans[rank].step_count());
-      std::iota(r.order.begin(), r.order.end(), 0);
-      std::stable_sort(r.order.begin(), r.order.end(), [&](int a, int b) {
-        return plans[rank].step(a).stage < plans[rank].step(b).stage;
-      });
-    }
-  }
-
-  int Run() {
-    std::vector<int> runnable(plans_.size());
-    std::iota(runnable.begin(), runnable.end(), 0);
-    int hops = 0;
-    while (!runnable.empty()) {
-      const int rank = runnable.back();
-      runnable.pop_back();
-      while (ranks_[rank].next < ranks_[rank].order.size() && RunStep(rank, &runnable)) {
-      }
-      hops = std::max(hops, ranks_[rank].time);
-    }
-    return hops;
-  }
-
- private:
-  struct Inbox {
-    std::vector<int> arrivals;
-    std::size_t read = 0;
-  };
-  struct Rank {
-    std::vector<int> order;  // steps of a round, as they run
-    std::size_t next = 0;
-    std::size_t ready = 0;  // operands of the next step that have been taken
-    int time = 0;
-    int waits_for = -1;
-    std::unordered_map<int, Inbox> inboxes;  // by sender
-  };
-
-  bool RunStep(int rank, std::vector<int>* runnable) {
-    Rank& r = ranks_[rank];
-    const Step step = plans_[rank].step(r.order[r.next]);
-    for (; r.ready < step.operands.size(); ++r.ready) {
-      const Operand& operand = step.operands[r.ready];
-      if (operand.kind != Operand::Kind::kRecv) continue;
-      Inbox& inbox = r.inboxes[operand.index];
-      if (inbox.read == inbox.arrivals.size()) {
-        r.waits_for = operand.index;
-        return false;
-      }
-      r.time = std::max(r.time, inbox.arrivals[inbox.read++]);
-    }
-    for (int peer : step.to) {
-      ranks_[peer].inboxes[rank].arrivals.push_back(r.time + 1);
-      if (ranks_[peer].waits_for != rank) continue;
-      ranks_[peer].waits_for = -1;
-      runnable->push_back(peer);
-    }
-    r.ready = 0;
-    ++r.next;
-    return true;
-  }
-
-  std::span<const RankPlan> plans_;
-  std::vector<Rank> ranks_;
-};
-
 }  // namespace
 
 Cost Evaluate(std::span<const RankPlan> plans) {
   Cost cost;
   for (const RankPlan& plan : plans) AddRank(plan, &cost);
-  cost.hops = HopCount(plans).Run();
+  cost.hops = MakeTimeline(plans).hops;
   return cost;
 }
 

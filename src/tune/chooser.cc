@@ -40,8 +40,9 @@ std::string KnownAlgorithms() {
 }  // namespace
 
 std::string ToString(const Choice& choice) {
-  return fmt::format("{} {}{}", algo::Get(choice.algorithm).name, proto::Name(choice.protocol),
-                     choice.by_reference ? ", by reference" : "");
+  return fmt::format("{} {}{}{}", algo::Get(choice.algorithm).name, proto::Name(choice.protocol),
+                     choice.by_reference ? ", by reference" : "",
+                     choice.channels > 1 ? fmt::format(", {} channels", choice.channels) : "");
 }
 
 Result<Chooser> Chooser::Create(const ChooserOptions& options) {
@@ -85,18 +86,19 @@ std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes
       continue;
     }
     const PlanCost& cost = CostOf(entry.algorithm, collective);
-    const auto add = [&](Protocol protocol, bool by_reference, const Way& way, std::size_t chunk_bytes) {
+    const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
       if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
-      candidates.push_back({entry.algorithm, protocol, by_reference, 1,
-                            PredictUs(m, cost, way, bytes, chunk_bytes, options_.ranks, options_.cpus)});
+      for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
+        const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
+        candidates.push_back({entry.algorithm, protocol, by_reference, channels,
+                              PredictUs(m, cost, way, bytes, chunk_bytes, channels, options_.ranks, options_.cpus)});
+      }
     };
-    add(Protocol::kLl, false, m.ll, options_.chunk_bytes(cost.footprint, Protocol::kLl, false));
-    add(Protocol::kLl128, false, m.ll128, options_.chunk_bytes(cost.footprint, Protocol::kLl128, false));
+    add(Protocol::kLl, false, m.ll);
+    add(Protocol::kLl128, false, m.ll128);
     const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
-    if (!refers || !options_.force_reference) {
-      add(Protocol::kSimple, false, m.simple, options_.chunk_bytes(cost.footprint, Protocol::kSimple, false));
-    }
-    if (refers) add(Protocol::kSimple, true, m.reference, options_.chunk_bytes(cost.footprint, Protocol::kSimple, true));
+    if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
+    if (refers) add(Protocol::kSimple, true, m.reference);
   }
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;
@@ -122,7 +124,7 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
     if (!proto_filter_.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
     const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
-    const double us = PredictUs(m, one, way, bytes, chunk, options_.ranks, options_.cpus);
+    const double us = PredictUs(m, one, way, bytes, chunk, 1, options_.ranks, options_.cpus);
     if (us < best.predicted_us) best = {Algorithm::kPairwise, protocol, by_reference, 1, us};
   };
   consider(Protocol::kLl, false, m.ll);

@@ -40,8 +40,11 @@ struct ChooserOptions {
   std::string proto_filter;  // Settings::proto
   bool can_refer = false;    // every rank can read every other's memory
   bool force_reference = false;
+  int min_channels = 1;
+  int max_channels = 1;
   // Largest message that the executor makes (exec::cpu::Engine::ChunkBytes and TransferChunkBytes).
-  std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference)> chunk_bytes;
+  std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference, int channels)>
+      chunk_bytes;
   std::function<std::size_t(proto::Protocol, bool by_reference)> transfer_chunk_bytes;
 };
 

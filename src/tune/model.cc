@@ -81,15 +81,15 @@ Result<Machine> Machine::Parse(std::string_view text) {
 }
 
 double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, std::size_t bytes,
-                 std::size_t chunk_bytes, int ranks, int cpus) {
+                 std::size_t chunk_bytes, int channels, int ranks, int cpus) {
   const plan::Cost& cost = plan.cost;
   const double crowd = ranks > cpus ? static_cast<double>(ranks) / cpus : 1.0;
   const double hop = way.hop_us + (ranks > cpus ? machine.switch_us * crowd : 0.0);
   const double kib = static_cast<double>(bytes) / 1024;
-  const double block_bytes = std::max(static_cast<double>(bytes) / plan.footprint.blocks_per_piece, 1.0);
+  const double block_bytes = std::max(static_cast<double>(bytes) / plan.footprint.blocks_per_piece / channels, 1.0);
   const double chunk = std::min<double>(static_cast<double>(chunk_bytes), block_bytes);
   const double rounds = std::ceil(block_bytes / static_cast<double>(chunk_bytes));
-  const double work = rounds * cost.messages_max * way.message_us +
+  const double work = rounds * channels * cost.messages_max * way.message_us +
                       kib * (cost.posted_max * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
                              cost.folded_max * machine.fold_us_per_kib + cost.stored_max * machine.copy_us_per_kib);
   const double waiting_hops = std::max(0.0, static_cast<double>(cost.hops - cost.steps_max));

@@ -14,7 +14,8 @@
 //     + (hops - own messages of a round) * chunk * (write + read)   filling the pipeline, where hops are others' work
 //
 // with posted, received, folded and stored in units of the operation's bytes. Where ranks outnumber cores, work is
-// multiplied by ranks / cpus and a hop costs a turn of the scheduler.
+// multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings
+// messages of its own and hides nothing.
 
 #include <cstddef>
 #include <string>
@@ -58,7 +59,7 @@ struct PlanCost {
 
 // Predicted time. chunk_bytes: largest message of this protocol for this plan.
 double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, std::size_t bytes,
-                 std::size_t chunk_bytes, int ranks, int cpus);
+                 std::size_t chunk_bytes, int channels, int ranks, int cpus);
 
 }  // namespace tutti::tune
 

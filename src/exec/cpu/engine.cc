@@ -24,6 +24,7 @@ constexpr std::size_t kMaxPoolChunkBytes = std::size_t{256} << 10;
 constexpr std::size_t kMinPoolChunkBytes = 4096;
 // References: one system call reads a chunk. A fold lands all its operands first, so they share a budget.
 constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
+constexpr int kTransferChannel = 0;  // of sends and receives
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 
 std::size_t RoundDown(std::size_t value, std::size_t granule) { return value / granule * granule; }
@@ -39,10 +40,10 @@ bool StaysInPlace(const Step& step) {
 
 Engine::Engine(transport::shm::Fabric* fabric, int rank, int ranks) : fabric_(fabric), rank_(rank), ranks_(ranks) {
   if (fabric_ != nullptr) pool_.Init(fabric_->own().pool(), fabric_->own().geometry().pool_bytes);
-  operands_.resize(static_cast<std::size_t>(ranks) + 2);
 }
 
-std::size_t Engine::ChunkBytes(const plan::Footprint& footprint, Protocol protocol, bool by_reference) const {
+std::size_t Engine::ChunkBytes(const plan::Footprint& footprint, Protocol protocol, bool by_reference,
+                               int channels) const {
   if (fabric_ == nullptr) return kReferenceChunkBytes;
   const transport::RingSizes& rings = fabric_->rings();
   const std::size_t slots = std::max(footprint.link_slots, 2);
@@ -52,7 +53,7 @@ std::size_t Engine::ChunkBytes(const plan::Footprint& footprint, Protocol protoc
     case Protocol::kSimple: break;
   }
   const std::size_t pool_chunk =
-      std::clamp(RoundDown(pool_.bytes() / footprint.window, 4096), kMinPoolChunkBytes, kMaxPoolChunkBytes);
+      std::clamp(RoundDown(pool_.bytes() / footprint.window / channels, 4096), kMinPoolChunkBytes, kMaxPoolChunkBytes);
   if (!by_reference) return pool_chunk;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
   return std::min(pool_chunk, std::max<std::size_t>(RoundDown(kReferenceFoldBytes / ranks_, 4096), 16384));
@@ -70,11 +71,13 @@ std::size_t Engine::TransferChunkBytes(Protocol protocol, bool by_reference) con
                     kMaxPoolChunkBytes);
 }
 
-std::byte* Engine::Scratch(std::size_t operand, std::size_t bytes) {
-  return scratch_.data() + operand * ((bytes + 63) / 64 * 64);
+std::byte* Engine::Scratch(Part& part, std::size_t operand, std::size_t bytes) {
+  return part.scratch.data() + operand * ((bytes + 63) / 64 * 64);
 }
 
 void Engine::Submit(Job* job) {
+  job->done = false;
+  job->status = Status::Ok();
   job->next = nullptr;
   if (first_ == nullptr) {
     first_ = last_ = job;
@@ -86,34 +89,44 @@ void Engine::Submit(Job* job) {
 }
 
 void Engine::Start(Job& job) {
-  const plan::RankPlan& plan = job.plan->plan;
-  if (plan.collective == Collective::kSendRecv) {
-    const int steps = plan.step_count();
-    job.transfers.assign(steps, {});
-    job.transfers_left = steps;
-    for (int i = 0; i < steps; ++i) {
-      const Step step = plan.step(i);
-      for (int j = i - 1; j >= 0 && steps > 1; --j) {
-        const Step before = plan.step(j);
-        const bool same = step.to.empty() ? before.to.empty() && before.operands[0] == step.operands[0]
-                                          : !before.to.empty() && before.to[0] == step.to[0];
-        if (same) {
-          job.transfers[i].previous = j;
-          break;
-        }
-      }
-    }
-    return;
-  }
+  if (job.collective == Collective::kSendRecv) return StartTransfers(job);
+  for (int c = 0; c < job.channels; ++c) StartPart(job, job.parts[c]);
+}
+
+void Engine::StartPart(const Job& job, Part& part) {
   const std::size_t granule = job.element < 64 ? 64 / job.element : 1;
-  job.in_cut = plan::BlockCut::Equal(job.count, job.plan->in_blocks_per_piece, granule);
-  job.out_cut = plan::BlockCut::Equal(job.count, job.plan->out_blocks_per_piece, granule);
-  const std::size_t block = std::max(job.in_cut.block, job.out_cut.block);
-  job.chunk = std::max<std::size_t>(JobChunkBytes(job) / job.element, 1);
-  job.rounds = static_cast<int>((block + job.chunk - 1) / job.chunk);
-  if (job.rounds == 1) job.chunk = block;
-  const std::size_t landing = (job.chunk * job.element + 63) / 64 * 64 * (ranks_ + 1);
-  if ((fabric_ != nullptr || job.scale_inputs) && scratch_.size() < landing) scratch_.resize(landing);
+  part.in_cut = plan::BlockCut::Equal(part.count, part.plan->in_blocks_per_piece, granule);
+  part.out_cut = plan::BlockCut::Equal(part.count, part.plan->out_blocks_per_piece, granule);
+  const std::size_t block = std::max(part.in_cut.block, part.out_cut.block);
+  const std::size_t bytes = ChunkBytes(part.plan->footprint, job.protocol, job.by_reference, job.channels);
+  part.chunk = std::max<std::size_t>(bytes / job.element, 1);
+  part.rounds = block <= part.chunk ? 1 : static_cast<int>((block + part.chunk - 1) / part.chunk);
+  if (part.rounds == 1) part.chunk = block;
+  part.slot = part.step = part.operand = 0;
+  part.progress = part.sent = 0;
+  part.computed = false;
+  part.done = part.count == 0;
+  part.pool_slot = -1;
+  const std::size_t operands = static_cast<std::size_t>(ranks_) + 1;
+  if (part.operands.size() < operands) part.operands.resize(operands);
+  const std::size_t landing = (part.chunk * job.element + 63) / 64 * 64 * operands;
+  if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < landing) part.scratch.resize(landing);
+}
+
+void Engine::StartTransfers(Job& job) {
+  const plan::RankPlan& plan = job.transfer_plan->plan;
+  const int steps = plan.step_count();
+  job.transfers.assign(steps, {});
+  job.transfers_left = steps;
+  for (int i = 1; i < steps; ++i) {
+    const Step step = plan.step(i);
+    for (int j = i - 1; j >= 0 && job.transfers[i].previous < 0; --j) {
+      const Step before = plan.step(j);
+      const bool same = step.to.empty() ? before.to.empty() && before.operands[0] == step.operands[0]
+                                        : !before.to.empty() && before.to[0] == step.to[0];
+      if (same) job.transfers[i].previous = j;
+    }
+  }
 }
 
 bool Engine::Advance() {
@@ -143,139 +156,152 @@ void Engine::Fail(const Status& status) {
 bool Engine::Run(Job& job) {
   job.waits_for = -1;
   job.waits_what = Job::WaitsFor::kNothing;
-  const bool moved = job.plan->plan.collective == Collective::kSendRecv ? RunTransfers(job) : RunCollective(job);
+  const bool moved = job.collective == Collective::kSendRecv ? RunTransfers(job) : RunCollective(job);
   return moved && Finish(job);
 }
 
+// Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
-  if (job.count == 0) return true;
-  switch (job.protocol) {
-    case Protocol::kLl: return RunSlots<Protocol::kLl>(job);
-    case Protocol::kLl128: return RunSlots<Protocol::kLl128>(job);
-    case Protocol::kSimple: break;
+  if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
+    const std::size_t chunk = ChunkBytes(job.parts[0].plan->footprint, job.protocol, job.by_reference, job.channels);
+    if (chunk <= kMaxPoolChunkBytes && !pool_.Cut(chunk)) return Waits(job, -1, Job::WaitsFor::kRoom);
   }
-  if (fabric_ != nullptr) {
-    const std::size_t slot_bytes = (JobChunkBytes(job) + 4095) / 4096 * 4096;
-    if (slot_bytes <= kMaxPoolChunkBytes && !pool_.Cut(slot_bytes)) return Waits(job, -1, Job::WaitsFor::kRoom);
+  bool all_done = true;
+  for (int c = 0; c < job.channels; ++c) {
+    Part& part = job.parts[c];
+    if (part.done) continue;
+    switch (job.protocol) {
+      case Protocol::kLl: part.done = RunPart<Protocol::kLl>(job, part); break;
+      case Protocol::kLl128: part.done = RunPart<Protocol::kLl128>(job, part); break;
+      case Protocol::kSimple: part.done = RunPart<Protocol::kSimple>(job, part); break;
+    }
+    all_done &= part.done;
   }
-  return RunSlots<Protocol::kSimple>(job);
+  return all_done;
 }
 
 template <Protocol P>
-bool Engine::RunSlots(Job& job) {
-  const plan::RankPlan& plan = job.plan->plan;
+bool Engine::RunPart(Job& job, Part& part) {
+  const plan::RankPlan& plan = part.plan->plan;
   const int steps = plan.step_count();
-  const int slots = job.rounds + job.plan->max_stage;
-  for (; job.slot < slots; ++job.slot) {
-    for (; job.step < steps; ++job.step) {
-      const Step step = plan.step(job.step);
-      const int round = job.slot - step.stage;
-      if (round < 0 || round >= job.rounds) continue;
-      if (!RunStep<P>(job, step, round)) return false;
+  const int slots = part.rounds + part.plan->max_stage;
+  for (; part.slot < slots; ++part.slot) {
+    for (; part.step < steps; ++part.step) {
+      const Step step = plan.step(part.step);
+      const int round = part.slot - step.stage;
+      if (round < 0 || round >= part.rounds) continue;
+      if (!RunStep<P>(job, part, step, round)) return false;
       ++moves_;
-      job.operand = 0;
-      job.progress = 0;
-      job.computed = false;
-      job.sent = 0;
+      part.operand = 0;
+      part.progress = 0;
+      part.computed = false;
+      part.sent = 0;
     }
-    job.step = 0;
+    part.step = 0;
   }
   return true;
 }
 
 // Byte offset of chunk `round` of a block in its buffer, and its length in elements.
-std::size_t Engine::Offset(const Job& job, bool input, int block, int round, std::size_t* elements) const {
-  const int per_piece = input ? job.plan->in_blocks_per_piece : job.plan->out_blocks_per_piece;
-  const plan::BlockCut& cut = input ? job.in_cut : job.out_cut;
+std::size_t Engine::Offset(const Job& job, const Part& part, bool input, int block, int round,
+                           std::size_t* elements) const {
+  const int per_piece = input ? part.plan->in_blocks_per_piece : part.plan->out_blocks_per_piece;
+  const plan::BlockCut& cut = input ? part.in_cut : part.out_cut;
   std::size_t piece = block;
   int sub = 0;
   if (per_piece != 1) {
     piece = block / per_piece;
     sub = block % per_piece;
   }
-  const std::size_t begin = cut.Begin(sub) + round * job.chunk;
+  const std::size_t begin = cut.Begin(sub) + round * part.chunk;
   const std::size_t end = cut.End(sub);
-  *elements = begin < end ? std::min(job.chunk, end - begin) : 0;
-  return (piece * job.count + begin) * job.element;
+  *elements = begin < end ? std::min(part.chunk, end - begin) : 0;
+  return (piece * job.count + part.first + begin) * job.element;
 }
 
 template <Protocol P>
-bool Engine::RunStep(Job& job, const Step& step, int round) {
+bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   Work work{0, 0, nullptr};
   if (step.out != plan::kNoBlock) {
-    work.out = job.out + Offset(job, false, step.out, round, &work.elements);
-  } else if (const Operand* local = std::ranges::find_if(step.operands, IsLocal).base();
-             local != step.operands.data() + step.operands.size()) {
-    Offset(job, local->kind == Operand::Kind::kIn, local->index, round, &work.elements);
+    work.out = job.out + Offset(job, part, false, step.out, round, &work.elements);
   } else {
-    Offset(job, true, 0, round, &work.elements);  // passes on a whole piece that it does not keep
+    const auto local = std::ranges::find_if(step.operands, IsLocal);
+    const bool found = local != step.operands.end();
+    // A step without a block of its own passes on a whole piece that it does not keep.
+    const bool input = !found || local->kind == Operand::Kind::kIn;
+    Offset(job, part, input, found ? local->index : 0, round, &work.elements);
   }
   if (work.elements == 0) return true;
   work.bytes = work.elements * job.element;
 
-  if (!job.computed) {
-    if (!Gather<P>(job, step, work, round)) return false;
-    if (P == Protocol::kSimple && !step.to.empty() && !TakeSlot(job, step)) return false;
-    Compute<P>(job, step, work);
-    job.computed = true;
+  if (!part.computed) {
+    if (!Gather<P>(job, part, step, work, round)) return false;
+    if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step)) return false;
+    Compute<P>(job, part, step, work);
+    part.computed = true;
   }
-  for (; job.sent < step.to.size(); ++job.sent) {
-    if (!Send<P>(job, step.to[job.sent], work.bytes)) return false;
+  for (; part.sent < step.to.size(); ++part.sent) {
+    if (!Send<P>(job, part, step.to[part.sent], work.bytes)) return false;
+  }
+  if (part.pool_slot >= 0) {
+    pool_.Release(part.pool_slot);
+    part.pool_slot = -1;
   }
   return true;
 }
 
 // Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
-bool Engine::TakeSlot(Job& job, const Step& step) {
-  slot_ = nullptr;
+bool Engine::TakePages(Job& job, Part& part, const Step& step) {
   if (MayRefer(job) && StaysInPlace(step)) return true;
-  slot_ = pool_.Take();
-  return slot_ != nullptr || Waits(job, step.to[0], Job::WaitsFor::kRoom);
+  part.pool_slot = pool_.Take();
+  return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kRoom, part.channel);
 }
 
 // Folds or moves the operands to where the step wants its value, and gives the received ones back.
 template <Protocol P>
-void Engine::Compute(Job& job, const Step& step, const Work& work) {
+void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   const int operand_count = static_cast<int>(step.operands.size());
-  const bool pooled = P == Protocol::kSimple && !step.to.empty() && slot_ != nullptr;
-  value_ = static_cast<const std::byte*>(operands_[0]);
+  std::byte* pages = part.pool_slot >= 0 ? pool_.Data(part.pool_slot) : nullptr;
+  part.value = static_cast<const std::byte*>(part.operands[0]);
   if (operand_count > 1) {
-    std::byte* target = work.out != nullptr ? work.out : pooled ? slot_ : Scratch(operand_count, work.bytes);
-    job.fold(target, operands_.data(), operand_count, work.elements, Stores::kCached);
-    value_ = target;
+    std::byte* target = work.out;
+    if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
+    job.fold(target, part.operands.data(), operand_count, work.elements, Stores::kCached);
+    part.value = target;
   } else if (work.out != nullptr) {
-    CopyBytes(work.out, value_, work.bytes);
-    value_ = work.out;
+    CopyBytes(work.out, part.value, work.bytes);
+    part.value = work.out;
   }
-  if (pooled) {
-    CopyBytes(slot_, value_, work.bytes);
-    value_ = slot_;
+  if (pages != nullptr) {
+    CopyBytes(pages, part.value, work.bytes);
+    part.value = pages;
   }
   if constexpr (P == Protocol::kSimple) {
     for (const Operand& operand : step.operands) {
       if (IsLocal(operand)) continue;
-      ReleasePosts(fabric_->in(job.channel, operand.index));
+      ReleasePosts(fabric_->in(part.channel, operand.index));
       fabric_->Nudge(operand.index);
     }
   }
 }
 
 template <Protocol P>
-bool Engine::Send(Job& job, int peer, std::size_t bytes) {
+bool Engine::Send(Job& job, Part& part, int peer, std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
-  transport::Outgoing& tx = fabric_->out(job.channel, peer);
+  transport::Outgoing& tx = fabric_->out(part.channel, peer);
   if constexpr (P == Protocol::kLl) {
-    if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
-    WriteLl(tx, rings, value_, bytes);
+    if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    WriteLl(tx, rings, part.value, bytes);
   } else if constexpr (P == Protocol::kLl128) {
-    if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
-    WriteLl128(tx, rings, value_, bytes);
+    if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    WriteLl128(tx, rings, part.value, bytes);
   } else {
-    if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
-    if (slot_ == nullptr) {
-      PostReference(job.channel, peer, value_, bytes);
+    if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    if (part.pool_slot < 0) {
+      PostReference(part.channel, peer, part.value, bytes);
     } else {
-      pool_.AddReader(&tx, WritePost(tx, rings, PostKind::kPool, pool_.OffsetOf(slot_), bytes));
+      const std::uint64_t offset = pool_.Offset(part.pool_slot);
+      pool_.AddReader(part.pool_slot, &tx, WritePost(tx, rings, PostKind::kPool, offset, bytes));
     }
   }
   fabric_->Nudge(peer);
@@ -284,44 +310,44 @@ bool Engine::Send(Job& job, int peer, std::size_t bytes) {
 
 // Finds or receives the operands of a step, in order.
 template <Protocol P>
-bool Engine::Gather(Job& job, const Step& step, const Work& work, int round) {
+bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, int round) {
   const int count = static_cast<int>(step.operands.size());
-  for (; job.operand < count; ++job.operand) {
-    const int i = job.operand;
+  for (; part.operand < count; ++part.operand) {
+    const int i = part.operand;
     const Operand& operand = step.operands[i];
+    std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(part, i, work.bytes);
     if (IsLocal(operand)) {
       std::size_t elements;
       const bool input = operand.kind == Operand::Kind::kIn;
-      const std::size_t offset = Offset(job, input, operand.index, round, &elements);
-      operands_[i] = input ? job.in + offset : job.out + offset;
+      const std::size_t offset = Offset(job, part, input, operand.index, round, &elements);
+      part.operands[i] = input ? job.in + offset : job.out + offset;
       if (input && job.scale_inputs) {
-        std::byte* scaled = count == 1 && work.out != nullptr ? work.out : Scratch(i, work.bytes);
-        Scale(scaled, operands_[i], work.elements, job.type, job.scalar);
-        operands_[i] = scaled;
+        Scale(landing, part.operands[i], work.elements, job.type, job.scalar);
+        part.operands[i] = landing;
       }
       continue;
     }
-    std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(i, work.bytes);
-    transport::Incoming& rx = fabric_->in(job.channel, operand.index);
+    transport::Incoming& rx = fabric_->in(part.channel, operand.index);
     bool arrived;
     const std::byte* where = landing;
     if constexpr (P == Protocol::kLl) {
-      arrived = ReadLl(rx, fabric_->rings(), landing, work.bytes, job.progress, spins_);
+      arrived = ReadLl(rx, fabric_->rings(), landing, work.bytes, part.progress, spins_);
     } else if constexpr (P == Protocol::kLl128) {
-      arrived = ReadLl128(rx, fabric_->rings(), landing, work.bytes, job.progress, spins_);
+      arrived = ReadLl128(rx, fabric_->rings(), landing, work.bytes, part.progress, spins_);
     } else {
-      arrived = ReceivePost(job, operand.index, work.bytes, landing, &where);
+      arrived = ReceivePost(job, part.channel, operand.index, work.bytes, landing, &where);
     }
-    if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData);
-    operands_[i] = where;
-    job.progress = 0;
+    if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
+    part.operands[i] = where;
+    part.progress = 0;
   }
   return true;
 }
 
 // Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
-bool Engine::ReceivePost(Job& job, int peer, std::size_t bytes, std::byte* landing, const std::byte** where) {
-  transport::Incoming& rx = fabric_->in(job.channel, peer);
+bool Engine::ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std::byte* landing,
+                         const std::byte** where) {
+  transport::Incoming& rx = fabric_->in(channel, peer);
   const proto::Post* post = ReadPost(rx, fabric_->rings(), spins_);
   if (post == nullptr) return false;
   switch (post->kind) {
@@ -366,13 +392,14 @@ bool Engine::ReferencesRead(Job& job) {
 
 bool Engine::Finish(Job& job) {
   if (!ReferencesRead(job)) return false;
-  const plan::RankPlan& plan = job.plan->plan;
-  if (job.divisor > 1 && plan.out_blocks > 0) DivideIntegers(job.out, job.count, job.type, job.divisor);
+  if (job.divisor > 1 && job.first_plan().plan.out_blocks > 0) {
+    DivideIntegers(job.out, job.count, job.type, job.divisor);
+  }
   return true;
 }
 
 bool Engine::RunTransfers(Job& job) {
-  const int steps = job.plan->plan.step_count();
+  const int steps = job.transfer_plan->plan.step_count();
   bool moved = true;
   while (moved && job.transfers_left > 0) {
     moved = false;
@@ -390,8 +417,7 @@ bool Engine::RunTransfers(Job& job) {
 
 // Moves one send, receive or self-copy on by as many parts as go without waiting. True when it has ended.
 bool Engine::RunTransfer(Job& job, int index) {
-  const plan::RankPlan& plan = job.plan->plan;
-  const Step step = plan.step(index);
+  const Step step = job.transfer_plan->plan.step(index);
   Job::Transfer& t = job.transfers[index];
   const Operand& source = step.operands[0];
   if (IsLocal(source) && step.to.empty()) {
@@ -415,7 +441,7 @@ bool Engine::RunTransfer(Job& job, int index) {
 
 bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
-  transport::Outgoing& tx = fabric_->out(job.channel, peer);
+  transport::Outgoing& tx = fabric_->out(kTransferChannel, peer);
   switch (lane.protocol) {
     case Protocol::kLl:
       if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
@@ -428,14 +454,15 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
     case Protocol::kSimple:
       if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
       if (lane.by_reference) {
-        PostReference(job.channel, peer, data, bytes);
+        PostReference(kTransferChannel, peer, data, bytes);
         break;
       }
       if (!pool_.Cut(TransferChunkBytes(Protocol::kSimple, false))) return Waits(job, peer, Job::WaitsFor::kRoom);
-      std::byte* slot = pool_.Take();
-      if (slot == nullptr) return Waits(job, peer, Job::WaitsFor::kRoom);
-      CopyBytes(slot, data, bytes);
-      pool_.AddReader(&tx, WritePost(tx, rings, PostKind::kPool, pool_.OffsetOf(slot), bytes));
+      const int slot = pool_.Take();
+      if (slot < 0) return Waits(job, peer, Job::WaitsFor::kRoom);
+      CopyBytes(pool_.Data(slot), data, bytes);
+      pool_.AddReader(slot, &tx, WritePost(tx, rings, PostKind::kPool, pool_.Offset(slot), bytes));
+      pool_.Release(slot);
       break;
   }
   fabric_->Nudge(peer);
@@ -444,7 +471,7 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
 
 bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
-  transport::Incoming& rx = fabric_->in(job.channel, peer);
+  transport::Incoming& rx = fabric_->in(kTransferChannel, peer);
   std::size_t& progress = job.transfers[index].progress;
   bool arrived = false;
   switch (lane.protocol) {
@@ -452,7 +479,7 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::b
     case Protocol::kLl128: arrived = ReadLl128(rx, rings, out, bytes, progress, spins_); break;
     case Protocol::kSimple: {
       const std::byte* where = out;
-      arrived = ReceivePost(job, peer, bytes, out, &where);
+      arrived = ReceivePost(job, kTransferChannel, peer, bytes, out, &where);
       if (!arrived) break;
       CopyBytes(out, where, bytes);
       ReleasePosts(rx);
@@ -471,10 +498,12 @@ std::string Engine::DescribeWait() const {
   const char* what = job.waits_what == Job::WaitsFor::kData      ? "for data from"
                      : job.waits_what == Job::WaitsFor::kReaders ? "for its buffer to be read by"
                                                                  : "for room to send to";
-  std::string where = job.plan->name;
-  if (job.plan->plan.collective != Collective::kSendRecv) {
-    where += fmt::format(" {}, step {} of {}, round {} of {}", proto::Name(job.protocol), job.step + 1,
-                         job.plan->plan.step_count(), std::min(job.slot + 1, job.rounds), job.rounds);
+  std::string where = job.first_plan().name;
+  if (job.collective != Collective::kSendRecv) {
+    const Part& part = job.parts[job.waiting_part];
+    const int steps = part.plan->plan.step_count();
+    where += fmt::format(" {}, step {} of {}, round {} of {}", proto::Name(job.protocol),
+                         std::min(part.step + 1, steps), steps, std::min(part.slot + 1, part.rounds), part.rounds);
   }
   return job.waits_for < 0 ? fmt::format("for shared pages to be read, in {}", where)
                            : fmt::format("{} rank {} in {}", what, job.waits_for, where);

@@ -44,15 +44,12 @@ class Engine {
   void set_spins(int spins) { spins_ = spins; }
 
   // The largest chunk, in bytes, that one message of this protocol may carry for a plan with this footprint.
-  std::size_t ChunkBytes(const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference) const;
+  std::size_t ChunkBytes(const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                         int channels) const;
   // The same for one transfer of a group.
   std::size_t TransferChunkBytes(proto::Protocol protocol, bool by_reference) const;
 
  private:
-  std::size_t JobChunkBytes(const Job& job) const {
-    return ChunkBytes(job.plan->footprint, job.protocol, job.by_reference);
-  }
-
   // What a step works on in one round.
   struct Work {
     std::size_t elements;
@@ -61,36 +58,39 @@ class Engine {
   };
 
   void Start(Job& job);
+  void StartPart(const Job& job, Part& part);
   bool Run(Job& job);
   bool RunCollective(Job& job);
   template <proto::Protocol P>
-  bool RunSlots(Job& job);
+  bool RunPart(Job& job, Part& part);
   template <proto::Protocol P>
-  bool RunStep(Job& job, const plan::Step& step, int round);
+  bool RunStep(Job& job, Part& part, const plan::Step& step, int round);
   template <proto::Protocol P>
-  bool Gather(Job& job, const plan::Step& step, const Work& work, int round);
-  bool ReceivePost(Job& job, int peer, std::size_t bytes, std::byte* landing, const std::byte** where);
-  bool TakeSlot(Job& job, const plan::Step& step);
+  bool Gather(Job& job, Part& part, const plan::Step& step, const Work& work, int round);
+  bool ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std::byte* landing, const std::byte** where);
+  bool TakePages(Job& job, Part& part, const plan::Step& step);
   template <proto::Protocol P>
-  void Compute(Job& job, const plan::Step& step, const Work& work);
+  void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
   template <proto::Protocol P>
-  bool Send(Job& job, int peer, std::size_t bytes);
+  bool Send(Job& job, Part& part, int peer, std::size_t bytes);
+  void StartTransfers(Job& job);
   bool RunTransfers(Job& job);
   bool RunTransfer(Job& job, int index);
   bool SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes);
   bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes);
   bool Finish(Job& job);
   bool ReferencesRead(Job& job);
-  bool Waits(Job& job, int peer, Job::WaitsFor what) {
+  bool Waits(Job& job, int peer, Job::WaitsFor what, int part = 0) {
     job.waits_for = peer;
     job.waits_what = what;
+    job.waiting_part = part;
     return false;
   }
   bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
   void PostReference(int channel, int peer, const std::byte* data, std::size_t bytes);
 
-  std::size_t Offset(const Job& job, bool input, int block, int round, std::size_t* elements) const;
-  std::byte* Scratch(std::size_t operand, std::size_t bytes);
+  std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
+  static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
   transport::shm::Fabric* fabric_;
   const int rank_;
@@ -101,10 +101,6 @@ class Engine {
   Job* first_ = nullptr;
   Job* last_ = nullptr;
 
-  // The step being run: where its operands lie.
-  std::vector<const void*> operands_;
-  std::byte* slot_ = nullptr;           // pages of the pool for its value, or null
-  const std::byte* value_ = nullptr;    // its value, once computed
   // Posts that refer to user memory and have not been read yet.
   struct Reference {
     transport::Outgoing* link;
@@ -112,7 +108,6 @@ class Engine {
     std::uint64_t index;
   };
   std::vector<Reference> references_;
-  std::vector<std::byte> scratch_;
 };
 
 }  // namespace tutti::exec::cpu

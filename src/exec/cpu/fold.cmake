@@ -1,10 +1,11 @@
-# The folds of the CPU executor: FOLD_SOURCES for the folder's target, FOLD_TESTS for its tests. The kernels are
-# compiled once per instruction set; which one runs is decided at run time.
+# The folds of the CPU executor. The kernels are compiled once per instruction set; which one runs is decided at run
+# time.
 #
 #   include(cpu/fold.cmake)
-#   tutti_folder(exec SOURCES ... ${FOLD_SOURCES} TESTS ... ${FOLD_TESTS} DEPS ...)
+#   tutti_folder(exec SOURCES ... ${FOLD_SOURCES} TESTS ... ${FOLD_TESTS} BENCHES ${FOLD_BENCHES} DEPS ...)
 set(FOLD_SOURCES cpu/fold.cc cpu/fold_baseline.cc)
 set(FOLD_TESTS cpu/fold_test.cc)
+set(FOLD_BENCHES cpu/fold_bench.cc)
 # Contraction to fused multiply-add would make variants disagree. -O3 whatever the build type: without optimisation
 # the kernels are two orders of magnitude slower.
 set(fold_options -O3 -ffp-contract=off -fno-math-errno)

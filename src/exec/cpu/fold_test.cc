@@ -4,13 +4,19 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include "base/float_types.h"
 
@@ -143,8 +149,7 @@ typename E::Storage Reference(const std::vector<const unsigned char*>& operands,
     const auto wide = E::Widen(next);
     if (!extreme) {
       value = Arithmetic(value, wide, op);
-    } else if (!IsNan(value) &&
-               (IsNan(wide) || (op == ReduceOp::kMax ? Less(value, wide) : Less(wide, value)))) {
+    } else if (!IsNan(value) && (IsNan(wide) || (op == ReduceOp::kMax ? Less(value, wide) : Less(wide, value)))) {
       value = wide;
       chosen = next;
     }
@@ -165,19 +170,26 @@ std::uint64_t Next(std::uint64_t& state) {
   return x ^ (x >> 31);
 }
 
+template <typename E>
+typename E::Storage FromSmall(float small) {
+  if constexpr (std::is_integral_v<typename E::Wide>) {
+    return static_cast<typename E::Storage>(static_cast<int>(small));
+  } else {
+    return E::Narrow(small);
+  }
+}
+
 // Random bits: subnormals, infinities and NaNs with their natural frequency; and every fourth element one of
 // a few small numbers, so that sums round, tie and cancel and zeros of both signs meet.
 template <typename E>
 void Randomise(unsigned char* p, std::size_t count, std::uint64_t& state) {
-  constexpr float kSmall[] = {0.0f, -0.0f, 1.0f,   -1.0f,   0.5f,         1.5f,
-                              3.0f, -2.0f, 448.0f, 1024.0f, 0.001953125f, -7.0f};
+  constexpr float kSmall[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1.5f, 3.0f, -2.0f, 448.0f, 1024.0f, 0.001953125f, -7.0f};
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t random = Next(state);
     auto x = static_cast<typename E::Storage>(random);
     std::memcpy(&x, &random, sizeof(x));
     if (random >> 62 == 0) {
-      const float small = kSmall[(random >> 32) % std::size(kSmall)];
-      x = E::Narrow(static_cast<typename E::Wide>(small));
+      x = FromSmall<E>(kSmall[(random >> 32) % std::size(kSmall)]);
     }
     std::memcpy(p + i * sizeof(x), &x, sizeof(x));
   }
@@ -216,10 +228,10 @@ struct Case {
   Isa isa;
 
   std::string ToString() const {
-    return std::string(Name(type)) + " " + std::string(Name(op)) + " operands " +
-           std::to_string(operand_count) + " count " + std::to_string(count) + " misaligned " +
-           std::to_string(misalignment) + " where " + std::to_string(static_cast<int>(where)) + " stores " +
-           std::to_string(static_cast<int>(stores)) + " " + Name(isa);
+    return std::string(Name(type)) + " " + std::string(Name(op)) + " operands " + std::to_string(operand_count) +
+           " count " + std::to_string(count) + " misaligned " + std::to_string(misalignment) + " where " +
+           std::to_string(static_cast<int>(where)) + " stores " + std::to_string(static_cast<int>(stores)) + " " +
+           Name(isa);
   }
 };
 
@@ -246,21 +258,19 @@ void Check(const Case& c) {
       << c.ToString();
 }
 
-using TypeAndOp = std::tuple<int, int>;
+std::vector<Isa> Isas() {
+  std::vector<Isa> isas;
+  for (int i = 0; i < kIsas; ++i) {
+    const auto isa = static_cast<Isa>(i);
+    if (GetFoldVariant(DataType::kInt8, ReduceOp::kSum, isa)) isas.push_back(isa);
+  }
+  return isas;
+}
 
-class FoldAll : public testing::TestWithParam<TypeAndOp> {
+class FoldAll : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   DataType type() const { return static_cast<DataType>(std::get<0>(GetParam())); }
   ReduceOp op() const { return static_cast<ReduceOp>(std::get<1>(GetParam())); }
-  static std::vector<Isa> Isas() {
-    std::vector<Isa> isas;
-    for (int isa = 0; isa < kIsas; ++isa) {
-      if (GetFoldVariant(DataType::kInt8, ReduceOp::kSum, static_cast<Isa>(isa))) {
-        isas.push_back(static_cast<Isa>(isa));
-      }
-    }
-    return isas;
-  }
 };
 
 TEST_P(FoldAll, EqualsReference) {
@@ -282,7 +292,7 @@ TEST_P(FoldAll, EqualsReference) {
 
 // Every pair of 8-bit and, in rows, every 16-bit code against a sample, in every variant.
 TEST_P(FoldAll, EveryCodeOfSmallTypes) {
-  if (SizeOf(type()) > 2) GTEST_SKIP();
+  if (SizeOf(type()) > 2 || op() > ReduceOp::kMin) GTEST_SKIP();
   WithElement(type(), [&](auto element) {
     using E = decltype(element);
     using T = typename E::Storage;
@@ -294,24 +304,254 @@ TEST_P(FoldAll, EveryCodeOfSmallTypes) {
         std::fill(other.begin(), other.end(), static_cast<T>(row));
         const void* operands[2] = {all.data(), other.data()};
         GetFoldVariant(type(), op(), isa)(out.data(), operands, 2, codes, Stores::kCached);
-        const std::vector<const unsigned char*> bytes = {
-            reinterpret_cast<const unsigned char*>(all.data()),
-            reinterpret_cast<const unsigned char*>(other.data())};
+        const std::vector<const unsigned char*> bytes = {reinterpret_cast<const unsigned char*>(all.data()),
+                                                         reinterpret_cast<const unsigned char*>(other.data())};
         for (std::size_t i = 0; i < codes; ++i) {
-          ASSERT_TRUE(Same<E>(out[i], Reference<E>(bytes, i, op())))
-              << Name(isa) << " " << i << " and " << row;
+          ASSERT_TRUE(Same<E>(out[i], Reference<E>(bytes, i, op()))) << Name(isa) << " " << i << " and " << row;
         }
       }
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Fold, FoldAll,
-                         testing::Combine(testing::Range(0, kDataTypes), testing::Range(0, kReduceOps)),
+// Past the size where the kernels begin to prefetch, and with heads and tails around aligned streams.
+TEST_P(FoldAll, LargeArraysEqualReference) {
+  if (op() > ReduceOp::kMin) GTEST_SKIP() << "the same function as sum";
+  auto check = [&](Isa isa, int operand_count, std::size_t bytes, Stores stores) {
+    const std::size_t count = bytes / SizeOf(type());
+    const std::size_t misalignment = 8 * static_cast<std::size_t>(operand_count) + SizeOf(type());
+    const Case c{type(), op(), operand_count, count, misalignment, Where::kOnLast, stores, isa};
+    WithElement(type(), [&](auto element) { Check<decltype(element)>(c); });
+  };
+  for (const Isa isa : Isas()) {
+    check(isa, 2, 712'344, Stores::kCached);
+    check(isa, 17, 120'008, Stores::kCached);
+    for (const int operand_count : {1, 2, 3, 5}) check(isa, operand_count, 10'008, Stores::kNonTemporal);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Bit for bit, NaN payloads included where they are defined.
+TEST_P(FoldAll, MinimumAndMaximumDoNotDependOnTheOrder) {
+  if (op() != ReduceOp::kMax && op() != ReduceOp::kMin) GTEST_SKIP();
+  WithElement(type(), [&](auto element) {
+    using E = decltype(element);
+    const std::size_t bytes = 1000 * sizeof(typename E::Storage);
+    Operands data(5, bytes, 0);
+    std::uint64_t state = 1;
+    for (const unsigned char* p : data.pointers) Randomise<E>(const_cast<unsigned char*>(p), 1000, state);
+    GetFoldVariant(type(), op(), Isa::kBaseline)(data.out, data.voids.data(), 5, 1000, Stores::kCached);
+    const Bytes forward(data.out, data.out + bytes);
+    std::reverse(data.voids.begin(), data.voids.end());
+    for (const Isa isa : Isas()) {
+      GetFoldVariant(type(), op(), isa)(data.out, data.voids.data(), 5, 1000, Stores::kCached);
+      EXPECT_EQ(std::memcmp(data.out, forward.data(), bytes), 0) << Name(isa);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Fold, FoldAll, testing::Combine(testing::Range(0, kDataTypes), testing::Range(0, kReduceOps)),
                          [](const auto& info) {
                            return std::string(Name(static_cast<DataType>(std::get<0>(info.param)))) + "_" +
                                   std::string(Name(static_cast<ReduceOp>(std::get<1>(info.param))));
                          });
+
+class ForType : public testing::TestWithParam<int> {
+ protected:
+  DataType type() const { return static_cast<DataType>(GetParam()); }
+};
+
+TEST_P(ForType, ScaleEqualsReference) {
+  WithElement(type(), [&](auto element) {
+    using E = decltype(element);
+    using T = typename E::Storage;
+    for (const double scalar : {0.0, 1.0, 2.0, 3.0, 0.5, 1.0 / 3, 1.0 / 1024, -1.0, -2.75, 200.0}) {
+      for (const std::size_t count : kCounts) {
+        Operands data(1, count * sizeof(T), count % 7);
+        std::uint64_t state = count;
+        Randomise<E>(const_cast<unsigned char*>(data.pointers[0]), count, state);
+        std::vector<T> expected;
+        for (std::size_t i = 0; i < count; ++i) {
+          const auto x = E::Widen(Read<E>(data.pointers[0], i));
+          if constexpr (std::is_integral_v<typename E::Wide>) {
+            const auto factor = static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar));
+            expected.push_back(static_cast<T>(static_cast<std::uint64_t>(x) * factor));
+          } else {
+            expected.push_back(E::Narrow(x * static_cast<typename E::Wide>(scalar)));
+          }
+        }
+        for (const Isa isa : Isas()) {
+          ASSERT_TRUE(ScaleVariant(data.out, data.voids[0], count, type(), scalar, isa));
+          for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_TRUE(Same<E>(Read<E>(data.out, i), expected[i])) << Name(isa) << " " << scalar << " " << i;
+          }
+        }
+        void* in_place = const_cast<void*>(data.voids[0]);
+        Scale(in_place, in_place, count, type(), scalar);
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_TRUE(Same<E>(Read<E>(data.pointers[0], i), expected[i])) << "in place " << scalar << " " << i;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(ForType, DivideEqualsReference) {
+  if (type() > DataType::kUint64) GTEST_SKIP();
+  WithElement(type(), [&](auto element) {
+    using T = typename decltype(element)::Storage;
+    if constexpr (std::is_integral_v<T>) {
+      std::uint64_t state = 1;
+      std::vector<T> values;
+      for (std::uint64_t x = 0; x < 300; ++x) {
+        for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 63}) {
+          values.push_back(static_cast<T>(base + x));
+          values.push_back(static_cast<T>(base - x));
+        }
+        values.push_back(static_cast<T>(Next(state)));
+      }
+      for (const int divisor :
+           {1, 2, 3, 5, 7, 8, 10, 127, 128, 129, 255, 256, 257, 641, 1000, 1024, 65535, 1 << 30, 2147483647}) {
+        std::vector<unsigned char> bytes(values.size() * sizeof(T) + 1);
+        std::memcpy(bytes.data() + 1, values.data(), values.size() * sizeof(T));
+        DivideIntegers(bytes.data() + 1, values.size(), type(), divisor);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          T got;
+          std::memcpy(&got, bytes.data() + 1 + i * sizeof(T), sizeof(T));
+          using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+          const auto expected = static_cast<T>(static_cast<Wide>(values[i]) / static_cast<Wide>(divisor));
+          ASSERT_EQ(got, expected) << +values[i] << " / " << divisor;
+        }
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Fold, ForType, testing::Range(0, kDataTypes),
+                         [](const auto& info) { return std::string(Name(static_cast<DataType>(info.param))); });
+
+// What fold.h promises, spelled out for one type each.
+template <typename T>
+T FoldTwo(DataType type, ReduceOp op, T a, T b) {
+  const void* operands[2] = {&a, &b};
+  T out;
+  GetFold(type, op)(&out, operands, 2, 1, Stores::kCached);
+  return out;
+}
+
+TEST(FoldNumerics, IntegersWrapAround) {
+  EXPECT_EQ(FoldTwo<std::int8_t>(DataType::kInt8, ReduceOp::kSum, 127, 1), -128);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kUint8, ReduceOp::kProd, 200, 2), 144);
+  EXPECT_EQ(FoldTwo<std::int64_t>(DataType::kInt64, ReduceOp::kSum, INT64_MAX, 1), INT64_MIN);
+  EXPECT_EQ(FoldTwo<std::int8_t>(DataType::kInt8, ReduceOp::kMax, -1, 1), 1);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kUint8, ReduceOp::kMax, 255, 1), 255);
+}
+
+TEST(FoldNumerics, NanAndZerosInMinimumAndMaximum) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin}) {
+    for (const float x :
+         {1.0f, -1.0f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+      for (const float n : {nan, -nan}) {
+        EXPECT_TRUE(std::isnan(FoldTwo(DataType::kFloat32, op, n, x)));
+        EXPECT_TRUE(std::isnan(FoldTwo(DataType::kFloat32, op, x, n)));
+      }
+    }
+  }
+  EXPECT_FALSE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMax, 0.0f, -0.0f)));
+  EXPECT_FALSE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMax, -0.0f, 0.0f)));
+  EXPECT_TRUE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMin, 0.0f, -0.0f)));
+  EXPECT_TRUE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMin, -0.0f, 0.0f)));
+}
+
+TEST(FoldNumerics, OverflowOfSmallTypes) {
+  EXPECT_EQ(FoldTwo<std::uint16_t>(DataType::kFloat16, ReduceOp::kSum, 0x7bff, 0x7bff), 0x7c00);
+  EXPECT_EQ(FoldTwo<std::uint16_t>(DataType::kBfloat16, ReduceOp::kSum, 0x7f7f, 0x7f7f), 0x7f80);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E4M3, ReduceOp::kSum, 0x7e, 0x7e), 0x7e);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E4M3, ReduceOp::kSum, 0x7f, 0x01), 0x7f);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kSum, 0xfb, 0xfb), 0xfb);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kSum, 0x7c, 0x01), 0x7b);
+  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kMax, 0x7c, 0x01), 0x7c);
+}
+
+// 2048 + 1 + 1 in half: rounding after every step would lose both ones.
+TEST(FoldNumerics, HalfRoundsOnce) {
+  const std::uint16_t big = FloatToHalf(2048), one = FloatToHalf(1);
+  const void* operands[3] = {&big, &one, &one};
+  for (const Isa isa : Isas()) {
+    std::uint16_t out = 0;
+    GetFoldVariant(DataType::kFloat16, ReduceOp::kSum, isa)(&out, operands, 3, 1, Stores::kCached);
+    EXPECT_EQ(HalfToFloat(out), 2050.0f) << Name(isa);
+  }
+}
+
+TEST(FoldNumerics, AverageAndPreMulSumFoldAsSum) {
+  for (int t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    EXPECT_EQ(GetFold(type, ReduceOp::kAvg), GetFold(type, ReduceOp::kSum));
+    EXPECT_EQ(GetFold(type, ReduceOp::kPreMulSum), GetFold(type, ReduceOp::kSum));
+    EXPECT_EQ(GetFold(type, ReduceOp::kMin), GetFoldVariant(type, ReduceOp::kMin, BestIsa()));
+  }
+}
+
+TEST(FoldNumerics, ScalarsBeyondTheElementType) {
+  const std::uint8_t three = 3;
+  std::uint8_t out = 0;
+  Scale(&out, &three, 1, DataType::kUint8, -1);
+  EXPECT_EQ(out, 253);
+  Scale(&out, &three, 1, DataType::kUint8, 257.9);
+  EXPECT_EQ(out, 3);
+  Scale(&out, &three, 1, DataType::kUint8, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(out, 0);
+  const std::uint64_t one = 1;
+  std::uint64_t wide = 0;
+  Scale(&wide, &one, 1, DataType::kUint64, 1e30);
+  EXPECT_EQ(wide, UINT64_MAX);
+  Scale(&wide, &one, 1, DataType::kUint64, -1e30);
+  EXPECT_EQ(wide, std::uint64_t{1} << 63);
+}
+
+#if defined(__x86_64__)
+// A caller may have told its CPU to take subnormal floats for zero; half and fp8 are none of those.
+TEST(FoldNumerics, FlushToZeroDoesNotTouchHalfAndFp8) {
+  const unsigned before = _mm_getcsr();
+  for (const Isa isa : Isas()) {
+    for (const DataType type : {DataType::kFloat16, DataType::kFloat8E4M3, DataType::kFloat8E5M2}) {
+      const std::uint16_t one = 1, two = 2;  // the smallest subnormal numbers
+      const void* operands[2] = {&one, &two};
+      std::uint16_t out = 0;
+      _mm_setcsr(before | 0x8040);
+      GetFoldVariant(type, ReduceOp::kSum, isa)(&out, operands, 2, 1, Stores::kCached);
+      _mm_setcsr(before);
+      EXPECT_EQ(out, 3) << Name(type) << " " << Name(isa);
+    }
+  }
+}
+#endif
+
+TEST(Copies, AnyAlignmentAndLength) {
+  Bytes from(9000), to(9000);
+  std::uint64_t state = 1;
+  for (unsigned char& byte : from) byte = static_cast<unsigned char>(Next(state));
+  for (const std::size_t bytes : {0, 1, 7, 63, 64, 65, 255, 256, 257, 319, 1000, 4096, 8191}) {
+    for (const std::size_t to_offset : {0, 1, 17, 63, 64}) {
+      for (const std::size_t from_offset : {0, 3, 64}) {
+        Bytes expected(to.size(), 0xaa);
+        std::memcpy(expected.data() + to_offset, from.data() + from_offset, bytes);
+        std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xaa));
+        CopyBytesStreaming(to.data() + to_offset, from.data() + from_offset, bytes);
+        ASSERT_EQ(to, expected);
+        std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xaa));
+        CopyBytes(to.data() + to_offset, from.data() + from_offset, bytes);
+        ASSERT_EQ(to, expected);
+      }
+    }
+  }
+  const Bytes before = from;
+  CopyBytes(from.data(), from.data(), from.size());
+  CopyBytesStreaming(from.data(), from.data(), from.size());
+  EXPECT_EQ(from, before);
+}
 
 }  // namespace
 }  // namespace tutti

@@ -34,10 +34,38 @@ struct Lane {
   bool by_reference = false;
 };
 
+// What one channel does of a collective: its own plan and links, its own part of the data, its own position.
+struct Part {
+  const PreparedPlan* plan = nullptr;
+  int channel = 0;
+  std::size_t first = 0;  // elements [first, first + count) of every piece
+  std::size_t count = 0;
+
+  // Cut by the engine.
+  plan::BlockCut in_cut, out_cut;
+  std::size_t chunk = 0;  // elements
+  int rounds = 0;
+
+  // Where it is.
+  int slot = 0;  // time slot
+  int step = 0;
+  int operand = 0;
+  std::size_t progress = 0;  // units of the message that is being received
+  bool computed = false;     // the step's value is there; it remains to be sent
+  std::size_t sent = 0;      // targets that it has been sent to
+  bool done = false;
+
+  // The step being run: where its operands lie, its pages of the pool (-1: none), its value once computed.
+  std::vector<const void*> operands;
+  std::vector<std::byte> scratch;
+  int pool_slot = -1;
+  const std::byte* value = nullptr;
+};
+
 // One operation on its way through the executor. Filled by the communicator, then owned by the engine until done.
 struct Job {
   // What to do.
-  const PreparedPlan* plan = nullptr;
+  Collective collective = Collective::kAllReduce;
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   std::size_t count = 0;    // elements per piece (plan.h, "Blocks")
@@ -49,29 +77,21 @@ struct Job {
   int divisor = 1;  // divide the finished output by this (integer averages)
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
-  int channel = 0;
+  // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
+  std::vector<Part> parts;
+  int channels = 1;
 
-  // Groups of sends and receives only: address and bytes of each in-block and out-block, and their lanes. (The plan's
-  // own sizes are not used, so that one plan serves all sizes.)
+  // Groups of sends and receives only: the plan, address and bytes of each in-block and out-block, and their lanes.
+  // (The plan's own sizes are not used, so that one plan serves all sizes.)
+  const PreparedPlan* transfer_plan = nullptr;
   std::vector<const std::byte*> in_addresses;
   std::vector<std::byte*> out_addresses;
   std::vector<std::size_t> in_sizes;
   std::vector<std::size_t> out_sizes;
   std::vector<Lane> in_lanes;
   std::vector<Lane> out_lanes;
-
-  // Where it is. All zero at the start.
-  plan::BlockCut in_cut, out_cut;
-  std::size_t chunk = 0;  // elements
-  int rounds = 0;
-  int slot = 0;  // time slot
-  int step = 0;
-  int operand = 0;
-  std::size_t progress = 0;  // units of the message that is being received
-  bool computed = false;     // the step's value is there; it remains to be sent
-  std::size_t sent = 0;      // targets that it has been sent to
-  // Groups: per step, bytes moved so far, units of the message being received, and the step before it on the same link
-  // in the same direction (-1: none), which has to end first.
+  // Per step of that plan: bytes moved so far, units of the message being received, and the step before it on the same
+  // link in the same direction (-1: none), which has to end first.
   struct Transfer {
     std::size_t moved = 0;
     std::size_t progress = 0;
@@ -81,6 +101,10 @@ struct Job {
   std::vector<Transfer> transfers;
   int transfers_left = 0;
 
+  const PreparedPlan& first_plan() const {
+    return collective == Collective::kSendRecv ? *transfer_plan : *parts[0].plan;
+  }
+
   bool done = false;
   Status status;
   Job* next = nullptr;  // in the engine's queue
@@ -88,6 +112,7 @@ struct Job {
   // What it waits for, for messages; -1: nothing.
   int waits_for = -1;
   enum class WaitsFor : std::uint8_t { kNothing, kData, kRoom, kReaders } waits_what = WaitsFor::kNothing;
+  int waiting_part = 0;
 };
 
 }  // namespace tutti::exec::cpu

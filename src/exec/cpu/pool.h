@@ -35,23 +35,25 @@ class Pool {
     return true;
   }
 
-  // A free slot, or null while all are being read. The slot is taken by the first AddReader.
-  std::byte* Take() {
+  // Takes a free slot and holds it until Release; -1 while all are in use.
+  int Take() {
     for (std::size_t tried = 0; tried < slots_.size(); ++tried) {
-      Slot& slot = slots_[next_];
-      if (Free(slot)) {
-        taken_ = next_;
-        next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
-        return data_ + taken_ * slot_bytes_;
-      }
+      const int index = static_cast<int>(next_);
       next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+      if (!Free(slots_[index])) continue;
+      slots_[index].held = true;
+      return index;
     }
-    return nullptr;
+    return -1;
   }
-  // Says that post `index` of `link` refers to the slot taken last.
-  void AddReader(transport::Outgoing* link, std::uint64_t index) { slots_[taken_].readers.push_back({link, index}); }
-
-  std::uint64_t OffsetOf(const std::byte* slot) const { return static_cast<std::uint64_t>(slot - data_); }
+  std::byte* Data(int slot) const { return data_ + slot * slot_bytes_; }
+  std::uint64_t Offset(int slot) const { return slot * slot_bytes_; }
+  // Says that post `index` of `link` refers to a slot.
+  void AddReader(int slot, transport::Outgoing* link, std::uint64_t index) {
+    slots_[slot].readers.push_back({link, index});
+  }
+  // No more readers will be added.
+  void Release(int slot) { slots_[slot].held = false; }
 
  private:
   struct Reader {
@@ -60,9 +62,11 @@ class Pool {
   };
   struct Slot {
     std::vector<Reader> readers;
+    bool held = false;
   };
 
   static bool Free(Slot& slot) {
+    if (slot.held) return false;
     while (!slot.readers.empty()) {
       const Reader& reader = slot.readers.back();
       if (!reader.link->Consumed(reader.index)) return false;
@@ -76,7 +80,6 @@ class Pool {
   std::size_t slot_bytes_ = 0;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
-  std::size_t taken_ = 0;
 };
 
 }  // namespace tutti::exec::cpu

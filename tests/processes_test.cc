@@ -1,0 +1,337 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as processes: what survivors see when one of them dies, leaves, aborts or is late, and what is left behind.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "tutti/tutti.h"
+
+namespace tutti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMaxRanks = 8;
+// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
+constexpr std::chrono::milliseconds kSoon{5000};
+
+// A page that the test and all its ranks share.
+struct Board {
+  std::atomic<int> ready;           // ranks that have got as far as the test wants
+  std::atomic<int> go;
+  std::atomic<std::int64_t> ended_ms[kMaxRanks];  // when the rank's body returned
+  char said[kMaxRanks][512];        // what it returned
+};
+
+std::int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// Ranks of one communicator, each a child process.
+class Job {
+ public:
+  explicit Job(int ranks) : ranks_(ranks) {
+    void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    board_ = new (page) Board{};
+    id_ = *CreateUniqueId();
+  }
+  ~Job() {
+    for (const pid_t pid : pids_) {
+      if (pid > 0) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+    }
+    munmap(board_, sizeof(Board));
+  }
+
+  using Body = std::function<Status(const CommunicatorOptions&, Board&)>;
+  void Start(const Body& body, Settings settings = {}) {
+    if (settings.init_timeout_ms == Settings{}.init_timeout_ms) settings.init_timeout_ms = 20000;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        const Status s = body({.rank = rank, .ranks = ranks_, .id = id_, .settings = settings}, *board_);
+        snprintf(board_->said[rank], sizeof(board_->said[rank]), "%s", s.ToString().c_str());
+        board_->ended_ms[rank] = NowMs();
+        _exit(s.ok() ? 0 : 1);
+      }
+      pids_.push_back(pid);
+    }
+  }
+  void WaitReady(int ranks) {
+    while (board_->ready < ranks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void Kill(int rank) {
+    kill(pids_[rank], SIGKILL);
+    waitpid(pids_[rank], nullptr, 0);
+    pids_[rank] = 0;
+  }
+  // Waits for all that were not killed; false if one is still there at the end of `limit`.
+  bool Join(std::chrono::milliseconds limit = kSoon) {
+    const auto deadline = Clock::now() + limit;
+    for (pid_t& pid : pids_) {
+      while (pid > 0 && waitpid(pid, nullptr, WNOHANG) == 0) {
+        if (Clock::now() > deadline) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      pid = 0;
+    }
+    return true;
+  }
+  std::string said(int rank) const { return board_->said[rank]; }
+  Board& board() { return *board_; }
+
+ private:
+  const int ranks_;
+  Board* board_;
+  UniqueId id_;
+  std::vector<pid_t> pids_;
+};
+
+Status AllReduceForEver(Communicator& c, std::size_t count, Board& board) {
+  std::vector<float> in(count, 1.0f), out(count);
+  TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+  ++board.ready;
+  while (true) TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+}
+
+class Death : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Death, InACollectiveIsReportedByAllSurvivors) {
+  Job job(4);
+  job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    return AllReduceForEver(*c, GetParam(), board);
+  });
+  job.WaitReady(4);
+  job.Kill(2);
+  ASSERT_TRUE(job.Join());
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_NE(job.said(rank).find("REMOTE"), std::string::npos) << job.said(rank);
+    EXPECT_NE(job.said(rank).find("rank 2"), std::string::npos) << job.said(rank);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Counts, Death, testing::Values(1, 5000, 300000));
+
+TEST(Death, BeforeInitNamesTheMissingRank) {
+  Job job(3);
+  Settings settings;
+  settings.init_timeout_ms = 1500;
+  job.Start(
+      [](const CommunicatorOptions& options, Board&) -> Status {
+        if (options.rank == 1) return Status::Ok();
+        return Communicator::Create(options).status();
+      },
+      settings);
+  ASSERT_TRUE(job.Join());
+  for (const int rank : {0, 2}) {
+    EXPECT_NE(job.said(rank).find("rank 1"), std::string::npos) << job.said(rank);
+    EXPECT_NE(job.said(rank).find("TIMEOUT"), std::string::npos) << job.said(rank);
+  }
+}
+
+// Killed somewhere between fork and the end of init: survivors must end, and either way say something sensible.
+TEST(Death, AtAnyMomentOfInitEndsTheOthers) {
+  for (int delay_us = 0; delay_us < 12000; delay_us += 1500) {
+    Job job(3);
+    Settings settings;
+    settings.init_timeout_ms = 2000;
+    job.Start(
+        [](const CommunicatorOptions& options, Board& board) -> Status {
+          Result<Communicator> c = Communicator::Create(options);
+          if (!c.ok()) return c.status();
+          return AllReduceForEver(*c, 100, board);
+        },
+        settings);
+    std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+    job.Kill(1);
+    ASSERT_TRUE(job.Join()) << "delay " << delay_us;
+    for (const int rank : {0, 2}) EXPECT_NE(job.said(rank).find("rank 1"), std::string::npos) << job.said(rank);
+  }
+}
+
+TEST(Death, WhileOthersDestroyDoesNotHoldThem) {
+  Job job(3);
+  job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    std::vector<float> in(1000, 1.0f), out(1000);
+    TUTTI_RETURN_IF_ERROR(c->Run(AllReduce(in, out)));
+    ++board.ready;
+    if (options.rank == 1) pause();
+    while (board.go == 0) std::this_thread::yield();
+    return Status::Ok();  // destroys the communicator
+  });
+  job.WaitReady(3);
+  job.Kill(1);
+  job.board().go = 1;
+  ASSERT_TRUE(job.Join());
+  for (const int rank : {0, 2}) EXPECT_EQ(job.said(rank), "OK");
+}
+
+TEST(Death, WithUnfinishedRequestsDestroyEnds) {
+  Job job(2);
+  job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    std::vector<float> data(1000000, 1.0f);
+    if (options.rank == 1) {
+      ++board.ready;
+      pause();
+    }
+    Request request = c->Start(Recv(data, 1));
+    ++board.ready;
+    while (board.go == 0) std::this_thread::yield();
+    c = Status(Code::kInternal, "destroyed");  // the communicator goes, its request stays
+    return request.Wait();
+  });
+  job.WaitReady(2);
+  job.Kill(1);
+  job.board().go = 1;
+  ASSERT_TRUE(job.Join());
+  EXPECT_NE(job.said(0).find("rank 1"), std::string::npos) << job.said(0);
+}
+
+TEST(Leaving, IsReportedToWhoeverStillWaits) {
+  Job job(2);
+  job.Start([](const CommunicatorOptions& options, Board&) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    std::vector<float> in(10, 1.0f), out(10);
+    TUTTI_RETURN_IF_ERROR(c->Run(AllReduce(in, out)));
+    return options.rank == 0 ? Status::Ok() : c->Run(AllReduce(in, out));
+  });
+  ASSERT_TRUE(job.Join());
+  EXPECT_EQ(job.said(0), "OK");
+  EXPECT_NE(job.said(1).find("rank 0 destroyed its communicator"), std::string::npos) << job.said(1);
+}
+
+TEST(Leaving, ExitWithoutDestroyIsADeath) {
+  Job job(2);
+  job.Start([](const CommunicatorOptions& options, Board&) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    if (options.rank == 0) _exit(3);
+    return c->Run(Barrier());
+  });
+  ASSERT_TRUE(job.Join());
+  EXPECT_NE(job.said(1).find("rank 0"), std::string::npos) << job.said(1);
+  EXPECT_NE(job.said(1).find("died"), std::string::npos) << job.said(1);
+}
+
+TEST(Abort, ReachesEveryPeerWithItsReason) {
+  Job job(4);
+  job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    std::thread other;
+    if (options.rank == 3) {
+      other = std::thread([&] {
+        while (board.ready < 4) std::this_thread::yield();
+        c->Abort("the loss is not a number");
+      });
+    }
+    Status s = AllReduceForEver(*c, 1000, board);
+    if (other.joinable()) other.join();
+    return s;
+  });
+  ASSERT_TRUE(job.Join());
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_NE(job.said(rank).find("the loss is not a number"), std::string::npos) << job.said(rank);
+    EXPECT_NE(job.said(rank).find("rank 3"), std::string::npos) << job.said(rank);
+  }
+}
+
+TEST(Timeout, NamesTheLateRankAndTheStep) {
+  Job job(3);
+  Settings settings;
+  settings.timeout_ms = 300;
+  job.Start(
+      [](const CommunicatorOptions& options, Board&) -> Status {
+        Result<Communicator> c = Communicator::Create(options);
+        if (!c.ok()) return c.status();
+        std::vector<float> in(10, 1.0f), out(10);
+        if (options.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+        return c->Run(AllReduce(in, out));
+      },
+      settings);
+  ASSERT_TRUE(job.Join());
+  EXPECT_NE(job.said(0).find("rank 1"), std::string::npos) << job.said(0);
+  EXPECT_NE((job.said(0) + job.said(2)).find("for data from rank 1 in all_reduce"), std::string::npos)
+      << job.said(0) << job.said(2);
+}
+
+int CountEntries(const char* folder) {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+
+int CountTuttiMappings() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:tutti") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+TEST(Leaks, HundredCommunicatorsLeaveNothing) {
+  Job job(2);
+  job.Start([](const CommunicatorOptions& options, Board&) -> Status {
+    const int descriptors = CountEntries("/proc/self/fd");
+    for (int i = 0; i < 100; ++i) {
+      Result<Communicator> c = Communicator::Create(options);
+      if (!c.ok()) return c.status();
+      std::vector<float> in(5000, 1.0f), out(5000);
+      TUTTI_RETURN_IF_ERROR(c->Run(AllReduce(in, out)));
+      if (i % 10 == 0) {
+        if (Result<void*> shared = c->AllocateShared(10000); !shared.ok()) return shared.status();
+      }
+    }
+    const int left = CountEntries("/proc/self/fd") - descriptors;
+    const int mapped = CountTuttiMappings();
+    if (left == 0 && mapped == 0) return Status::Ok();
+    return Status(Code::kInternal, std::to_string(left) + " descriptors and " + std::to_string(mapped) + " mappings left");
+  });
+  ASSERT_TRUE(job.Join(std::chrono::milliseconds(30000)));
+  for (const int rank : {0, 1}) EXPECT_EQ(job.said(rank), "OK");
+}
+
+TEST(Processes, EveryOperationOnEightRanks) {
+  Job job(8);
+  job.Start([](const CommunicatorOptions& options, Board&) -> Status {
+    Result<Communicator> c = Communicator::Create(options);
+    if (!c.ok()) return c.status();
+    const int r = options.rank;
+    for (const std::size_t count : {1u, 100u, 60000u}) {
+      std::vector<std::int32_t> in(count, r), out(count), wide(8 * count), piece(count);
+      TUTTI_RETURN_IF_ERROR(c->Run(AllReduce(in, out)));
+      if (out.back() != 28) return Status(Code::kInternal, "all_reduce is wrong");
+      TUTTI_RETURN_IF_ERROR(c->Run(AllGather(in, wide)));
+      for (int p = 0; p < 8; ++p) {
+        if (wide[p * count] != p || wide[(p + 1) * count - 1] != p) return Status(Code::kInternal, "all_gather is wrong");
+      }
+      TUTTI_RETURN_IF_ERROR(c->Run(ReduceScatter(wide, piece)));
+      if (piece.front() != 8 * r || piece.back() != 8 * r) return Status(Code::kInternal, "reduce_scatter is wrong");
+      TUTTI_RETURN_IF_ERROR(c->Run(Broadcast(piece, 5)));
+      if (piece.back() != 40) return Status(Code::kInternal, "broadcast is wrong");
+    }
+    return Status::Ok();
+  });
+  ASSERT_TRUE(job.Join(std::chrono::milliseconds(30000)));
+  for (int rank = 0; rank < 8; ++rank) EXPECT_EQ(job.said(rank), "OK");
+}
+
+}  // namespace
+}  // namespace tutti
