@@ -28,12 +28,9 @@ class VerifyData : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   DataType type() const { return static_cast<DataType>(std::get<0>(GetParam())); }
   ReduceOp op() const { return static_cast<ReduceOp>(std::get<1>(GetParam())); }
-  bool scales() const {
-    return op() == ReduceOp::kPreMulSum || (op() == ReduceOp::kAvg && IsFloating(type()));
-  }
+  bool scales() const { return op() == ReduceOp::kPreMulSum || (op() == ReduceOp::kAvg && IsFloating(type())); }
 
-  Array Input(int rank, int ranks, std::size_t count, std::size_t first = 0,
-              std::uint64_t seed = kSeed) const {
+  Array Input(int rank, int ranks, std::size_t count, std::size_t first = 0, std::uint64_t seed = kSeed) const {
     Array data(count * SizeOf(type()));
     FillInput(data.data(), first, count, type(), op(), rank, ranks, seed);
     return data;
@@ -66,8 +63,7 @@ class VerifyData : public testing::TestWithParam<std::tuple<int, int>> {
       size = std::min(size, arrays.size());
       std::vector<const void*> operands;
       for (std::size_t k = 0; k < size; ++k) operands.push_back(arrays[k].data());
-      GetFold(type(), op())(arrays[0].data(), operands.data(), static_cast<int>(size), count,
-                            Stores::kCached);
+      GetFold(type(), op())(arrays[0].data(), operands.data(), static_cast<int>(size), count, Stores::kCached);
       arrays.erase(arrays.begin() + 1, arrays.begin() + static_cast<std::ptrdiff_t>(size));
     }
     if (op() == ReduceOp::kAvg && !scales()) DivideIntegers(arrays[0].data(), count, type(), ranks);
@@ -108,8 +104,7 @@ TEST_P(VerifyData, AWrongSetOfRanksIsNoticed) {
       replaced[rank] = right[(rank + 1) % ranks];
       EXPECT_GT(wrong(replaced), 0u) << "rank " << rank << " of " << ranks << " is replaced by the next";
       if (op() == ReduceOp::kMax || op() == ReduceOp::kMin) continue;  // once or twice is the same
-      if (op() == ReduceOp::kAvg && !IsFloating(type()) && SizeOf(type()) == 1 && ranks == 64)
-        continue;  // all 0
+      if (op() == ReduceOp::kAvg && !IsFloating(type()) && SizeOf(type()) == 1 && ranks == 64) continue;  // all 0
       std::vector<Array> twice = right;
       twice.push_back(right[rank]);
       EXPECT_GT(wrong(twice), 0u) << "rank " << rank << " of " << ranks << " counts twice";

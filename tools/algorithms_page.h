@@ -11,8 +11,8 @@ namespace tutti::tools {
 inline constexpr const char* kAlgorithmsPageBegin = "<!-- generated: tutti plan --page -->";
 inline constexpr const char* kAlgorithmsPageEnd = "<!-- end -->";
 
-// The table of all algorithms and collectives in Markdown, counted from the plans: hops, steps and bytes sent per
-// rank at 4, 8 and 64 ranks, link slots, and what the registry claims. Ends with a newline.
+// The table of all algorithms and collectives in Markdown, counted from the plans: hops, steps and bytes sent
+// per rank at 4, 8 and 64 ranks, link slots, and what the registry claims. Ends with a newline.
 std::string AlgorithmsPage();
 
 }  // namespace tutti::tools

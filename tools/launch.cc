@@ -112,7 +112,11 @@ bool Launcher::Prepare() {
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
-  for (int signal : kForwarded) sigaddset(&mask, signal);
+  for (int signal : kForwarded) {
+    struct sigaction action {};
+    // What is ignored (nohup, a shell's background job) stays ignored, here and in the ranks.
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&mask, signal);
+  }
   sigprocmask(SIG_BLOCK, &mask, &old_mask_);
   signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals_ < 0) {

@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t kAlignment = 4096;
 
 // One buffer with its guard, so long that the next one is aligned again.
-std::size_t Stride(std::size_t bytes) {
-  return (bytes + kGuardBytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+std::size_t Stride(std::size_t bytes) { return (bytes + kGuardBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -24,8 +22,8 @@ Result<Buffers> Buffers::Allocate(std::size_t bytes) {
   Buffers buffers;
   buffers.owned_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, Footprint(bytes))));
   if (buffers.owned_ == nullptr) {
-    return Status(Code::kSystem, fmt::format("cannot allocate two buffers of {}: no memory (ulimit -v?)",
-                                             FormatBytes(bytes)));
+    return Status(Code::kSystem,
+                  fmt::format("cannot allocate two buffers of {}: no memory (ulimit -v?)", FormatBytes(bytes)));
   }
   buffers.first_ = buffers.owned_.get();
   buffers.second_ = buffers.first_ + Stride(bytes);

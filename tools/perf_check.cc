@@ -70,17 +70,15 @@ std::size_t UsedBytes(const Work& work, Placement placement) {
 
 }  // namespace
 
-void FillBuffers(const Work& work, Placement placement, std::byte* first, std::byte* second,
-                 std::uint64_t seed) {
+void FillBuffers(const Work& work, Placement placement, std::byte* first, std::byte* second, std::uint64_t seed) {
   std::memset(second, static_cast<int>(kPoison), UsedBytes(work, placement) + kGuardBytes);
-  if (work.uses_in())
-    Fill(work, InputOf(work), 0, work.in_count(), PlaceOf(work, placement, first, second).in, seed);
+  if (work.uses_in()) Fill(work, InputOf(work), 0, work.in_count(), PlaceOf(work, placement, first, second).in, seed);
 }
 
 Checker::Checker() : expected_(kPieceBytes) {}
 
-std::size_t Checker::CountWrong(const Work& work, Placement placement, const std::byte* first,
-                                const std::byte* second, std::uint64_t seed) {
+std::size_t Checker::CountWrong(const Work& work, Placement placement, const std::byte* first, const std::byte* second,
+                                std::uint64_t seed) {
   const Place place = PlaceOf(work, placement, const_cast<std::byte*>(first), const_cast<std::byte*>(second));
   const std::size_t size = SizeOf(work.type);
   std::size_t wrong = 0;
@@ -96,16 +94,15 @@ std::size_t Checker::CountWrong(const Work& work, Placement placement, const std
     const int parts = static_cast<int>(work.out_count() / work.count);
     const ReduceOp op = Reduces(work.collective) ? work.op : ReduceOp::kSum;  // kSum: the same bits
     for (int part = 0; part < parts; ++part) {
-      compare(place.out + static_cast<std::size_t>(part) * work.count * size, work.count,
-              OutputOf(work, part), op);
+      compare(place.out + static_cast<std::size_t>(part) * work.count * size, work.count, OutputOf(work, part), op);
     }
   }
   if (work.uses_in() && placement == Placement::kOutOfPlace) {
     compare(place.in, work.in_count(), InputOf(work), ReduceOp::kSum);
   }
   const std::byte* guard = second + UsedBytes(work, placement);
-  return wrong + static_cast<std::size_t>(
-                     std::count_if(guard, guard + kGuardBytes, [](std::byte b) { return b != kPoison; }));
+  return wrong +
+         static_cast<std::size_t>(std::count_if(guard, guard + kGuardBytes, [](std::byte b) { return b != kPoison; }));
 }
 
 }  // namespace tutti::tools

@@ -16,16 +16,15 @@ namespace tutti::tools {
 
 // Writes poison over the output and its guard (kGuardBytes behind it), then this rank's input. `first` and
 // `second` as for PlaceOf.
-void FillBuffers(const Work& work, Placement placement, std::byte* first, std::byte* second,
-                 std::uint64_t seed);
+void FillBuffers(const Work& work, Placement placement, std::byte* first, std::byte* second, std::uint64_t seed);
 
 // Elements that are wrong on this rank after FillBuffers and a run: in the output, in an input that must not
 // change (out of place), in the guard.
 class Checker {
  public:
   Checker();
-  std::size_t CountWrong(const Work& work, Placement placement, const std::byte* first,
-                         const std::byte* second, std::uint64_t seed);
+  std::size_t CountWrong(const Work& work, Placement placement, const std::byte* first, const std::byte* second,
+                         std::uint64_t seed);
 
  private:
   std::vector<std::byte> expected_;  // one piece of what must be there

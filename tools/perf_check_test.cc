@@ -94,8 +94,7 @@ std::vector<Ends> RunCorrectly(const std::vector<Work>& works, Placement placeme
     if (!work.uses_out()) continue;
     Ends& mine = ends[static_cast<std::size_t>(work.rank)];
     const Bytes result = ResultOf(work, inputs);
-    std::memcpy(PlaceOf(work, placement, mine.first.data(), mine.second.data()).out, result.data(),
-                result.size());
+    std::memcpy(PlaceOf(work, placement, mine.first.data(), mine.second.data()).out, result.data(), result.size());
   }
   return ends;
 }
@@ -136,8 +135,7 @@ TEST_P(CheckerTest, FindsFaults) {
       EXPECT_EQ(Wrong(work, Placement::kOutOfPlace, bent), 2u) << "output, rank " << work.rank;
       Ends idle = right;
       FillBuffers(work, Placement::kOutOfPlace, idle.first.data(), idle.second.data(), kSeed);
-      EXPECT_EQ(Wrong(work, Placement::kOutOfPlace, idle), work.out_count())
-          << "nothing written, rank " << work.rank;
+      EXPECT_EQ(Wrong(work, Placement::kOutOfPlace, idle), work.out_count()) << "nothing written, rank " << work.rank;
     }
     if (work.uses_in()) {
       Ends bent = right;
@@ -146,16 +144,14 @@ TEST_P(CheckerTest, FindsFaults) {
     }
     Ends overrun = right;
     overrun.second[out_bytes] = std::byte{0};
-    EXPECT_EQ(Wrong(work, Placement::kOutOfPlace, overrun), 1u)
-        << "written behind the end, rank " << work.rank;
+    EXPECT_EQ(Wrong(work, Placement::kOutOfPlace, overrun), 1u) << "written behind the end, rank " << work.rank;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, CheckerTest,
-                         testing::Values(Collective::kAllReduce, Collective::kAllGather,
-                                         Collective::kReduceScatter, Collective::kBroadcast,
-                                         Collective::kReduce, Collective::kGather, Collective::kScatter,
-                                         Collective::kAllToAll, Collective::kSendRecv),
+                         testing::Values(Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
+                                         Collective::kBroadcast, Collective::kReduce, Collective::kGather,
+                                         Collective::kScatter, Collective::kAllToAll, Collective::kSendRecv),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 TEST(OperationsOf, UsesNullWhereARankHasNoBuffer) {

@@ -33,8 +33,7 @@ int RankFromLauncher() {
 int RunMember(const PerfOptions& options, int rank, const UniqueId& id) {
   return RunPerfRank(
       options, rank,
-      Communicator::Create(
-          {.rank = rank, .ranks = options.ranks, .id = id, .settings = ControlSettings(options)}));
+      Communicator::Create({.rank = rank, .ranks = options.ranks, .id = id, .settings = ControlSettings(options)}));
 }
 
 int RunProcesses(const PerfOptions& options, const UniqueId& id) {
@@ -74,8 +73,7 @@ int PerfCommand(int argc, char** argv) {
     PrintFailure(-1, id.status());
     return kExitFailed;
   }
-  return options.launch == PerfOptions::Launch::kThreads ? RunThreads(options, *id)
-                                                         : RunProcesses(options, *id);
+  return options.launch == PerfOptions::Launch::kThreads ? RunThreads(options, *id) : RunProcesses(options, *id);
 }
 
 }  // namespace tutti::tools

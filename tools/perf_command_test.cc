@@ -54,10 +54,9 @@ TEST(PerfCommand, IsOneRankWithoutALauncher) {
 }
 
 TEST(PerfCommand, RunsRanksAsProcesses) {
-  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
-                         "scatter", "all_to_all", "send_recv"}) {
-    const Outcome outcome =
-        Perf({op, "-b", "1K", "-e", "64K", "-f", "64", "--ranks", "3", "-n", "3", "-c", "2"});
+  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter",
+                         "all_to_all", "send_recv"}) {
+    const Outcome outcome = Perf({op, "-b", "1K", "-e", "64K", "-f", "64", "--ranks", "3", "-n", "3", "-c", "2"});
     EXPECT_EQ(outcome.code, kExitOk) << op << "\n" << outcome.out << outcome.err;
     EXPECT_EQ(outcome.err, "");
     EXPECT_EQ(outcome.rows().size(), 2u) << outcome.out;
@@ -66,16 +65,15 @@ TEST(PerfCommand, RunsRanksAsProcesses) {
 }
 
 TEST(PerfCommand, RunsRanksAsThreadsAndEveryTypeRootAndOperator) {
-  const Outcome outcome = Perf({"reduce", "-b", "4K", "-e", "4K", "--ranks", "2", "--threads", "-n", "2",
-                                "-d", "all", "-o", "all", "-r", "-1"});
+  const Outcome outcome = Perf(
+      {"reduce", "-b", "4K", "-e", "4K", "--ranks", "2", "--threads", "-n", "2", "-d", "all", "-o", "all", "-r", "-1"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.rows().size(), 12u * 6u * 2u);
   EXPECT_TRUE(outcome.Says("# Out of bounds values : 0 OK\n"));
 }
 
 TEST(PerfCommand, HasNoInPlaceColumnsWhereThereIsNoSuchForm) {
-  const Outcome outcome =
-      Perf({"all_to_all", "-b", "4K", "-e", "4K", "--ranks", "2", "--threads", "-n", "2"});
+  const Outcome outcome = Perf({"all_to_all", "-b", "4K", "-e", "4K", "--ranks", "2", "--threads", "-n", "2"});
   ASSERT_EQ(outcome.rows().size(), 1u) << outcome.out << outcome.err;
   EXPECT_TRUE(outcome.rows()[0].ends_with("       0      N/A     N/A     N/A     N/A")) << outcome.rows()[0];
 }

@@ -39,14 +39,12 @@ std::string Now() {
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 std::vector<std::string> KeptEnvironment() {
-  constexpr std::string_view kKept[] = {"TUTTI_",        "NCCL_",         "OMPI_COMM_",
-                                        "SLURM_PROCID=", "SLURM_NTASKS=", "RANK=",
-                                        "WORLD_SIZE=",   "LOCAL_RANK=",   "LOCAL_WORLD_SIZE="};
+  constexpr std::string_view kKept[] = {"TUTTI_", "NCCL_",       "OMPI_COMM_",  "SLURM_PROCID=",    "SLURM_NTASKS=",
+                                        "RANK=",  "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE="};
   std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    const bool wanted =
-        std::ranges::any_of(kKept, [&](std::string_view prefix) { return text.starts_with(prefix); });
+    const bool wanted = std::ranges::any_of(kKept, [&](std::string_view prefix) { return text.starts_with(prefix); });
     if (wanted && !text.starts_with("TUTTI_ID=")) kept.emplace_back(text);
   }
   return kept;
@@ -61,10 +59,8 @@ Json ToJson(const std::optional<Measurement>& m) {
 }
 
 Json ToJson(const RankInfo& info) {
-  return {{"rank", info.rank},         {"group", 0},
-          {"pid", info.pid},           {"hostname", info.host},
-          {"device", info.local_rank}, {"device_hex", "cpu"},
-          {"device_info", info.device}};
+  return {{"rank", info.rank},         {"group", 0},          {"pid", info.pid},           {"hostname", info.host},
+          {"device", info.local_rank}, {"device_hex", "cpu"}, {"device_info", info.device}};
 }
 
 Json ConfigOf(const PerfOptions& options, std::span<const RankInfo> ranks) {
@@ -142,15 +138,15 @@ void JsonReport::Add(const Row& row, int iterations) {
   result["experiment_name"] = nullptr;
   result["algorithm"] = row.algorithm;
   result["protocol"] = row.protocol;
+  result["channels"] = row.channels;
   impl_->json["results"].push_back(std::move(result));
 }
 
 Status JsonReport::Finish(const Summary& summary) {
   Json& json = impl_->json;
   json["out_of_bounds"] = {{"count", summary.wrong}, {"okay", Bool(summary.wrong == 0)}};
-  json["average_bus_bandwidth"] = {
-      {"bandwidth", summary.mean_bus_gbps},
-      {"okay", summary.required_gbps < 0 ? "unchecked" : Bool(summary.fast_enough())}};
+  json["average_bus_bandwidth"] = {{"bandwidth", summary.mean_bus_gbps},
+                                   {"okay", summary.required_gbps < 0 ? "unchecked" : Bool(summary.fast_enough())}};
   json["errors"] = Json::array();
   if (!summary.error.empty()) json["errors"].push_back(summary.error);
   json["end_time"] = Now();

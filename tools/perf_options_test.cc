@@ -86,8 +86,7 @@ TEST(ParsePerfOptions, ReadsNcclTestsOptions) {
 TEST(ParsePerfOptions, TakesListsAndAll) {
   EXPECT_EQ(Good({"all_reduce", "-d", "all"}).types.size(), static_cast<std::size_t>(kDataTypes));
   EXPECT_EQ(Good({"all_reduce", "-o", "all"}).ops.size(), static_cast<std::size_t>(kReduceOps));
-  EXPECT_EQ(Good({"all_reduce", "-d", "int8,double"}).types,
-            (std::vector{DataType::kInt8, DataType::kFloat64}));
+  EXPECT_EQ(Good({"all_reduce", "-d", "int8,double"}).types, (std::vector{DataType::kInt8, DataType::kFloat64}));
 }
 
 TEST(ParsePerfOptions, StartsRanks) {
@@ -139,8 +138,7 @@ TEST(ParseBytes, KnowsBinarySuffixes) {
   EXPECT_EQ(ParseBytes("1.5M"), 3u << 19);
   EXPECT_EQ(ParseBytes("2GiB"), std::size_t{2} << 30);
   EXPECT_EQ(ParseBytes("1T"), std::size_t{1} << 40);
-  for (const char* wrong : {"", "-1", "M", "4X", "4KX", "nan", "1e300"})
-    EXPECT_FALSE(ParseBytes(wrong)) << wrong;
+  for (const char* wrong : {"", "-1", "M", "4X", "4KX", "nan", "1e300"}) EXPECT_FALSE(ParseBytes(wrong)) << wrong;
 }
 
 TEST(FormatBytes, RoundsToWhatOneReads) {

@@ -1,6 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <cstring>
 #include <optional>
@@ -44,13 +45,24 @@ std::vector<Combination> CombinationsOf(Collective collective, int ranks) {
   std::vector<Combination> combinations = {{}};
   for (const std::string& algorithm : algorithms) {
     for (int i = 0; i < proto::kProtocols; ++i) {
-      combinations.push_back(
-          {algorithm, std::string(proto::Name(static_cast<proto::Protocol>(i))), SingleCopy::kOff});
+      combinations.push_back({algorithm, std::string(proto::Name(static_cast<proto::Protocol>(i))), SingleCopy::kOff});
     }
-    combinations.push_back(
-        {algorithm, std::string(proto::Name(proto::Protocol::kSimple)), SingleCopy::kForce});
+    combinations.push_back({algorithm, std::string(proto::Name(proto::Protocol::kSimple)), SingleCopy::kForce});
   }
   return combinations;
+}
+
+// The setting that leaves only `name`. A name that is also NCCL's name for several algorithms ("tree") stands for all of
+// them; then the others have to be excluded one by one.
+std::string OnlyAlgorithm(const std::string& name) {
+  std::string others;
+  bool ambiguous = false;
+  for (const algo::Entry& entry : algo::Registry()) {
+    if (entry.name == name) continue;
+    others += fmt::format("{}{}", others.empty() ? "^" : ",", entry.name);
+    ambiguous |= strcasecmp(std::string(entry.nccl_name).c_str(), name.c_str()) == 0;
+  }
+  return ambiguous && !name.empty() ? others : name;
 }
 
 // Whether the library does what the combination asks for, as Communicator::Explain tells it.
@@ -156,11 +168,9 @@ Status PerfRank::RunRows(Communicator& tested) {
 
 Result<Buffers> PerfRank::MakeBuffers(Communicator& tested) const {
   const std::size_t bytes = BufferBytes(options_);
-  Result<Buffers> buffers =
-      options_.shared ? Buffers::AllocateShared(tested, bytes) : Buffers::Allocate(bytes);
+  Result<Buffers> buffers = options_.shared ? Buffers::AllocateShared(tested, bytes) : Buffers::Allocate(bytes);
   if (buffers.ok()) {
-    for (std::byte* buffer : {buffers->first(), buffers->second()})
-      std::memset(buffer, 0, bytes + kGuardBytes);
+    for (std::byte* buffer : {buffers->first(), buffers->second()}) std::memset(buffer, 0, bytes + kGuardBytes);
   }
   return buffers;
 }
@@ -181,7 +191,7 @@ Status PerfRank::RunAll() {
 // The ranks vote through the team after every stage, so that all know of a failure of one.
 Result<PerfRank::Verdict> PerfRank::RunCombination(const Combination& combination) {
   Settings settings = SettingsOf(options_);
-  settings.algo = combination.algorithm;
+  settings.algo = OnlyAlgorithm(combination.algorithm);
   settings.proto = combination.protocol;
   settings.single_copy = combination.single_copy;
   if (options_.timeout_s == 0) settings.timeout_ms = kTimeoutMs;

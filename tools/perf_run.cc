@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "tools/cli.h"
@@ -15,22 +17,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
+double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 std::string Describe(const Work& work, Placement placement, std::string_view doing) {
-  return fmt::format("{} {} {} {}, {}", doing, Name(work.collective), FormatBytes(work.bytes()),
-                     Name(work.type), placement == Placement::kInPlace ? "in place" : "out of place");
+  return fmt::format("{} {} {} {}, {}", doing, Name(work.collective), FormatBytes(work.bytes()), Name(work.type),
+                     placement == Placement::kInPlace ? "in place" : "out of place");
 }
 
 }  // namespace
 
 ChoiceNames ParseChoice(const std::string& explained) {
-  const std::size_t space = explained.find(' ');
-  ChoiceNames names{explained.substr(0, space), ""};
-  if (space != explained.npos) names.protocol = explained.substr(space + 1);
-  if (names.protocol.find("by reference") != names.protocol.npos) names.protocol = "by-ref";
+  std::istringstream words(explained.substr(0, explained.find(',')));
+  ChoiceNames names;
+  words >> names.algorithm >> names.protocol;
+  if (explained.find("by reference") != explained.npos) names.protocol = "by-ref";
+  if (const std::size_t end = explained.find(" channels"); end != explained.npos) {
+    names.channels = std::atoi(explained.c_str() + explained.rfind(' ', end - 1) + 1);
+  }
   return names;
 }
 
@@ -91,6 +94,7 @@ Status RowRunner::RunRow(const Work& work) {
   const ChoiceNames choice = ParseChoice(tested_.Explain(OperationsOf(work, place)[0]));
   row.algorithm = choice.algorithm;
   row.protocol = choice.protocol;
+  row.channels = choice.channels;
 
   const Result<Measurement> out_of_place = Measure(work, Placement::kOutOfPlace);
   if (!out_of_place.ok()) return out_of_place.status();
@@ -125,8 +129,7 @@ std::vector<std::vector<Operation>> RowRunner::IterationsOf(const Work& work, Pl
   const auto group = static_cast<std::size_t>(options_.group);
   std::size_t pieces = 1;
   if (options_.rotate && work.bytes() > 0) pieces = options_.max_bytes / work.bytes();
-  std::vector<std::vector<Operation>> iterations(
-      std::min(pieces, static_cast<std::size_t>(options_.iterations)));
+  std::vector<std::vector<Operation>> iterations(std::min(pieces, static_cast<std::size_t>(options_.iterations)));
   for (std::size_t i = 0; i < iterations.size(); ++i) {
     for (std::size_t j = 0; j < group; ++j) {
       const std::size_t offset = (i * group + j) % pieces * work.bytes();
@@ -169,8 +172,7 @@ Result<std::int64_t> RowRunner::Check(const Work& work, Placement placement) {
     ++seed_;
     FillBuffers(work, placement, first(work), second(work), seed_);
     TUTTI_RETURN_IF_ERROR(Once(OperationsOf(work, PlaceOf(work, placement, first(work), second(work)))));
-    wrong +=
-        static_cast<std::int64_t>(checker_.CountWrong(work, placement, first(work), second(work), seed_));
+    wrong += static_cast<std::int64_t>(checker_.CountWrong(work, placement, first(work), second(work), seed_));
   }
   return team_.Sum(wrong);
 }

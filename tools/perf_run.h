@@ -22,10 +22,11 @@
 
 namespace tutti::tools {
 
-// "two_shot", "LL" out of Communicator::Explain's "two_shot LL"; the protocol is "by-ref" where data is read
-// straight from the sender's memory.
+// What Communicator::Explain says, in parts: "two_shot", "LL", 2 out of "two_shot LL, 2 channels". The protocol is
+// "by-ref" where data is read straight from the sender's memory.
 struct ChoiceNames {
   std::string algorithm, protocol;
+  int channels = 1;
 };
 ChoiceNames ParseChoice(const std::string& explained);
 
@@ -34,8 +35,7 @@ class RowRunner {
   // Measures `tested`; the ranks agree on times and counts through `team`. All must outlive the runner.
   // REQUIRES: the same options on all ranks; `buffers` hold options.max_bytes and the unaligned elements
   // (BufferBytes).
-  RowRunner(const PerfOptions& options, Team& team, Communicator& tested, const Buffers& buffers,
-            PerfReport& report)
+  RowRunner(const PerfOptions& options, Team& team, Communicator& tested, const Buffers& buffers, PerfReport& report)
       : options_(options), team_(team), tested_(tested), buffers_(buffers), report_(report) {}
 
   // Runs every row. Collective; returns at the first failure.

@@ -16,12 +16,12 @@ std::string FormatMeasurement(const std::optional<Measurement>& m) {
                      m->wrong ? fmt::format("{:g}", static_cast<double>(*m->wrong)) : "N/A");
 }
 
-std::string FormatChoice(std::string_view algorithm, std::string_view protocol) {
-  return fmt::format("  {:>18}  {:>7}", algorithm, protocol);
+std::string FormatChoice(std::string_view algorithm, std::string_view protocol, std::string_view channels) {
+  return fmt::format("  {:>18}  {:>6}  {:>5}", algorithm, protocol, channels);
 }
 
-std::string FormatTitleLine(std::string_view size, std::string_view count, std::string_view type,
-                            std::string_view op, std::string_view root) {
+std::string FormatTitleLine(std::string_view size, std::string_view count, std::string_view type, std::string_view op,
+                            std::string_view root) {
   return fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", size, count, type, op, root);
 }
 
@@ -42,10 +42,9 @@ std::string FormatHeader(const PerfOptions& options) {
       "# Collective test starting: tutti perf {}\n"
       "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
       "validation: {} graph: 0 unalign: {}\n",
-      Version(), Name(options.collective),
-      options.launch == PerfOptions::Launch::kThreads ? options.ranks : 1, options.min_bytes,
-      options.max_bytes, factor ? options.step_factor : options.step_bytes, factor ? "factor" : "bytes",
-      options.warmup, options.iterations, options.group, options.checks, options.unalign);
+      Version(), Name(options.collective), options.launch == PerfOptions::Launch::kThreads ? options.ranks : 1,
+      options.min_bytes, options.max_bytes, factor ? options.step_factor : options.step_bytes,
+      factor ? "factor" : "bytes", options.warmup, options.iterations, options.group, options.checks, options.unalign);
   if (options.barrier == PerfOptions::Barrier::kTimed) {
     text += "# Blocking Enabled: wait for completion and barrier after each collective \n";
   } else if (options.barrier == PerfOptions::Barrier::kUntimed) {
@@ -55,8 +54,8 @@ std::string FormatHeader(const PerfOptions& options) {
 }
 
 std::string FormatDevice(const RankInfo& info) {
-  return fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [cpu] {}\n", info.rank, 0,
-                     info.pid, info.host, info.local_rank, info.device);
+  return fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [cpu] {}\n", info.rank, 0, info.pid,
+                     info.host, info.local_rank, info.device);
 }
 
 std::string FormatTitles(Columns columns) {
@@ -67,15 +66,16 @@ std::string FormatTitles(Columns columns) {
   return "#\n" + FormatTitleLine("", "", "", "", "") +
          "           out-of-place                       in-place          \n" +
          FormatTitleLine("size", "count", "type", "redop", "root") + names + names +
-         (choice ? FormatChoice("algorithm", "proto") : "") + " \n" +
-         FormatTitleLine("(B)", "(elements)", "", "", "") + units + units +
-         (choice ? FormatChoice("", "") : "") + " \n";
+         (choice ? FormatChoice("algorithm", "proto", "#chan") : "") + " \n" +
+         FormatTitleLine("(B)", "(elements)", "", "", "") + units + units + (choice ? FormatChoice("", "", "") : "") +
+         " \n";
 }
 
 std::string FormatRow(const Row& row, Columns columns) {
-  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:6}{}{}{}\n", row.bytes, row.count, Name(row.type), row.op,
-                     row.root, FormatMeasurement(row.out_of_place), FormatMeasurement(row.in_place),
-                     columns == Columns::kWithChoice ? FormatChoice(row.algorithm, row.protocol) : "");
+  return fmt::format(
+      "{:12}  {:12}  {:>8}  {:>6}  {:6}{}{}{}\n", row.bytes, row.count, Name(row.type), row.op, row.root,
+      FormatMeasurement(row.out_of_place), FormatMeasurement(row.in_place),
+      columns == Columns::kWithChoice ? FormatChoice(row.algorithm, row.protocol, std::to_string(row.channels)) : "");
 }
 
 std::string FormatFooter(const Summary& summary, Collective collective) {

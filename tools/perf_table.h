@@ -33,6 +33,7 @@ struct Row {
   Measurement out_of_place;
   std::optional<Measurement> in_place;  // none where the operation has no such form
   std::string algorithm, protocol;      // printed where the table has these columns
+  int channels = 1;
 };
 
 // A rank as the header lists it.

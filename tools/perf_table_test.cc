@@ -55,7 +55,7 @@ TEST(FormatRow, NamesTheChoiceWhereAsked) {
   Row row{.bytes = 8, .count = 2, .op = "sum"};
   row.algorithm = "recursive_doubling";
   row.protocol = "LL128";
-  EXPECT_TRUE(FormatRow(row, Columns::kWithChoice).ends_with("     N/A  recursive_doubling    LL128\n"));
+  EXPECT_TRUE(FormatRow(row, Columns::kWithChoice).ends_with("     N/A  recursive_doubling   LL128      1\n"));
 }
 
 TEST(FormatTitles, AreThoseOfNcclTests) {
@@ -80,14 +80,12 @@ TEST(FormatHeader, ListsTheOptions) {
   options.warmup = 5;
   const std::string header = FormatHeader(options);
   EXPECT_TRUE(header.starts_with("# tutti version "));
-  EXPECT_NE(
-      header.find(
-          "# Collective test starting: tutti perf all_reduce\n"
-          "# nThread 1 nGpus 0 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 "
-          "agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
-          "#\n"
-          "# Using devices\n"),
-      std::string::npos);
+  EXPECT_NE(header.find("# Collective test starting: tutti perf all_reduce\n"
+                        "# nThread 1 nGpus 0 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 "
+                        "agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
+                        "#\n"
+                        "# Using devices\n"),
+            std::string::npos);
   options.step_factor = 1;
   EXPECT_NE(FormatHeader(options).find(" step: 1048576(bytes) "), std::string::npos);
 }
@@ -105,8 +103,8 @@ TEST(FormatFooter, IsThatOfNcclTests) {
             "# Collective test concluded: tutti perf all_reduce\n"
             "#\n"
             "\n");
-  const std::string failed = FormatFooter(
-      {.wrong = 4, .mean_bus_gbps = 10, .required_gbps = 12, .error = "TIMEOUT: x"}, Collective::kGather);
+  const std::string failed =
+      FormatFooter({.wrong = 4, .mean_bus_gbps = 10, .required_gbps = 12, .error = "TIMEOUT: x"}, Collective::kGather);
   EXPECT_NE(failed.find("Out of bounds values : 4 FAILED\n"), std::string::npos);
   EXPECT_NE(failed.find("Avg bus bandwidth    : 10 FAILED\n"), std::string::npos);
   EXPECT_TRUE(failed.ends_with("#\n# error: TIMEOUT: x\n"));

@@ -97,8 +97,8 @@ Result<std::vector<Member>> Team::Introduce() {
   CopyText(HostName(), mine.host);
   CopyText(ProcessorName(), mine.device);
   std::vector<Introduction> all(static_cast<std::size_t>(ranks()));
-  TUTTI_RETURN_IF_ERROR(communicator_->Run(
-      AllGather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)))));
+  TUTTI_RETURN_IF_ERROR(
+      communicator_->Run(AllGather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)))));
   std::vector<Member> members;
   std::map<std::string, int> local_ranks;
   for (const Introduction& one : all) {
@@ -123,8 +123,7 @@ Result<Communicator> Team::Again(const Settings& settings) {
   }
   TUTTI_RETURN_IF_ERROR(communicator_->Run(Broadcast(options.id.bytes, 0)));
   TUTTI_RETURN_IF_ERROR(made);
-  if (options.id.bytes == UniqueId().bytes)
-    return Status(Code::kRemote, "rank 0 could not make a new unique id", 0);
+  if (options.id.bytes == UniqueId().bytes) return Status(Code::kRemote, "rank 0 could not make a new unique id", 0);
   return Communicator::Create(options);
 }
 
@@ -163,8 +162,7 @@ std::int64_t FreeMemory() {
     const char *limit, *used, *details, *cache_key;
   };
   constexpr Group kGroups[] = {
-      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat",
-       "inactive_file"},
+      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "inactive_file"},
       {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
        "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"}};
   for (const Group& group : kGroups) {
@@ -184,8 +182,8 @@ std::string HostName() {
 }
 
 void PrintFailure(int rank, const Status& status) {
-  const std::string line = fmt::format("{}: rank {} pid {}: {}\n", HostName(),
-                                       rank < 0 ? "?" : std::to_string(rank), getpid(), status.ToString());
+  const std::string line = fmt::format("{}: rank {} pid {}: {}\n", HostName(), rank < 0 ? "?" : std::to_string(rank),
+                                       getpid(), status.ToString());
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -99,8 +99,8 @@ Result<Target> Understand(const Options& options) {
       const auto c = static_cast<Collective>(i);
       if (!EntriesFor(c, 2).empty()) known.push_back(c);
     }
-    return wrong(fmt::format("there is no plan for '{}'; OP is one of {}", options.collective,
-                             List(known, collective_name)));
+    return wrong(
+        fmt::format("there is no plan for '{}'; OP is one of {}", options.collective, List(known, collective_name)));
   }
   const std::string valid = List(EntriesFor(*collective, options.ranks), entry_name);
   if (options.algorithm.empty()) {
@@ -120,8 +120,8 @@ Result<Target> Understand(const Options& options) {
   if (!options.fault.empty()) {
     fault = plan::ParseFaultKind(options.fault);
     if (!fault) {
-      return wrong(fmt::format("there is no fault '{}'; KIND is one of drop-send, wrong-block, double, swap",
-                               options.fault));
+      return wrong(
+          fmt::format("there is no fault '{}'; KIND is one of drop-send, wrong-block, double, swap", options.fault));
     }
   }
   if (!options.svg.empty() && options.ranks > kMaxDrawnRanks) {

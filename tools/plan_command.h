@@ -5,8 +5,8 @@
 
 namespace tutti::tools {
 
-// `tutti plan OP --algo A --ranks N`: prints, checks, damages, draws and measures plans. argv[0] is "plan". Returns
-// the process's exit code: kExitFailed when the checker finds a fault.
+// `tutti plan OP --algo A --ranks N`: prints, checks, damages, draws and measures plans. argv[0] is "plan".
+// Returns the process's exit code: kExitFailed when the checker finds a fault.
 int PlanCommand(int argc, char** argv);
 
 }  // namespace tutti::tools

@@ -84,7 +84,7 @@ class Drawing {
       hop_end_.push_back(end);
       x = end + kHopGap;
     }
-    width_ = std::max(x - kHopGap + 24, kLeft + WidthOf(title_));
+    width_ = std::max(x - kHopGap + 24, kLeft + 1.4 * WidthOf(title_));
     height_ = kTop + kRow * static_cast<double>(plans_.size());
   }
 
@@ -108,7 +108,8 @@ class Drawing {
   static std::string_view ColorOf(int rank) { return kColors[static_cast<std::size_t>(rank) % kColors.size()]; }
 
   void Header() {
-    Add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+    Add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+        "height=\"{1:.0f}\" "
         "font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"11\">\n",
         width_, height_);
     Add("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<defs>\n");
@@ -125,14 +126,14 @@ class Drawing {
         Add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#f4f5f7\"/>\n", left, kTop - 6,
             right - left, height_ - kTop);
       }
-      Add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#667\">{}</text>\n", (left + right) / 2, kTop - 14,
-          hop == 0 ? "start" : fmt::format("hop {}", hop));
+      Add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#667\">{}</text>\n", (left + right) / 2,
+          kTop - 14, hop == 0 ? "start" : fmt::format("hop {}", hop));
     }
     for (int rank = 0; rank < static_cast<int>(plans_.size()); ++rank) {
-      Add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#cfd3da\"/>\n", kLeft - 10, RowOf(rank),
-          width_ - 12, RowOf(rank));
-      Add("<text x=\"10\" y=\"{:.1f}\" fill=\"{}\" font-weight=\"bold\">rank {}</text>\n", RowOf(rank) + 4, ColorOf(rank),
-          rank);
+      Add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#cfd3da\"/>\n", kLeft - 10,
+          RowOf(rank), width_ - 12, RowOf(rank));
+      Add("<text x=\"10\" y=\"{:.1f}\" fill=\"{}\" font-weight=\"bold\">rank {}</text>\n", RowOf(rank) + 4,
+          ColorOf(rank), rank);
     }
   }
 
@@ -154,8 +155,9 @@ class Drawing {
   }
 
   void DrawBox(int rank, const Box& box) {
-    Add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"#ffffff\" stroke=\"{}\"/>\n", box.x,
-        RowOf(rank) - kBoxHeight / 2, box.width, kBoxHeight, ColorOf(rank));
+    Add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"#ffffff\" "
+        "stroke=\"{}\"/>\n",
+        box.x, RowOf(rank) - kBoxHeight / 2, box.width, kBoxHeight, ColorOf(rank));
     Add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#222\">{}</text>\n", box.x + box.width / 2,
         RowOf(rank) + 4, box.label);
   }

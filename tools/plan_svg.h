@@ -14,9 +14,9 @@ namespace tutti::tools {
 // More ranks do not make a picture.
 inline constexpr int kMaxDrawnRanks = 32;
 
-// One round of a plan as a self-contained SVG: a row per rank, a column per hop, a box per step with what the rank
-// itself adds and stores, an arrow per message.
-// REQUIRES: every index within range; at most kMaxDrawnRanks plans.
+// One round of a plan as a self-contained SVG: a row per rank, a column per hop, a box per step with what the
+// rank itself adds and stores, an arrow per message. REQUIRES: every index within range; at most
+// kMaxDrawnRanks plans.
 std::string DrawPlan(std::string_view title, std::span<const plan::RankPlan> plans);
 
 }  // namespace tutti::tools

@@ -4,14 +4,30 @@
 
 #include <fmt/format.h>
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "comm/machine_file.h"
+#include "exec/cpu/chunks.h"
+#include "sys/process.h"
+#include "tools/calibrate.h"
 #include "tools/cli.h"
 #include "tools/perf_table.h"
+#include "transport/shm/segment.h"
+#include "tune/chooser.h"
 #include "tutti/settings.h"
 
 namespace tutti::tools {
@@ -20,14 +36,85 @@ namespace {
 constexpr std::size_t kSmallest = 8;
 constexpr std::size_t kLargest = std::size_t{1} << 30;
 
-// The library's choices for `ranks` ranks of this host under the environment's settings.
-Result<ChoiceOf> OpenChooser(int ranks) {
-  return Status(Code::kUnsupported, fmt::format("the choices for {} ranks cannot be asked for yet", ranks));
+// Whether processes of this user may read each other's memory here: found out by trying, on a child.
+bool CanReadPeers() {
+  static std::uint64_t cookie = 0;
+  int to_parent[2];
+  if (pipe(to_parent) != 0) return false;
+  const pid_t child = fork();
+  if (child == 0) {
+    sys::AllowPeersToRead();
+    cookie = 42;
+    (void)!write(to_parent[1], "x", 1);
+    pause();
+    _exit(0);
+  }
+  char ready = 0;
+  std::uint64_t seen = 0;
+  const bool can = child > 0 && read(to_parent[0], &ready, 1) == 1 &&
+                   sys::ReadProcessMemory(child, &cookie, &seen, sizeof(seen)).ok() && seen == 42;
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  close(to_parent[0]);
+  close(to_parent[1]);
+  return can;
 }
 
-// Measures the model's constants with `ranks` ranks and stores them; the sentence says where.
-Result<std::string> Calibrate(int ranks) {
-  return Status(Code::kUnsupported, fmt::format("measuring with {} ranks is not there yet", ranks));
+// The library's choices for `ranks` ranks of this host under the environment's settings.
+Result<ChoiceOf> OpenChooser(int ranks) {
+  const Settings settings = Settings::FromEnvironment();
+  const Result<tune::Machine> machine = comm::LoadMachine(settings);
+  if (!machine.ok()) return machine.status();
+  const int channels = std::max(1, settings.max_channels);
+  const transport::shm::Geometry geometry =
+      transport::shm::MakeGeometry(ranks, channels, static_cast<std::size_t>(settings.shared_bytes));
+  const exec::cpu::ChunkRules rules{.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
+  const Result<tune::Chooser> chooser = tune::Chooser::Create(
+      {.ranks = ranks,
+       .cpus = sys::UsableCpus(),
+       .machine = *machine,
+       .algo_filter = settings.algo,
+       .proto_filter = settings.proto,
+       .can_refer = settings.single_copy != SingleCopy::kOff && CanReadPeers(),
+       .force_reference = settings.single_copy == SingleCopy::kForce,
+       .min_channels = std::clamp(settings.min_channels, 1, channels),
+       .max_channels = channels,
+       .chunk_bytes = [rules](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                              int channels) { return rules.ForPlan(footprint, protocol, by_reference, channels); },
+       .transfer_chunk_bytes = [rules](proto::Protocol protocol,
+                                       bool by_reference) { return rules.ForTransfer(protocol, by_reference); }});
+  if (!chooser.ok()) return chooser.status();
+  auto shared = std::make_shared<tune::Chooser>(*chooser);
+  return ChoiceOf([shared](Collective collective, std::size_t bytes) -> Result<TuneChoice> {
+    const Result<tune::Choice> choice = collective == Collective::kSendRecv
+                                            ? Result<tune::Choice>(shared->ChooseTransfer(bytes))
+                                            : shared->Choose(collective, bytes);
+    if (!choice.ok()) return choice.status();
+    return TuneChoice{.algorithm = std::string(algo::Get(choice->algorithm).name),
+                      .protocol = choice->by_reference ? "by-ref" : std::string(proto::Name(choice->protocol)),
+                      .channels = choice->channels,
+                      .predicted_us = choice->predicted_us};
+  });
+}
+
+// Measures the model's constants and stores them; the text says where and what.
+Result<std::string> Calibrate() {
+  const std::string file = comm::MachineFile(Settings::FromEnvironment());
+  if (file.empty()) {
+    return Status(Code::kInvalidUsage, "there is no home directory to store the constants in; name a file in "
+                                       "TUTTI_TUNING_FILE");
+  }
+  const Result<tune::Machine> machine = MeasureMachine();
+  if (!machine.ok()) return machine.status();
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
+  std::ofstream out(file);
+  out << machine->ToText();
+  out.close();
+  if (!out) return Status(Code::kSystem, fmt::format("cannot write {}: {}", file, std::strerror(errno)));
+  return fmt::format("{}# stored in {}\n", machine->ToText(), file);
 }
 
 // One line of a table: sizes from `first` to `last` bytes, with the times predicted for both ends.
@@ -75,7 +162,7 @@ std::vector<Collective> CollectivesOf(const std::string& name) {
   std::vector<Collective> all;
   for (int i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
-    if (collective != Collective::kBarrier && collective != Collective::kSendRecv) all.push_back(collective);
+    if (collective != Collective::kBarrier) all.push_back(collective);
   }
   if (name == "all") return all;
   const std::optional<Collective> one = ParseCollective(name);
@@ -113,7 +200,7 @@ int TuneCommand(int argc, char** argv) {
   if (collectives.empty()) return UsageError("tutti tune", fmt::format("there is no operation '{}'", op));
 
   if (calibrate) {
-    const Result<std::string> stored = Calibrate(ranks);
+    const Result<std::string> stored = Calibrate();
     if (!stored.ok()) {
       fmt::print(stderr, "tutti tune: {}\n", stored.status().message());
       return kExitFailed;

@@ -34,8 +34,8 @@ namespace tutti::tools {
 
 // A rank's input. For kPreMulSum what the reduction adds is this times PreMulScalar(rank).
 // REQUIRES: 0 <= rank < ranks.
-void FillInput(void* data, std::size_t first, std::size_t count, DataType type, ReduceOp op, int rank,
-               int ranks, std::uint64_t seed);
+void FillInput(void* data, std::size_t first, std::size_t count, DataType type, ReduceOp op, int rank, int ranks,
+               std::uint64_t seed);
 
 // What the reduction of all ranks' inputs must give. For averages of floating types the exact result,
 // rounded.
@@ -46,8 +46,7 @@ void FillExpected(void* data, std::size_t first, std::size_t count, DataType typ
 double PreMulScalar(int rank);
 
 // Random bytes of a rank, for collectives that only move data.
-void FillMove(void* data, std::size_t first, std::size_t count, DataType type, std::uint64_t seed,
-              int source_rank);
+void FillMove(void* data, std::size_t first, std::size_t count, DataType type, std::uint64_t seed, int source_rank);
 
 // The elements of `got` that differ from `expected` in any bit; for averages of floating types, by more than
 // 2 units in the last place.

@@ -130,10 +130,11 @@ TEST(AlgorithmLongTest, IsCorrectForManyRanks) {
       // Rings have as many blocks, hops and partial sums as ranks, so their whole plans grow with the cube.
       if (c.algorithm == Algorithm::kRing && ranks > 300) continue;
       const int root = HasRoot(c.collective) ? ranks / 3 : 0;
-      const Status status = Check(BuildAll(c.algorithm, c.collective, ranks, root),
-                                  {.rounds = 2,
-                                   .rank_ordered = entry.rank_ordered(c.collective, ranks),
-                                   .in_place_by_reference = ranks <= 129 && entry.in_place_by_reference(c.collective, ranks)});
+      const Status status =
+          Check(BuildAll(c.algorithm, c.collective, ranks, root),
+                {.rounds = 2,
+                 .rank_ordered = entry.rank_ordered(c.collective, ranks),
+                 .in_place_by_reference = ranks <= 129 && entry.in_place_by_reference(c.collective, ranks)});
       ASSERT_TRUE(status.ok()) << entry.name << ": " << status.message();
     }
   }

@@ -3,8 +3,8 @@
 #ifndef TUTTI_ALGO_BUILD_H_
 #define TUTTI_ALGO_BUILD_H_
 
-// What the algorithms of this folder share: the frame of a plan and the small lists that steps are made of. Also
-// one function per algorithm that gives its registry entry; registry.cc is the only caller.
+// What the algorithms of this folder share: the frame of a plan and the small lists that steps are made of.
+// Also one function per algorithm that gives its registry entry; registry.cc is the only caller.
 
 #include <cstdint>
 #include <vector>
@@ -30,8 +30,8 @@ inline constexpr int kStage0 = 0, kStage1 = 1, kStage2 = 2;
 // x modulo n, never negative: a rank counted from elsewhere on the circle.
 constexpr int Wrap(int x, int n) { return (x % n + n) % n; }
 
-// A plan without steps: every piece in `blocks` blocks, none for a buffer that this rank does not have (the input
-// of a leaf of a broadcast or scatter, the output of a leaf of a reduce or gather).
+// A plan without steps: every piece in `blocks` blocks, none for a buffer that this rank does not have (the
+// input of a leaf of a broadcast or scatter, the output of a leaf of a reduce or gather).
 plan::RankPlan Start(const Request& request, int blocks, int link_slots);
 
 // The plan of a single rank: its input is its output.
@@ -46,8 +46,8 @@ std::vector<std::int32_t> PeersBefore(int rank, int ranks);
 std::vector<plan::Operand> Fold(int rank, int block, std::vector<std::int32_t> peers);
 
 // Messages that a link must hold at once, for a plan that looks the same from every rank (send and receive
-// distances equal) and runs in stage 0: then all ranks pass step i together, and what is sent up to step i but
-// received in step i or later must have room.
+// distances equal) and runs in stage 0: then all ranks pass step i together, and what is sent up to step i
+// but received in step i or later must have room.
 int SlotsOfRotation(const plan::RankPlan& plan);
 
 }  // namespace tutti::algo

@@ -6,15 +6,19 @@
 // One tree per block, all of the same shape, each turned to have another rank at its root: the common form of
 // recursive halving and doubling, Bruck's and PAT's algorithms, for any number of ranks.
 //
-//   the shape {-, 0, 0, 1, 0}, 5 ranks:        0          rank r stands at position b - r (modulo n) in block b's
-//                                            / | \        tree, so rank b stands at its root. Reduce-scatter: block
-//                                           1  2  4       b climbs; a rank folds its children's values with its own
-//                                           |             and sends on. All-gather: block b comes down the same tree
-//                                           3             from rank b.
+//          0
+//        / | \           the shape of 5 positions with the parents
+//       1  2  4          {-, 0, 0, 1, 0}
+//       |
+//       3
 //
-// Every rank stands once at every position, so all ranks send n - 1 blocks, to few peers (as many as there are
-// different distances x - parent[x]), and the number of hops is the height of the shape. The order in which a rank
-// serves the positions decides how many blocks wait in a link; see each maker.
+// Rank r stands at position b - r (modulo n) in block b's tree, so rank b stands at its root. Reduce-scatter: block b
+// climbs; a rank folds its children's values with its own and sends on. All-gather: block b comes down the same tree
+// from rank b.
+//
+// Every rank stands once at every position, so all ranks send n - 1 blocks, to few peers (as many as there
+// are different distances x - parent[x]), and the number of hops is the height of the shape. The order in
+// which a rank serves the positions decides how many blocks wait in a link; see each maker.
 
 #include <vector>
 
@@ -27,18 +31,18 @@ struct CircularTrees {
   std::vector<int> order;   // all positions, children before parents, 0 last
 };
 
-// Halving: of n positions the upper floor(n/2) hang on the lower ones, and so on with those. ceil(log2 n) hops. A
-// position is served as late as it can be without delaying the root: so a link holds few blocks, at 8 ranks 2, at 64
-// ranks 10, instead of n/2.
+// Halving: of n positions the upper floor(n/2) hang on the lower ones, and so on with those. ceil(log2 n)
+// hops. A position is served as late as it can be without delaying the root: so a link holds few blocks, at 8
+// ranks 2, at 64 ranks 10, instead of n/2.
 CircularTrees HalvingTrees(int ranks);
 
-// Doubling: a position's parent is the position without its highest one bit, so that distances are powers of two.
-// ceil(log2 n) hops or one less; order as above.
+// Doubling: a position's parent is the position without its highest one bit, so that distances are powers of
+// two. ceil(log2 n) hops or one less; order as above.
 CircularTrees DoublingTrees(int ranks);
 
-// The shape of DoublingTrees, served in groups of at most 2^parallel_bits positions (those that agree in their low
-// bits), which start one hop after the other, depth first. A link holds at most about 2^parallel_bits / 2 blocks
-// however many ranks there are; each group beyond the first adds a hop.
+// The shape of DoublingTrees, served in groups of at most 2^parallel_bits positions (those that agree in
+// their low bits), which start one hop after the other, depth first. A link holds at most about
+// 2^parallel_bits / 2 blocks however many ranks there are; each group beyond the first adds a hop.
 CircularTrees ParallelTrees(int ranks, int parallel_bits);
 
 // Add the steps of one collective and set link_slots.

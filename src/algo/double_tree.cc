@@ -7,15 +7,16 @@
 //                    1           5                       2           6
 //                 0     2     4     6                 1     3     5     0
 //
-// In a binary tree the leaves send once and inner nodes three times, so half of the wires idle. With two trees every
-// rank sends at most 2 S in an all-reduce of S bytes, in 2 log2(n) hops: nearly a ring's bandwidth in a tree's time.
-// (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009.)
+// In a binary tree the leaves send once and inner nodes three times, so half of the wires idle. With two
+// trees every rank sends at most 2 S in an all-reduce of S bytes, in 2 log2(n) hops: nearly a ring's
+// bandwidth in a tree's time. (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
+// reduction and scan", 2009.)
 //
-// Trees are in order: a node's left subtree are the ranks before it, its right subtree those after it. A broadcast or
-// reduce puts the root on top of both trees of the other ranks, with one child in each.
+// Trees are in order: a node's left subtree are the ranks before it, its right subtree those after it. A
+// broadcast or reduce puts the root on top of both trees of the other ranks, with one child in each.
 //
-// Block 0 climbs and descends the first tree, block 1 the second. Stages count hops from the deepest leaf. Odd
-// channels number the ranks backwards.
+// Block 0 climbs and descends the first tree, block 1 the second. Stages count hops from the deepest leaf.
+// Odd channels number the ranks backwards.
 
 #include <algorithm>
 #include <bit>
@@ -65,7 +66,8 @@ Node FindNode(int size, int position) {
 
 int Height(int size) { return std::bit_width(static_cast<unsigned>(size)) - 1; }
 
-// The ranks as positions of the two trees. Rooted: position 0 is the root, on top of the tree of positions 1 ... n - 1.
+// The ranks as positions of the two trees. Rooted: position 0 is the root, on top of the tree of positions 1
+// ... n - 1.
 class Forest {
  public:
   Forest(const Request& q, int tree)
@@ -96,7 +98,8 @@ class Forest {
   }
 
  private:
-  // The second tree mirrors the first where that turns odd positions into even ones, and shifts it by one otherwise.
+  // The second tree mirrors the first where that turns odd positions into even ones, and shifts it by one
+  // otherwise.
   int Swap(int position) const {
     if (tree_ == 0 || position == 0) return position;
     if (size_ % 2 == 0) return size_ + 1 - position;
@@ -116,8 +119,8 @@ class Forest {
   int tree_, size_, ranks_, first_, sign_;
 };
 
-// What a rank does in one tree on the way up, and on the way down. The root passes on from its output: so on every
-// link what descends comes before what climbs, at both ends.
+// What a rank does in one tree on the way up, and on the way down. The root passes on from its output: so on
+// every link what descends comes before what climbs, at both ends.
 void AddUp(const Forest& forest, int tree, RankPlan* plan) {
   const Node node = forest.Find(plan->rank);
   plan->Add(Fold(plan->rank, tree, node.children), node.parent, node.parent.empty() ? tree : kNoBlock,
@@ -162,10 +165,8 @@ Entry DoubleTreeEntry() {
               [](Collective c, int) {
                 return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;
               },
-          .rank_ordered =
-              [](Collective c, int ranks) {
-                return !Reduces(c) || ranks <= (c == Collective::kAllReduce ? 3 : 2);
-              },
+          .rank_ordered = [](Collective c,
+                             int ranks) { return !Reduces(c) || ranks <= (c == Collective::kAllReduce ? 3 : 2); },
           // The result comes down only after everything sent up has been folded.
           .in_place_by_reference = [](Collective, int) { return true; },
           .build = Build};

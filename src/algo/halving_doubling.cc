@@ -9,12 +9,13 @@
 //
 // As few bytes as a ring, (n-1)/n of the data each way, in 2 ceil(log2 n) hops instead of 2 (n-1).
 //
-// Any rank count costs the same: instead of pairing ranks by a bit of their number, which wants a power of two,
-// rank r sends to r + h and receives from r - h (modulo n), where h runs through ceil(n/2), half of that, ... 1. With
-// 5 ranks 2, 1 and 1 blocks travel 3, 2 and 1 ranks. (The circulant graphs of Traeff's reduce-scatter, 2024.)
+// Any rank count costs the same: instead of pairing ranks by a bit of their number, which wants a power of
+// two, rank r sends to r + h and receives from r - h (modulo n), where h runs through ceil(n/2), half of
+// that, ... 1. With 5 ranks 2, 1 and 1 blocks travel 3, 2 and 1 ranks. (The circulant graphs of Traeff's
+// reduce-scatter, 2024.)
 //
-// The plan names blocks one by one, see circular_trees.h: a partial sum is folded once, when all that it needs waits
-// in the links, and is never stored. All in stage 0: the blocks of a round already overlap.
+// The plan names blocks one by one, see circular_trees.h: a partial sum is folded once, when all that it
+// needs waits in the links, and is never stored. All in stage 0: the blocks of a round already overlap.
 
 #include "algo/build.h"
 #include "algo/circular_trees.h"

@@ -4,12 +4,14 @@
 //
 //   all_reduce, 3 ranks          rank 0      rank 1      rank 2
 //     stage 0: my input to all     in0  ------> in0 ------> in0 ---> (and back to 0, and 0 to 2)
-//     stage 1: one fold          0 + 1 + 2   0 + 1 + 2   0 + 1 + 2      in rank order: the same bits everywhere
+//     stage 1: one fold          0 + 1 + 2   0 + 1 + 2   0 + 1 + 2   in rank order: the same bits everywhere
 //
-// One hop, the least there is. An all-reduce sends n - 1 times the data, so it is for small sizes; where every rank's
-// data differ anyway (all_to_all, reduce_scatter, gather, scatter, all_gather on a full mesh) it is optimal too.
+// One hop, the least there is. An all-reduce sends n - 1 times the data, so it is for small sizes; where
+// every rank's data differ anyway (all_to_all, reduce_scatter, gather, scatter, all_gather on a full mesh) it
+// is optimal too.
 //
-// Stages: a rank sends round t before it waits for round t - 1, hence two messages per link where both ends send.
+// Stages: a rank sends round t before it waits for round t - 1, hence two messages per link where both ends
+// send.
 
 #include <vector>
 
@@ -24,7 +26,8 @@ using plan::Operand;
 using plan::RankPlan;
 using plan::Recv;
 
-// in0 to every other rank; then one fold of all (all_reduce, barrier) or each into its own place (all_gather).
+// in0 to every other rank; then one fold of all (all_reduce, barrier) or each into its own place
+// (all_gather).
 RankPlan AllToEverybody(const Request& q) {
   RankPlan plan = Start(q, 1, q.collective == Collective::kBarrier ? 1 : 2);  // a barrier has one round
   plan.Add(std::vector{In(0)}, PeersAfter(q.rank, q.ranks), kNoBlock, kStage0);
@@ -83,12 +86,16 @@ RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   switch (q.collective) {
     case Collective::kReduceScatter:
-    case Collective::kAllToAll: return EachItsOwn(q);
+    case Collective::kAllToAll:
+      return EachItsOwn(q);
     case Collective::kBroadcast:
-    case Collective::kScatter: return FromRoot(q);
+    case Collective::kScatter:
+      return FromRoot(q);
     case Collective::kReduce:
-    case Collective::kGather: return ToRoot(q);
-    default: return AllToEverybody(q);
+    case Collective::kGather:
+      return ToRoot(q);
+    default:
+      return AllToEverybody(q);
   }
 }
 
@@ -103,8 +110,8 @@ Entry OneShotEntry() {
           // A rank stores its result while slower peers may still read its input from the same place.
           .in_place_by_reference =
               [](Collective c, int ranks) {
-                return ranks == 1 || (c != Collective::kAllReduce && c != Collective::kAllToAll &&
-                                      c != Collective::kBarrier);
+                return ranks == 1 ||
+                       (c != Collective::kAllReduce && c != Collective::kAllToAll && c != Collective::kBarrier);
               },
           .build = Build};
 }

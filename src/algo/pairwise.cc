@@ -5,13 +5,14 @@
 //   all_to_all, rank r of n, round k = 1 ... n/2
 //     send in(r+k) to r+k and in(r-k) to r-k, then receive out(r-k) and out(r+k)
 //
-// As many bytes and messages as sending everything directly, but at any time a rank talks to two peers only, so
-// that links and buffers are shared by few. n/2 hops. In place: what goes to a peer leaves before what comes from it
-// is stored.
+// As many bytes and messages as sending everything directly, but at any time a rank talks to two peers only,
+// so that links and buffers are shared by few. n/2 hops. In place: what goes to a peer leaves before what
+// comes from it is stored.
 //
-// A group of sends and receives (BuildSendRecv) is sparse and must not wait in rounds: here all first transfers
-// between any two ranks leave at once, in the same rotated order, then all first ones are received, then come the
-// second ones, and so on. Both ends of a link agree on how many transfers it has, so nobody waits in a circle.
+// A group of sends and receives (BuildSendRecv) is sparse and must not wait in rounds: here all first
+// transfers between any two ranks leave at once, in the same rotated order, then all first ones are received,
+// then come the second ones, and so on. Both ends of a link agree on how many transfers it has, so nobody
+// waits in a circle.
 
 #include <algorithm>
 #include <vector>
@@ -85,16 +86,20 @@ RankPlan Scatter(const Request& q) {
 RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   switch (q.collective) {
-    case Collective::kAllGather: return AllGather(q);
-    case Collective::kGather: return Gather(q);
-    case Collective::kScatter: return Scatter(q);
-    default: return AllToAll(q);
+    case Collective::kAllGather:
+      return AllGather(q);
+    case Collective::kGather:
+      return Gather(q);
+    case Collective::kScatter:
+      return Scatter(q);
+    default:
+      return AllToAll(q);
   }
 }
 
 // One side of a group: which blocks go to (or come from) each peer, in the caller's order.
 struct Lane {
-  int hops;                 // from the rank, in the direction of the data
+  int hops;  // from the rank, in the direction of the data
   int peer;
   std::vector<int> blocks;
 };
@@ -117,8 +122,7 @@ std::vector<Lane> Lanes(int rank, int ranks, std::span<const Transfer> transfers
 
 }  // namespace
 
-plan::RankPlan BuildSendRecv(int rank, int ranks, std::span<const Transfer> sends,
-                             std::span<const Transfer> receives) {
+plan::RankPlan BuildSendRecv(int rank, int ranks, std::span<const Transfer> sends, std::span<const Transfer> receives) {
   RankPlan plan(Collective::kSendRecv, rank, ranks);
   plan.in_blocks = static_cast<int>(sends.size());
   plan.out_blocks = static_cast<int>(receives.size());

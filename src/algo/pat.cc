@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAT: parallel aggregated trees. All-gather and reduce-scatter with few hops and small buffers, any rank count.
 //
-//   Every block has a binomial tree of its own (its root is the block's owner), turned by the owner's number, so
-//   all ranks do the same at the same time:
+// Every block has a binomial tree of its own, with its owner at the root and the others counted from there, so that
+// all ranks do the same at the same time:
 //
-//     all-gather, 8 ranks, where block 0 is after hop 1, 2, 3:   0 -> 1 2 4 -> 3 5 6 -> 7      far and near at once
+//     all-gather, 8 ranks: block 0 is, after hop    1: at 1 2 4     2: at 3 5 6     3: at 7
 //
-//   Going through whole trees at a time would want n/2 messages in a link. PAT goes through them depth first, and
-//   through 32 branches in parallel: a link holds about 16 messages at most, with any number of ranks.
+// Going through whole trees at a time would want n / (2 sqrt(log2 n)) messages in a link. PAT goes through them depth
+// first, and through 32 branches in parallel: a link holds 16 messages at most, with any number of ranks.
 //
-// Hops: floor(log2(n-1)) + 1 up to 32 ranks, one more for each further 32 branches (64 ranks: 6; 1024 ranks: 36).
-// Bytes: n - 1 blocks sent per rank, the least there is.
+// Hops: log2(n) rounded up for up to 64 ranks, then one more for each further group of 32 (1024 ranks: 36). Bytes: n - 1
+// blocks sent per rank, the least there is.
 //
-// After "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252. There,
-// messages of a hop are aggregated into one transfer; here, the link does that by holding several.
+// After "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252.
+// There, messages of a hop are aggregated into one transfer; here, the link does that by holding several.
 
 #include "algo/build.h"
 #include "algo/circular_trees.h"
@@ -42,8 +42,7 @@ Entry PatEntry() {
   return {.algorithm = Algorithm::kPat,
           .name = "pat",
           .nccl_name = "PAT",
-          .supports =
-              [](Collective c, int) { return c == Collective::kReduceScatter || c == Collective::kAllGather; },
+          .supports = [](Collective c, int) { return c == Collective::kReduceScatter || c == Collective::kAllGather; },
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
           .in_place_by_reference = [](Collective, int) { return true; },
           .build = Build};

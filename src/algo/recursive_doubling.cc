@@ -6,16 +6,16 @@
 //                             |     |     hop 2: 0 and 2, 1 and 3
 //                             2 --- 3
 //
-// Every rank sends all data log2(n) times. Both ends of an exchange fold the lower ranks' sum first, so all ranks
-// compute the same bits. Partial sums live in the output: a partner's next sum needs what was already sent.
-// Any rank count: with n = 2^k + m, the odd ones of the first 2m ranks hand their input to the rank before them, stay
-// out of the hypercube, and get the result at the end: 2 hops more.
+// Every rank sends all data log2(n) times. Both ends of an exchange fold the lower ranks' sum first, so all
+// ranks compute the same bits. Partial sums live in the output: a partner's next sum needs what was already
+// sent. Any rank count: with n = 2^k + m, the odd ones of the first 2m ranks hand their input to the rank
+// before them, stay out of the hypercube, and get the result at the end: 2 hops more.
 //
-// all_gather: every block travels its own binomial tree over distances 1, 2, 4, ... (circular_trees.h): ceil(log2 n)
-// hops, n - 1 blocks, any rank count.
+// all_gather: every block travels its own binomial tree over distances 1, 2, 4, ... (circular_trees.h):
+// ceil(log2 n) hops, n - 1 blocks, any rank count.
 //
-// barrier: dissemination. In hop k rank r tells rank r + 2^k, after it has heard from r - 2^(k-1); after ceil(log2 n)
-// hops everybody has heard of everybody. Any rank count.
+// barrier: dissemination. In hop k rank r tells rank r + 2^k, after it has heard from r - 2^(k-1); after
+// ceil(log2 n) hops everybody has heard of everybody. Any rank count.
 
 #include <bit>
 #include <vector>

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring: every rank sends to the next one only and receives from the previous one only.
 //
-//   rank 0 --> rank 1 --> rank 2 --> rank 3 --+        block b of an all-reduce starts at rank b + 1, is folded
-//      ^                                      |        with every rank's input on its way to rank b, where it is
-//      +--------------------------------------+        complete, and goes round once more to be stored by all.
+//   rank 0 --> rank 1 --> rank 2 --> rank 3 --+     block b of an all-reduce starts at rank b + 1, is folded
+//      ^                                      |     with every rank's input on its way to rank b, where it
+//      +--------------------------------------+     is complete, and goes round once more to be stored by all
 //
-// Fewest bytes: an all-reduce sends 2 (n-1)/n of the data per rank, all-gather and reduce-scatter n - 1 blocks. But
-// n - 1 hops (all-reduce: 2 (n-1)), and partial sums are folded in ring order, not in rank order.
+// Fewest bytes: an all-reduce sends 2 (n-1)/n of the data per rank, all-gather and reduce-scatter n - 1
+// blocks. But n - 1 hops (all-reduce: 2 (n-1)), and partial sums are folded in ring order, not in rank order.
 //
-// Broadcast and reduce are chains from or to the root, a round behind per rank; gather and scatter pass pieces
-// along the ring, the nearest rank's first (gather) or the farthest's first (scatter). Odd channels run the ring
-// backwards, so that two channels use both directions of every wire.
+// Broadcast and reduce are chains from or to the root, a round behind per rank; gather and scatter pass
+// pieces along the ring, the nearest rank's first (gather) or the farthest's first (scatter). Odd channels
+// run the ring backwards, so that two channels use both directions of every wire.
 
 #include "algo/build.h"
 
@@ -138,13 +138,20 @@ RankPlan Scatter(const Request& q) {
 RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   switch (q.collective) {
-    case Collective::kAllReduce: return AllReduce(q);
-    case Collective::kReduceScatter: return ReduceScatter(q);
-    case Collective::kAllGather: return AllGather(q);
-    case Collective::kBroadcast: return Broadcast(q);
-    case Collective::kReduce: return Reduce(q);
-    case Collective::kGather: return Gather(q);
-    default: return Scatter(q);
+    case Collective::kAllReduce:
+      return AllReduce(q);
+    case Collective::kReduceScatter:
+      return ReduceScatter(q);
+    case Collective::kAllGather:
+      return AllGather(q);
+    case Collective::kBroadcast:
+      return Broadcast(q);
+    case Collective::kReduce:
+      return Reduce(q);
+    case Collective::kGather:
+      return Gather(q);
+    default:
+      return Scatter(q);
   }
 }
 

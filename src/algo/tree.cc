@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tree: one binary tree; values are folded on the way up and copied on the way down.
 //
-//   7 ranks, numbered from the root on:        0             a node's left subtree is the numbers that follow it,
-//                                          /       \         its right subtree those after them, so that every
-//                                        1           4       node folds its own and then higher numbers, and an
-//                                      /   \       /   \     all-reduce of up to 3 ranks is one fold in rank order
-//                                     2     3     5     6
+//                0
+//            /       \            7 ranks, numbered
+//          1           4          from the root on
+//        /   \       /   \        .
+//       2     3     5     6
 //
-// log2(n) hops up, as many down. A rank sends the data at most 3 times (once up, twice down): good for small and
-// medium sizes among many ranks. Stages: a step's stage is its number of hops from the deepest leaf, so that a rank
-// sends further rounds up while the results of earlier ones come down.
+// A node's left subtree is the numbers that follow it, its right subtree those after them, so that every node folds
+// its own and then higher numbers. With up to 3 ranks that is one fold in rank order.
 //
-// Gather and scatter use a binomial tree: number v carries the pieces of v ... v + (lowest one bit of v) - 1, its
-// children are v + 1, v + 2, v + 4, ..., and pieces travel one by one.
+// log2(n) hops up, as many down. A rank sends the data at most 3 times (once up, twice down): good for small
+// and medium sizes among many ranks. Stages: a step's stage is its number of hops from the deepest leaf, so
+// that a rank sends further rounds up while the results of earlier ones come down.
+//
+// Gather and scatter use a binomial tree: number v carries the pieces of v ... v + (lowest one bit of v) - 1,
+// its children are v + 1, v + 2, v + 4, ..., and pieces travel one by one.
 //
 // Odd channels number the ranks backwards: other ranks are inner nodes.
 
@@ -73,8 +76,7 @@ RankPlan Reduce(const Request& q) {
   const Numbering numbering(q);
   const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
   RankPlan plan = Start(q, 1, 1);
-  plan.Add(Fold(q.rank, 0, node.children), node.parent, q.rank == q.root ? 0 : kNoBlock,
-           Height(q.ranks) - node.depth);
+  plan.Add(Fold(q.rank, 0, node.children), node.parent, q.rank == q.root ? 0 : kNoBlock, Height(q.ranks) - node.depth);
   return plan;
 }
 
@@ -154,17 +156,20 @@ RankPlan Scatter(const Request& q) {
 RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   switch (q.collective) {
-    case Collective::kReduce: return Reduce(q);
-    case Collective::kBroadcast: return Broadcast(q);
-    case Collective::kGather: return Gather(q);
-    case Collective::kScatter: return Scatter(q);
-    default: return AllReduce(q);
+    case Collective::kReduce:
+      return Reduce(q);
+    case Collective::kBroadcast:
+      return Broadcast(q);
+    case Collective::kGather:
+      return Gather(q);
+    case Collective::kScatter:
+      return Scatter(q);
+    default:
+      return AllReduce(q);
   }
 }
 
-bool Supports(Collective c, int) {
-  return c == Collective::kAllReduce || c == Collective::kBarrier || HasRoot(c);
-}
+bool Supports(Collective c, int) { return c == Collective::kAllReduce || c == Collective::kBarrier || HasRoot(c); }
 
 }  // namespace
 

@@ -7,13 +7,13 @@
 //     stage 1: owner folds, sends  out0 = 0+1+2     out1 = 0+1+2     out2 = 0+1+2    each to both others
 //     stage 2: parts arrive        out1 out2        out2 out0        out0 out1
 //
-// Two hops and 2 (n-1)/n of the data sent per rank, as few bytes as any all-reduce; every part is one fold in rank
-// order. A broadcast scatters its parts from the root, and each rank passes its part on to all others: the root sends
-// the data once, whatever n. A reduce is the mirror image. Both cut the data into n - 1 parts, none for the root,
-// whose own links are the bottleneck.
+// Two hops and 2 (n-1)/n of the data sent per rank, as few bytes as any all-reduce; every part is one fold in
+// rank order. A broadcast scatters its parts from the root, and each rank passes its part on to all others:
+// the root sends the data once, whatever n. A reduce is the mirror image. Both cut the data into n - 1 parts,
+// none for the root, whose own links are the bottleneck.
 //
-// Stages: in a time slot a rank takes what arrives of round t - 2, folds t - 1, and sends t; in this order a link
-// never holds more than one message of each kind.
+// Stages: in a time slot a rank takes what arrives of round t - 2, folds t - 1, and sends t; in this order a
+// link never holds more than one message of each kind.
 
 #include <vector>
 

@@ -62,8 +62,7 @@ struct Format {
       bits = (magnitude << kDropped) + (static_cast<std::uint32_t>(127 - kBias) << 23);
     } else if (magnitude != 0) {  // subnormal: its highest one becomes the implicit one
       const int zeros = std::countl_zero(magnitude) - (31 - kMantissaBits);
-      bits = (magnitude << (kDropped + zeros) & 0x7fffff) | static_cast<std::uint32_t>(128 - kBias - zeros)
-                                                                << 23;
+      bits = (magnitude << (kDropped + zeros) & 0x7fffff) | static_cast<std::uint32_t>(128 - kBias - zeros) << 23;
     }
     return std::bit_cast<float>(sign | bits);
   }

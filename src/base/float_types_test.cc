@@ -34,8 +34,7 @@ struct Format {
     const double mantissa = code & ((1u << mantissa_bits) - 1);
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const double one = 1u << mantissa_bits;
-    return exponent == 0 ? std::ldexp(mantissa / one, 1 - bias)
-                         : std::ldexp(1 + mantissa / one, exponent - bias);
+    return exponent == 0 ? std::ldexp(mantissa / one, 1 - bias) : std::ldexp(1 + mantissa / one, exponent - bias);
   }
 };
 
@@ -93,8 +92,7 @@ class FloatTypes : public testing::TestWithParam<const Format*> {
 
   void ExpectNearest(float value) const {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-    ASSERT_EQ(format().from_float(value), Nearest(value))
-        << "for float " << value << ", bits " << std::hex << bits;
+    ASSERT_EQ(format().from_float(value), Nearest(value)) << "for float " << value << ", bits " << std::hex << bits;
   }
 
   void SetUp() override {
@@ -165,8 +163,7 @@ TEST_P(FloatTypes, EdgesOfFloat) {
     ExpectNearest(value);
     ExpectNearest(-value);
   }
-  for (const std::uint32_t bits :
-       {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu, 0xffffffffu}) {
+  for (const std::uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu, 0xffffffffu}) {
     const std::uint32_t code = f.from_float(std::bit_cast<float>(bits));
     EXPECT_TRUE(std::isnan(f.to_float(code))) << std::hex << bits;
     EXPECT_EQ(code >= f.sign(), bits >> 31 == 1) << std::hex << bits;
@@ -177,10 +174,8 @@ INSTANTIATE_TEST_SUITE_P(All, FloatTypes, testing::Values(&kHalf, &kBfloat16, &k
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(FloatTypesConstants, KnownCodes) {
-  static_assert(FloatToHalf(1.0f) == 0x3c00 && FloatToHalf(65504.0f) == 0x7bff &&
-                FloatToHalf(65520.0f) == 0x7c00);
-  static_assert(FloatToHalf(65519.996f) == 0x7bff && HalfToFloat(1) == 0x1p-24f &&
-                FloatToHalf(-0.0f) == 0x8000);
+  static_assert(FloatToHalf(1.0f) == 0x3c00 && FloatToHalf(65504.0f) == 0x7bff && FloatToHalf(65520.0f) == 0x7c00);
+  static_assert(FloatToHalf(65519.996f) == 0x7bff && HalfToFloat(1) == 0x1p-24f && FloatToHalf(-0.0f) == 0x8000);
   static_assert(FloatToBfloat16(1.0f) == 0x3f80 && FloatToBfloat16(-2.0f) == 0xc000);
   static_assert(FloatToE4M3(448.0f) == 0x7e && FloatToE4M3(1e30f) == 0x7e && FloatToE4M3(-500.0f) == 0xfe);
   static_assert(E4M3ToFloat(0x7e) == 448.0f && E4M3ToFloat(1) == 0x1p-9f && FloatToE4M3(1.0f) == 0x38);

@@ -36,7 +36,7 @@ std::string RankList(const std::vector<int>& ranks);
 // Why a member's connection ended: it "died" or "left", as the process table shows.
 const char* DiedOrLeft(sys::ProcessId process);
 
-// An error of OnMember as a meeting tells it: as it is where it blames a rank, else completed by whose data it was about.
+// An error of OnMember as a meeting tells it: as it is where it blames a rank, else with the rank it is about.
 Status Untaken(const Status& status, int rank);
 // A status as all ranks are to read it: as it is where it blames a rank, else with the rank in trouble as its subject.
 Status Blame(const Status& status, int rank, const std::string& who);

@@ -386,6 +386,35 @@ void KillWhileMeeting(const UniqueId& id, Order order) {
 TEST_F(BootstrapTest, AKilledVisitorIsNamed) { KillWhileMeeting(id_, Order::kVictimLast); }
 TEST_F(BootstrapTest, AKilledGathererIsNamed) { KillWhileMeeting(id_, Order::kVictimFirst); }
 
+// Kills one of six processes at some time from before it joins until after all have met. Whatever the time, the others
+// must end soon, met or with a good reason.
+TEST_F(BootstrapTest, KilledAtAnyTime) {
+  constexpr int kRanks = 6, kRounds = 12;
+  for (int round = 0; round < kRounds; ++round) {
+    const UniqueId id = *CreateUniqueId();
+    const int victim = round % kRanks;
+    std::vector<pid_t> children;
+    const std::int64_t begin_ns = sys::NowNs();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      children.push_back(fork());
+      if (children.back() != 0) continue;
+      const Status met = MeetAs(id, rank, kRanks, 700, [](int, Member&&) { return Status::Ok(); });
+      _exit(static_cast<int>(met.code()));
+    }
+    sys::SleepNs(round * 300'000);
+    kill(children[victim], SIGKILL);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      int status = -1;
+      waitpid(children[rank], &status, 0);
+      if (rank == victim) continue;
+      ASSERT_TRUE(WIFEXITED(status));
+      const auto code = static_cast<Code>(WEXITSTATUS(status));
+      EXPECT_TRUE(code == Code::kOk || code == Code::kRemote || code == Code::kTimeout) << CodeName(code);
+    }
+    EXPECT_LT(sys::NowNs() - begin_ns, 5 * sys::kNsPerSecond) << "round " << round;
+  }
+}
+
 TEST_F(BootstrapTest, AStoppedGathererIsNamed) {
   const pid_t child = fork();
   if (child == 0) {

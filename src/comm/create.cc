@@ -7,10 +7,10 @@
 #include "comm/bootstrap.h"
 #include "comm/impl.h"
 #include "comm/launch.h"
+#include "comm/machine_file.h"
 #include "comm/unique_id.h"
 #include "sys/clock.h"
 #include "sys/process.h"
-#include "sys/text_file.h"
 
 namespace tutti {
 namespace {
@@ -43,13 +43,6 @@ Status Fit(std::string_view text, std::string_view variable, std::span<char> spa
   return Status::Ok();
 }
 
-Result<tune::Machine> LoadMachine(const std::string& file) {
-  if (file.empty()) return tune::Machine{};
-  const Result<std::string> text = sys::ReadFile(file);
-  if (!text.ok()) return text.status();
-  return tune::Machine::Parse(*text);
-}
-
 int Channels(const CommunicatorOptions& options) {
   return options.ranks > kManyRanks ? 1 : std::max(1, options.settings.max_channels);
 }
@@ -77,7 +70,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   greeting.shared_bytes = settings.shared_bytes;
   greeting.channels = Channels(options);
   greeting.single_copy = static_cast<std::uint32_t>(settings.single_copy);
-  const Result<tune::Machine> machine = LoadMachine(settings.tuning_file);
+  const Result<tune::Machine> machine = comm::LoadMachine(settings);
   if (!machine.ok()) return machine.status();
   greeting.machine = *machine;
   TUTTI_RETURN_IF_ERROR(Fit(settings.algo, "NCCL_ALGO", greeting.algo));
@@ -134,12 +127,13 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
        .min_channels = std::min(std::max(settings.min_channels, 1), channels),
        .max_channels = channels,
        .chunk_bytes =
-           [this](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference, int channels) {
-             return engine->ChunkBytes(footprint, protocol, by_reference, channels);
+           [rules = engine->chunks()](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                                      int channels) {
+             return rules.ForPlan(footprint, protocol, by_reference, channels);
            },
        .transfer_chunk_bytes =
-           [this](proto::Protocol protocol, bool by_reference) {
-             return engine->TransferChunkBytes(protocol, by_reference);
+           [rules = engine->chunks()](proto::Protocol protocol, bool by_reference) {
+             return rules.ForTransfer(protocol, by_reference);
            }});
   if (!result.ok()) return result.status();
   chooser = std::move(*result);
@@ -194,7 +188,7 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   auto impl = std::make_shared<Impl>(options);
   if (options.ranks == 1) {
     impl->engine = std::make_unique<exec::cpu::Engine>(nullptr, 0, 1);
-    const Result<tune::Machine> machine = LoadMachine(options.settings.tuning_file);
+    const Result<tune::Machine> machine = comm::LoadMachine(options.settings);
     if (!machine.ok()) return machine.status();
     TUTTI_RETURN_IF_ERROR(impl->CreateChooser(*machine));
     return Communicator(std::move(impl));

@@ -25,14 +25,13 @@ constexpr sys::ProcessId kLauncher = {.pid = 100, .start_ticks = 7};
 
 Result<LaunchIdentity> From(const Variables& variables, sys::ProcessId launcher = kLauncher, std::uint32_t uid = 1000,
                             int generation = 0) {
-  return internal::IdentityFrom({.variable = [&variables](const char* name) -> std::optional<std::string> {
-                                   const auto found = variables.find(name);
-                                   if (found == variables.end()) return std::nullopt;
-                                   return found->second;
-                                 },
-                                 .launcher = [launcher](std::string_view) { return launcher; },
-                                 .uid = uid},
-                                generation);
+  const auto variable = [&variables](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+  const auto ancestor = [launcher](std::string_view) { return launcher; };
+  return internal::IdentityFrom({.variable = variable, .launcher = ancestor, .uid = uid}, generation);
 }
 
 std::string Complaint(const Variables& variables) {

@@ -15,6 +15,8 @@ using exec::cpu::PreparedPlan;
 using Kind = Operation::Kind;
 
 constexpr std::size_t kCachedGroups = 32;
+// Outputs of this size are written past the caches: they would only push everything else out.
+constexpr std::size_t kStreamingBytes = std::size_t{16} << 20;
 
 bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
 
@@ -173,6 +175,8 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
     }
   }
   job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
+  const std::size_t out_bytes = job.count * job.element * plan::OutPieces(collective, ranks);
+  job.stores = out_bytes >= kStreamingBytes ? Stores::kNonTemporal : Stores::kCached;
   // Each channel gets an equal part of every piece, cut at cache lines.
   const std::vector<const PreparedPlan*>& by_channel = (*recipe)->plans;
   job.channels = static_cast<int>(by_channel.size());

@@ -3,8 +3,8 @@
 #ifndef TUTTI_PLAN_CAUSALITY_H_
 #define TUTTI_PLAN_CAUSALITY_H_
 
-// What happened before what, by messages alone (vector clocks), for plan::Check: who can know that whom has begun,
-// and whether a block that was sent by reference has been read before its owner stores to it.
+// What happened before what, by messages alone (vector clocks), for plan::Check: who can know that whom has
+// begun, and whether a block that was sent by reference has been read before its owner stores to it.
 
 #include <cstdint>
 #include <optional>

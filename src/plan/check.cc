@@ -60,10 +60,14 @@ class Outputs {
     const int k = shape_.blocks_per_piece;
     switch (plan.collective) {
       case Collective::kAllGather:
-      case Collective::kGather: return {.rank = block / k, .block = block % k};
-      case Collective::kScatter: return {.rank = plan.root, .block = plan.rank * k + block};
-      case Collective::kAllToAll: return {.rank = block / k, .block = plan.rank * k + block % k};
-      default: return {.rank = plan.root, .block = block};
+      case Collective::kGather:
+        return {.rank = block / k, .block = block % k};
+      case Collective::kScatter:
+        return {.rank = plan.root, .block = plan.rank * k + block};
+      case Collective::kAllToAll:
+        return {.rank = block / k, .block = plan.rank * k + block % k};
+      default:
+        return {.rank = plan.root, .block = block};
     }
   }
 
@@ -88,32 +92,35 @@ class Outputs {
 
   Status CheckFold(const RankPlan& plan, int block, const Cell& cell) {
     Folds& folds = execution_.folds();
-    const int in_block = plan.collective == Collective::kReduceScatter ? plan.rank * shape_.blocks_per_piece + block
-                                                                       : block;
+    const int in_block =
+        plan.collective == Collective::kReduceScatter ? plan.rank * shape_.blocks_per_piece + block : block;
     if (folds.IsComplete(cell.value, in_block)) {
       if (!options_.rank_ordered || folds.IsRankOrdered(cell.value)) return Status::Ok();
-      return Fault(plan, cell.stored_by, fmt::format("leaves {} in out{}{}, which is not one fold in rank order",
-                                                     folds.Describe(cell.value), block, Source(cell)));
+      return Fault(plan, cell.stored_by,
+                   fmt::format("leaves {} in out{}{}, which is not one fold in rank order", folds.Describe(cell.value),
+                               block, Source(cell)));
     }
     if (cell.value.block != in_block) {
-      return Fault(plan, cell.stored_by, fmt::format("leaves {} in out{}{}; in{} belongs there",
-                                                     folds.Describe(cell.value), block, Source(cell), in_block));
+      return Fault(plan, cell.stored_by,
+                   fmt::format("leaves {} in out{}{}; in{} belongs there", folds.Describe(cell.value), block,
+                               Source(cell), in_block));
     }
     if (const auto doubled = folds.FindDoubled(cell.value)) {
       return Fault(plans_[doubled->rank], doubled->step,
                    fmt::format("folds the contribution of rank {} to block {} twice", doubled->contributor, in_block));
     }
     const std::vector<int> missing = folds.FindMissing(cell.value);
-    return Fault(plan, cell.stored_by, fmt::format("leaves {} in out{}{}; the contribution of rank {} is missing",
-                                                   folds.Describe(cell.value), block, Source(cell), missing[0]));
+    return Fault(plan, cell.stored_by,
+                 fmt::format("leaves {} in out{}{}; the contribution of rank {} is missing", folds.Describe(cell.value),
+                             block, Source(cell), missing[0]));
   }
 
   Status CheckTransfer(const RankPlan& plan, int block, const Cell& cell) {
     const std::size_t size = plans_[cell.value.rank].in_sizes[cell.value.block];
     if (size == plan.out_sizes[block]) return Status::Ok();
     return Fault(plan, cell.stored_by,
-                 fmt::format("leaves {}, of {} elements, in out{}, of {}", execution_.folds().Describe(cell.value), size,
-                             block, plan.out_sizes[block]));
+                 fmt::format("leaves {}, of {} elements, in out{}, of {}", execution_.folds().Describe(cell.value),
+                             size, block, plan.out_sizes[block]));
   }
 
   // Grouped send and receive: every block that is sent arrives once, and between two ranks in list order.
@@ -126,9 +133,9 @@ class Outputs {
         if (!execution_.Exists(plan, false, block, 0)) continue;
         const Cell& cell = execution_.Output(plan.rank, 0, block);
         if (cell.value.block <= last[cell.value.rank]) {
-          return Fault(plan, cell.stored_by, fmt::format("leaves {} in out{}, but an earlier block holds in{} of that rank",
-                                                         execution_.folds().Describe(cell.value), block,
-                                                         last[cell.value.rank]));
+          return Fault(plan, cell.stored_by,
+                       fmt::format("leaves {} in out{}, but an earlier block holds in{} of that rank",
+                                   execution_.folds().Describe(cell.value), block, last[cell.value.rank]));
         }
         last[cell.value.rank] = cell.value.block;
         ++arrivals[cell.value.rank][cell.value.block];

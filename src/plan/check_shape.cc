@@ -26,9 +26,10 @@ bool HasOut(const RankPlan& plan) {
 
 Status CheckAgreement(const RankPlan& plan, const RankPlan& first, int rank, int ranks) {
   if (plan.rank != rank || plan.ranks != ranks) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("plan number {} of {} is of rank {} of {} ranks; Check wants the plans of ranks 0, 1, ...",
-                              rank, ranks, plan.rank, plan.ranks));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("plan number {} of {} is of rank {} of {} ranks; Check wants the plans of ranks 0, 1, ...", rank,
+                    ranks, plan.rank, plan.ranks));
   }
   if (plan.collective != first.collective) {
     return Fault(plan, -1, fmt::format("it runs {}, rank 0 {}", Name(plan.collective), Name(first.collective)));
@@ -52,8 +53,9 @@ Status CheckBuffer(const RankPlan& plan, const char* name, int blocks, bool exis
   }
   if (*per_piece == 0) *per_piece = blocks / pieces;
   if (*per_piece == blocks / pieces) return Status::Ok();
-  return Fault(plan, -1, fmt::format("a piece of its {} has {} blocks, elsewhere a piece has {}", name,
-                                     blocks / pieces, *per_piece));
+  return Fault(
+      plan, -1,
+      fmt::format("a piece of its {} has {} blocks, elsewhere a piece has {}", name, blocks / pieces, *per_piece));
 }
 
 // Block counts; *per_piece is 0 until a buffer has said how many blocks a piece has.
@@ -69,10 +71,9 @@ Status CheckBlocks(const RankPlan& plan, int* per_piece) {
   if (!plan.in_sizes.empty() || !plan.out_sizes.empty()) {
     return Fault(plan, -1, "it lists block sizes, which only a grouped send and receive has");
   }
-  TUTTI_RETURN_IF_ERROR(CheckBuffer(plan, "input", plan.in_blocks, HasIn(plan),
-                                    InPieces(plan.collective, plan.ranks), per_piece));
-  return CheckBuffer(plan, "output", plan.out_blocks, HasOut(plan), OutPieces(plan.collective, plan.ranks),
-                     per_piece);
+  TUTTI_RETURN_IF_ERROR(
+      CheckBuffer(plan, "input", plan.in_blocks, HasIn(plan), InPieces(plan.collective, plan.ranks), per_piece));
+  return CheckBuffer(plan, "output", plan.out_blocks, HasOut(plan), OutPieces(plan.collective, plan.ranks), per_piece);
 }
 
 // The sizes of a step's blocks, as far as they can differ: a block's place in its piece, or its elements.
@@ -81,9 +82,8 @@ class StepSize {
   StepSize(const RankPlan& plan, int per_piece) : plan_(plan), per_piece_(per_piece) {}
   // False where the block's size differs from that of an earlier one.
   bool Agrees(bool in, int block) {
-    const std::size_t size = plan_.collective == Collective::kSendRecv
-                                 ? (in ? plan_.in_sizes : plan_.out_sizes)[block]
-                                 : static_cast<std::size_t>(block % per_piece_);
+    const std::size_t size = plan_.collective == Collective::kSendRecv ? (in ? plan_.in_sizes : plan_.out_sizes)[block]
+                                                                       : static_cast<std::size_t>(block % per_piece_);
     if (!known_) size_ = size;
     known_ = true;
     return size == size_;
@@ -125,8 +125,8 @@ Status CheckStep(const RankPlan& plan, int index, int per_piece) {
     const bool in = operand.kind == Operand::Kind::kIn;
     const int blocks = in ? plan.in_blocks : plan.out_blocks;
     if (operand.index < 0 || operand.index >= blocks) {
-      return Fault(plan, index, fmt::format("reads block {} of an {} of {} blocks", operand.index,
-                                            in ? "input" : "output", blocks));
+      return Fault(plan, index,
+                   fmt::format("reads block {} of an {} of {} blocks", operand.index, in ? "input" : "output", blocks));
     }
     if (!size.Agrees(in, operand.index)) return Fault(plan, index, "has blocks of different sizes");
   }
@@ -150,10 +150,12 @@ std::string Describe(const RankPlan& plan) {
 }
 
 Status Fault(const RankPlan& plan, int step, const std::string& what) {
-  if (step < 0) return Status(Code::kInternal, fmt::format("{}: rank {}: {}", Describe(plan), plan.rank, what), plan.rank);
-  return Status(Code::kInternal,
-                fmt::format("{}: rank {}, step {} '{}' {}", Describe(plan), plan.rank, step, Print(plan.step(step)), what),
-                plan.rank);
+  if (step < 0)
+    return Status(Code::kInternal, fmt::format("{}: rank {}: {}", Describe(plan), plan.rank, what), plan.rank);
+  return Status(
+      Code::kInternal,
+      fmt::format("{}: rank {}, step {} '{}' {}", Describe(plan), plan.rank, step, Print(plan.step(step)), what),
+      plan.rank);
 }
 
 Result<Shape> CheckShape(std::span<const RankPlan> plans) {

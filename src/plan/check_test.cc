@@ -102,7 +102,8 @@ TEST(CheckCanaryTest, DroppedSendAmongMany) {
 }
 
 TEST(CheckCanaryTest, WrongBlockInMove) {
-  ExpectFault(CheckText(Change(kAllGather, "<1 -> out1", "<1 -> out0")), 0, "rank 0, step 2 '<1 -> out0' leaves rank 1's");
+  ExpectFault(CheckText(Change(kAllGather, "<1 -> out1", "<1 -> out0")), 0,
+              "rank 0, step 2 '<1 -> out0' leaves rank 1's");
 }
 
 TEST(CheckCanaryTest, WrongBlockInFold) {
@@ -121,17 +122,19 @@ TEST(CheckCanaryTest, DoubleContributionIsBlamedOnItsMaker) {
 }
 
 TEST(CheckCanaryTest, MissingContribution) {
-  ExpectFault(CheckText(Change(kReduceScatter, "<1 + in2 -> out0", "<1 -> out0")), 2,
-              "rank 2, step 2 '<1 -> out0' leaves in2 of ranks 0 + 1 in out0, sent by rank 1's step 1; the contribution "
-              "of rank 2 is missing");
+  ExpectFault(
+      CheckText(Change(kReduceScatter, "<1 + in2 -> out0", "<1 -> out0")), 2,
+      "rank 2, step 2 '<1 -> out0' leaves in2 of ranks 0 + 1 in out0, sent by rank 1's step 1; the contribution "
+      "of rank 2 is missing");
 }
 
 TEST(CheckCanaryTest, SwappedOperands) {
   const std::string swapped = Change(kAllReduce, "<0 + in0 + <2", "<2 + in0 + <0");
   EXPECT_TRUE(CheckText(swapped).ok());
-  ExpectFault(CheckText(swapped, {.rank_ordered = true}), 1,
-              "rank 1, step 1 '@1 <2 + in0 + <0 -> out0' leaves in0 of ranks 2 + 1 + 0 in out0, which is not one fold in "
-              "rank order");
+  ExpectFault(
+      CheckText(swapped, {.rank_ordered = true}), 1,
+      "rank 1, step 1 '@1 <2 + in0 + <0 -> out0' leaves in0 of ranks 2 + 1 + 0 in out0, which is not one fold in "
+      "rank order");
 }
 
 TEST(CheckCanaryTest, NestedFoldIsNotOneFold) {
@@ -140,7 +143,8 @@ TEST(CheckCanaryTest, NestedFoldIsNotOneFold) {
 
 TEST(CheckCanaryTest, MissingReceive) {
   const std::string text = Change(kAllGather, "  <0 -> out0\n", "");
-  ExpectFault(CheckText(text), 0, "rank 0, step 0 'in0 -> >1' of round 0 sends rank 1 a message that is never received");
+  ExpectFault(CheckText(text), 0,
+              "rank 0, step 0 'in0 -> >1' of round 0 sends rank 1 a message that is never received");
 }
 
 TEST(CheckCanaryTest, TooFewSlots) {
@@ -156,12 +160,14 @@ TEST(CheckCanaryTest, MoreMessagesAtOnceThanALinkHolds) {
 }
 
 TEST(CheckCanaryTest, StageDifferenceNotConstant) {
-  ExpectFault(CheckText("all_gather rank 0 of 2 in 2 out 4 slots 2\n in0 -> >1\n in1 -> >1\n in0 -> out0\n in1 -> out1\n"
-                        " <1 -> out2\n <1 -> out3\n"
-                        "all_gather rank 1 of 2 in 2 out 4 slots 2\n in0 -> >0\n in1 -> >0\n in0 -> out2\n in1 -> out3\n"
-                        " <0 -> out0\n @1 <0 -> out1\n"),
-              1, "rank 1, step 5 '@1 <0 -> out1' is 1 stages behind rank 0's step 1, whose message it receives; earlier "
-                 "ones of this link were 0 behind");
+  ExpectFault(
+      CheckText("all_gather rank 0 of 2 in 2 out 4 slots 2\n in0 -> >1\n in1 -> >1\n in0 -> out0\n in1 -> out1\n"
+                " <1 -> out2\n <1 -> out3\n"
+                "all_gather rank 1 of 2 in 2 out 4 slots 2\n in0 -> >0\n in1 -> >0\n in0 -> out2\n in1 -> out3\n"
+                " <0 -> out0\n @1 <0 -> out1\n"),
+      1,
+      "rank 1, step 5 '@1 <0 -> out1' is 1 stages behind rank 0's step 1, whose message it receives; earlier "
+      "ones of this link were 0 behind");
 }
 
 TEST(CheckCanaryTest, StageDifferenceNegative) {
@@ -243,7 +249,8 @@ barrier rank 2 of 3 in 1 out 1 slots 1
 
 TEST(CheckCanaryTest, Shapes) {
   ExpectFault(CheckText(Change(kAllGather, "in0 -> >0", "in1 -> >0")), 1, "reads block 1 of an input of 1 blocks");
-  ExpectFault(CheckText(Change(kAllGather, "<1 -> out1", "<1 -> out2")), 0, "stores to block 2 of an output of 2 blocks");
+  ExpectFault(CheckText(Change(kAllGather, "<1 -> out1", "<1 -> out2")), 0,
+              "stores to block 2 of an output of 2 blocks");
   ExpectFault(CheckText(Change(kAllGather, "in0 -> >0", "in0 -> >1")), 1, "step 0 'in0 -> >1' sends to its own rank");
   ExpectFault(CheckText(Change(kAllGather, "in0 -> >0", "in0 -> >0 >0")), 1, "sends to rank 0 twice");
   ExpectFault(CheckText(Change(kAllGather, "in0 -> >0", "in0 -> >2")), 1, "sends to rank 2 of 2 ranks");
@@ -284,12 +291,13 @@ send_recv rank 1 of 2 in 0 out 2 slots 1
   EXPECT_TRUE(CheckText(kGroup).ok());
   ExpectFault(CheckText(Change(kGroup, "out_sizes 100 100", "out_sizes 100 99")), 1,
               "leaves rank 0's in2, of 100 elements, in out1, of 99");
-  ExpectFault(CheckText(Change(Change(kGroup, "<0 -> out0", "<0 -> outX"), "<0 -> outX\n  <0 -> out1", "<0 -> out1\n  <0 -> out0")),
+  ExpectFault(CheckText(Change(Change(kGroup, "<0 -> out0", "<0 -> outX"), "<0 -> outX\n  <0 -> out1",
+                               "<0 -> out1\n  <0 -> out0")),
               1, "leaves rank 0's in0 in out1, but an earlier block holds in2 of that rank");
   ExpectFault(CheckText(Change(kGroup, "in2 -> >1", "in0 -> >1")), 1, "but an earlier block holds in0 of that rank");
 }
 
-TEST(CheckTest, LongerMessageThanALinkNamesTheStep) {
+TEST(CheckTest, MoreMessagesThanALinkHoldsNameTheStep) {
   ExpectFault(CheckText("all_reduce rank 0 of 2 in 1 out 1 slots 1\n in0 -> >1\n in0 -> >1\n in0 + <1 -> out0\n"
                         "all_reduce rank 1 of 2 in 1 out 1 slots 1\n in0 -> >0\n <0 + <0 + in0 -> out0\n"),
               0, "rank 0, step 1 'in0 -> >1' of round 0 waits for ever for room on its link to rank 1");

@@ -3,7 +3,8 @@
 #ifndef TUTTI_PLAN_COST_H_
 #define TUTTI_PLAN_COST_H_
 
-// What a plan costs, counted from the plan itself: what the tuner's model, the tools and docs/algorithms.md use.
+// What a plan costs, counted from the plan itself: what the tuner's model, the tools and docs/algorithms.md
+// use.
 
 #include <span>
 
@@ -11,8 +12,9 @@
 
 namespace tutti::plan {
 
-// For one round. Amounts of data are in units of the collective's `count` (bytes / S, where S = count * sizeof an
-// element), all blocks taken as equal; in elements for a grouped send and receive. "max": of the rank that has most.
+// For one round. Amounts of data are in units of the collective's `count` (bytes / S, where S = count *
+// sizeof an element), all blocks taken as equal; in elements for a grouped send and receive. "max": of the
+// rank that has most.
 struct Cost {
   int hops = 0;             // messages one after the other on the longest chain of steps that wait for each other
   int stages = 1;           // highest stage + 1: how many rounds a software pipeline of this plan overlaps

@@ -46,7 +46,7 @@ void Execution::FillInputs() {
     for (int round = 0; round < rounds_; ++round) {
       for (int block = 0; block < plan.in_blocks; ++block) {
         cells[static_cast<std::size_t>(round) * layout.size + layout.in + block].value = {.rank = plan.rank,
-                                                                                         .block = block};
+                                                                                          .block = block};
       }
     }
   }
@@ -76,8 +76,8 @@ void Execution::ConnectLinks() {
       process.first_wire.push_back(process.wires.size());
       for (const Operand& operand : step.operands) {
         const bool receives = operand.kind == Operand::Kind::kRecv;
-        process.wires.push_back({receives ? LinkBetween(operand.index, plan.rank) : -1,
-                                 receives ? ++wanted[operand.index] : 0});
+        process.wires.push_back(
+            {receives ? LinkBetween(operand.index, plan.rank) : -1, receives ? ++wanted[operand.index] : 0});
       }
       for (const Operand& operand : step.operands) {
         if (operand.kind == Operand::Kind::kRecv) wanted[operand.index] = 0;
@@ -197,11 +197,13 @@ Status Execution::Load(int rank, const Operand& operand, Value* value) {
   *value = cell.value;
   if (plans_[rank].collective == Collective::kBarrier) return Status::Ok();
   if (!in && cell.stored_by < 0) {
-    return Fault(plans_[rank], process.step, fmt::format("reads out{} before anything was stored there", operand.index));
+    return Fault(plans_[rank], process.step,
+                 fmt::format("reads out{} before anything was stored there", operand.index));
   }
   if (in && cell.value != Value{.rank = rank, .block = operand.index}) {
-    return Fault(plans_[rank], process.step, fmt::format("reads in{}, where, in place, step {} has stored its output",
-                                                         operand.index, cell.stored_by));
+    return Fault(
+        plans_[rank], process.step,
+        fmt::format("reads in{}, where, in place, step {} has stored its output", operand.index, cell.stored_by));
   }
   return Status::Ok();
 }
@@ -220,11 +222,12 @@ Status Execution::Receive(int rank, std::int32_t index, Value* value, Cell* orig
   const int difference = plans_[rank].step(process.step).stage - message.stage;
   if (link.difference < 0) link.difference = difference;
   if (difference < 0 || difference != link.difference) {
-    return Fault(plans_[rank], process.step,
-                 fmt::format("is {} stages behind rank {}'s step {}, whose message it receives; {}", difference,
-                             link.from, message.step,
-                             difference < 0 ? std::string("it would have to come before it")
-                                            : fmt::format("earlier ones of this link were {} behind", link.difference)));
+    return Fault(
+        plans_[rank], process.step,
+        fmt::format("is {} stages behind rank {}'s step {}, whose message it receives; {}", difference, link.from,
+                    message.step,
+                    difference < 0 ? std::string("it would have to come before it")
+                                   : fmt::format("earlier ones of this link were {} behind", link.difference)));
   }
   if (message.round != process.round) {
     return Fault(plans_[rank], process.step,
@@ -264,22 +267,23 @@ Status Execution::FoldValues(int rank, std::span<const Value> values, Value* res
     return Status::Ok();
   }
   const auto doubled = folds_.FindDoubled(folds_.Last());
-  return Fault(plans_[doubled->rank], doubled->step,
-               fmt::format("folds the contribution of rank {} to block {} twice", doubled->contributor, values[0].block));
+  return Fault(
+      plans_[doubled->rank], doubled->step,
+      fmt::format("folds the contribution of rank {} to block {} twice", doubled->contributor, values[0].block));
 }
 
 Status Execution::Store(int rank, const Step& step, const Cell& cell) {
   const Process& process = processes_[rank];
   const std::int64_t place = PlaceOf(rank, false, step.out, process.round);
   const Operand& first = step.operands[0];
-  const bool onto_itself =
-      step.operands.size() == 1 && first.kind != Operand::Kind::kRecv &&
-      PlaceOf(rank, first.kind == Operand::Kind::kIn, first.index, process.round) == place;
+  const bool onto_itself = step.operands.size() == 1 && first.kind != Operand::Kind::kRecv &&
+                           PlaceOf(rank, first.kind == Operand::Kind::kIn, first.index, process.round) == place;
   if (!onto_itself) {
     if (const auto unread = causality_.FindUnread(rank, place)) {
-      return Fault(plans_[rank], process.step,
-                   fmt::format("stores to out{} while rank {} may still read that place by the reference that step {} sent",
-                               step.out, unread->reader, unread->step));
+      return Fault(
+          plans_[rank], process.step,
+          fmt::format("stores to out{} while rank {} may still read that place by the reference that step {} sent",
+                      step.out, unread->reader, unread->step));
     }
   }
   cells_[rank][place] = cell;
@@ -326,7 +330,8 @@ int Execution::WaitsFor(int rank, std::string* sentence) const {
     *sentence += fmt::format(" ({} of {} slots taken, the oldest by step {} of round {})", link.size(),
                              options_.link_slots, oldest.step, oldest.round);
   } else if (link.size() > 0) {
-    *sentence += fmt::format(" (its message number {} at once; the link holds {})", link.size() + 1, options_.link_slots);
+    *sentence +=
+        fmt::format(" (its message number {} at once; the link holds {})", link.size() + 1, options_.link_slots);
   }
   if (processes_[peer].ended) *sentence += ", which has ended";
   return peer;

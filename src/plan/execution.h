@@ -3,8 +3,8 @@
 #ifndef TUTTI_PLAN_EXECUTION_H_
 #define TUTTI_PLAN_EXECUTION_H_
 
-// Runs a whole plan on symbolic values, over links of bounded capacity; check.h says by which rules. Finds what goes
-// wrong on the way; what the outputs hold in the end is for the caller to judge.
+// Runs a whole plan on symbolic values, over links of bounded capacity; check.h says by which rules. Finds
+// what goes wrong on the way; what the outputs hold in the end is for the caller to judge.
 
 #include <cstdint>
 #include <deque>
@@ -22,8 +22,8 @@ namespace tutti::plan {
 // One block's worth of a rank's memory, in one round.
 struct Cell {
   Value value;
-  std::int32_t stored_by = -1;   // the step that stored it, -1: there from the start
-  std::int32_t sender = -1;      // where that step got it: the peer, or -1, and the peer's step
+  std::int32_t stored_by = -1;  // the step that stored it, -1: there from the start
+  std::int32_t sender = -1;     // where that step got it: the peer, or -1, and the peer's step
   std::int32_t sender_step = -1;
 };
 
@@ -55,8 +55,8 @@ class Execution {
  private:
   struct Message {
     Value value;
-    std::int32_t round, stage, step;         // of the sender
-    std::int32_t attached, reference;        // of causality_
+    std::int32_t round, stage, step;   // of the sender
+    std::int32_t attached, reference;  // of causality_
   };
   struct Link {
     std::int32_t from, to;
@@ -74,7 +74,8 @@ class Execution {
     std::size_t ready = 0;  // operands and targets of the step that are known to be ready
     bool ended = false;
     std::vector<std::size_t> first_wire;  // by step
-    // The links of all operands and targets in order. nth: how many messages of the link the step wants up to here.
+    // The links of all operands and targets in order. nth: how many messages of the link the step wants up to
+    // here.
     struct Wire {
       std::int32_t link, nth;
     };

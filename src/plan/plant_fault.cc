@@ -28,8 +28,8 @@ std::vector<Draft> Open(const RankPlan& plan) {
   std::vector<Draft> drafts;
   for (int i = 0; i < plan.step_count(); ++i) {
     const Step step = plan.step(i);
-    drafts.push_back({{step.operands.begin(), step.operands.end()}, {step.to.begin(), step.to.end()}, step.out,
-                      step.stage});
+    drafts.push_back(
+        {{step.operands.begin(), step.operands.end()}, {step.to.begin(), step.to.end()}, step.out, step.stage});
   }
   return drafts;
 }
@@ -53,8 +53,12 @@ bool DropSend(const RankPlan&, std::vector<Draft>& steps, int index) {
   return true;
 }
 
+// Where a step names several blocks, changing one would be noticed before anything runs; so rather not those.
 bool WrongBlock(const RankPlan& plan, std::vector<Draft>& steps, int index) {
   Draft& step = steps[index];
+  const auto named = std::count_if(step.operands.begin(), step.operands.end(),
+                                   [](const Operand& o) { return o.kind != Operand::Kind::kRecv; });
+  if (named + (step.out != kNoBlock) != 1) return false;
   for (Operand& operand : step.operands) {
     if (operand.kind != Operand::Kind::kIn || plan.in_blocks < 2) continue;
     operand.index = (operand.index + 1) % plan.in_blocks;
@@ -68,8 +72,8 @@ bool WrongBlock(const RankPlan& plan, std::vector<Draft>& steps, int index) {
 bool Double(const RankPlan& plan, std::vector<Draft>& steps, int index) {
   if (plan.collective == Collective::kBarrier) return false;
   std::vector<Operand>& operands = steps[index].operands;
-  const auto own = std::find_if(operands.begin(), operands.end(),
-                                [](const Operand& o) { return o.kind == Operand::Kind::kIn; });
+  const auto own =
+      std::find_if(operands.begin(), operands.end(), [](const Operand& o) { return o.kind == Operand::Kind::kIn; });
   if (own == operands.end()) return false;
   operands.push_back(Operand(*own));
   return true;
@@ -105,8 +109,8 @@ std::optional<FaultKind> ParseFaultKind(std::string_view name) {
 std::optional<std::string> PlantFault(FaultKind kind, std::span<RankPlan> plans) {
   const bool ordered = kind == FaultKind::kSwap && !plans.empty() && Reduces(plans[0].collective) &&
                        Check(plans, {.rank_ordered = true}).ok();
-  bool (*const changes[kFaultKinds])(const RankPlan&, std::vector<Draft>&, int) = {
-      DropSend, WrongBlock, Double, ordered ? SwapOperands : SwapStores};
+  bool (*const changes[kFaultKinds])(const RankPlan&, std::vector<Draft>&, int) = {DropSend, WrongBlock, Double,
+                                                                                   ordered ? SwapOperands : SwapStores};
   const auto change = changes[static_cast<int>(kind)];
 
   for (std::size_t i = 0; i < plans.size(); ++i) {

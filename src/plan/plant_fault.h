@@ -28,9 +28,9 @@ inline constexpr int kFaultKinds = 4;
 std::string_view Name(FaultKind kind);
 std::optional<FaultKind> ParseFaultKind(std::string_view name);
 
-// Damages one step of one rank, in the middle of the plan where there is a choice. Returns what it did: "rank 2, step
-// 3: '<1 + in0 -> out0' became '<1 + in0 + in0 -> out0'"; nullopt where the plan has no place for such a fault.
-// REQUIRES: a plan that Check accepts.
+// Damages one step of one rank, in the middle of the plan where there is a choice. Returns what it did: "rank
+// 2, step 3: '<1 + in0 -> out0' became '<1 + in0 + in0 -> out0'"; nullopt where the plan has no place for
+// such a fault. REQUIRES: a plan that Check accepts.
 std::optional<std::string> PlantFault(FaultKind kind, std::span<RankPlan> plans);
 
 }  // namespace tutti::plan

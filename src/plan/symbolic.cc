@@ -92,7 +92,8 @@ std::string Folds::Describe(const Value& value) const {
 }
 
 std::optional<Folds::Doubled> Folds::FindDoubled(const Value& value) {
-  // Folds are numbered in the order in which they were made, so the lowest number is the first that went wrong.
+  // Folds are numbered in the order in which they were made, so the lowest number is the first that went
+  // wrong.
   std::vector<std::int32_t> reached;
   std::vector<Value> open = {value};
   while (!open.empty()) {

@@ -3,8 +3,8 @@
 #ifndef TUTTI_PLAN_SYMBOLIC_H_
 #define TUTTI_PLAN_SYMBOLIC_H_
 
-// The values that plan::Check computes with: a rank's input block, or a fold of such values. Folds are kept as a
-// graph, so that a value is three integers to copy and yet every contribution to it can be named.
+// The values that plan::Check computes with: a rank's input block, or a fold of such values. Folds are kept
+// as a graph, so that a value is three integers to copy and yet every contribution to it can be named.
 
 #include <cstdint>
 #include <optional>
@@ -27,8 +27,8 @@ class Folds {
  public:
   explicit Folds(int ranks) : ranks_(ranks), seen_(ranks, -1) {}
 
-  // The fold of `operands`, all of one block, made by `step` of `rank`. nullopt where it has more contributions
-  // than there are ranks.
+  // The fold of `operands`, all of one block, made by `step` of `rank`. nullopt where it has more
+  // contributions than there are ranks.
   std::optional<Value> Make(std::span<const Value> operands, int rank, int step);
 
   // The fold that was made last, whether returned or not. REQUIRES: there is one.
@@ -51,7 +51,7 @@ class Folds {
 
  private:
   struct Fold {
-    std::int32_t rank, step;  // who made it
+    std::int32_t rank, step;    // who made it
     std::int32_t first, count;  // in operands_
     std::int32_t contributions;
     bool complete = false;

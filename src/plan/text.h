@@ -36,11 +36,11 @@ std::string Print(const RankPlan& plan);
 std::string Print(std::span<const RankPlan> plans);
 
 // The parts of all ranks that `text` holds, in its order. Exact: Parse(Print(plans)) == plans, for any plan
-// whose numbers are not negative (but for kNoBlock). An error names the line. Parsing decides what a line says, not
-// whether the plan makes sense: that is Check's.
+// whose numbers are not negative (but for kNoBlock). An error names the line. Parsing decides what a line
+// says, not whether the plan makes sense: that is Check's.
 //
-// Text may come from anywhere: memory is proportional to its length, which may be kMaxText bytes; ranks may be
-// kMaxParseRanks, every other number of blocks, slots and stages kMaxNumber.
+// Text may come from anywhere: memory is proportional to its length, which may be kMaxText bytes; ranks may
+// be kMaxParseRanks, every other number of blocks, slots and stages kMaxNumber.
 Result<std::vector<RankPlan>> Parse(std::string_view text);
 
 inline constexpr std::size_t kMaxText = std::size_t{64} << 20;

@@ -70,8 +70,8 @@ TEST(TextTest, RoundTripIsExact) {
 }
 
 TEST(TextTest, IgnoresSpaceAndComments) {
-  const auto plans = Parse(
-      "# a plan\n\n  all_reduce   rank 0 of 1 in 1 out 1 slots 1  # header\r\n\tin0   ->\tout0 # a copy\n#end");
+  const auto plans =
+      Parse("# a plan\n\n  all_reduce   rank 0 of 1 in 1 out 1 slots 1  # header\r\n\tin0   ->\tout0 # a copy\n#end");
   ASSERT_TRUE(plans.ok()) << plans.status().message();
   EXPECT_EQ(Print(*plans), "all_reduce rank 0 of 1 in 1 out 1 slots 1\n  in0 -> out0\n");
 }
@@ -86,13 +86,15 @@ TEST(TextTest, ErrorsNameTheLine) {
   const Bad bad[] = {
       {"in0 -> out0", "line 3"},
       {"in0 out0", "line 3 of the plan: expected '+' or '->' after an operand, found 'out0'"},
-      {"in0 + -> out0", "line 3 of the plan: expected an operand: in and out with a block's number, or < with a rank, "
-                        "found '->'"},
+      {"in0 + -> out0",
+       "line 3 of the plan: expected an operand: in and out with a block's number, or < with a rank, "
+       "found '->'"},
       {"in0\nin0", "line 3 of the plan: expected '+' or '->'"},
       {"in0 -> out0\n\n<9x -> out0", "line 5"},
       {"in0 -> out0 out0", "line 3 of the plan: expected targets"},
-      {"in0 -> >1 out0", "line 3 of the plan: expected targets: > with a rank, after at most one block such as out0, "
-                         "found 'out0'"},
+      {"in0 -> >1 out0",
+       "line 3 of the plan: expected targets: > with a rank, after at most one block such as out0, "
+       "found 'out0'"},
       {"in0 -> >-1", "line 3"},
       {"in-1 -> >1", "line 3"},
       {"in99999999999 -> >1", "line 3"},
@@ -100,8 +102,9 @@ TEST(TextTest, ErrorsNameTheLine) {
       {"in_sizes 1 x", "line 3 of the plan: expected a number of elements, found 'x'"},
       {"in_sizes 1\nin_sizes 1", "line 4 of the plan: the sizes were given before"},
       {"all_reduce rank 0 of 4 in 1 out 1", "line 3 of the plan: expected 'slots' and a number, found ''"},
-      {"all_reduce rank 0 of 99999999 in 1 out 1 slots 1", "line 3 of the plan: 'of' wants a number up to 65536, found "
-                                                           "'99999999'"},
+      {"all_reduce rank 0 of 99999999 in 1 out 1 slots 1",
+       "line 3 of the plan: 'of' wants a number up to 65536, found "
+       "'99999999'"},
       {"all_reduce rank 0 of 4 in 1 out 1 slots 1 x", "line 3 of the plan: expected the end of the line"},
       {"all_fold rank 0 of 4 in 1 out 1 slots 1", "line 3 of the plan: expected an operand"},
   };
@@ -118,7 +121,7 @@ TEST(TextTest, ErrorsNameTheLine) {
             "line 1 of the plan: expected a header such as 'all_gather rank 0 of 4 in 1 out 4 slots 2', found 'in0'");
 }
 
-TEST(TextTest, LongWordsAreCut) {
+TEST(TextTest, EndlessWordsAreCut) {
   const auto plans = Parse(std::string(100000, 'x'));
   ASSERT_FALSE(plans.ok());
   EXPECT_LT(plans.status().message().size(), 300u);

@@ -3,8 +3,8 @@
 #ifndef TUTTI_PLAN_TIMELINE_H_
 #define TUTTI_PLAN_TIMELINE_H_
 
-// When the steps of one round happen if a message takes one hop, steps take no time and links have no bounds; and
-// which step's message meets which step. The cost model counts hops with it, the tools draw it.
+// When the steps of one round happen if a message takes one hop, steps take no time and links have no bounds;
+// and which step's message meets which step. The cost model counts hops with it, the tools draw it.
 
 #include <cstdint>
 #include <span>

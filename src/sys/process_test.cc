@@ -138,7 +138,7 @@ TEST(ProcessTest, OddNamesAreParsed) {
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->name, ") Z (x) 1 2");
   EXPECT_EQ(stat->parent, getpid());
-  EXPECT_EQ(stat->threads, 1);
+  EXPECT_GE(stat->threads, 1);  // a sanitizer may have one of its own
   EXPECT_EQ(ProbeProcess(child.id()), Liveness::kAlive);
 }
 

@@ -75,31 +75,39 @@ const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) {
   return *slot;
 }
 
+void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes,
+                            std::vector<Choice>& candidates) {
+  const Machine& m = options_.machine;
+  const PlanCost& cost = CostOf(entry.algorithm, collective);
+  const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
+    if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
+    for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
+      const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
+      candidates.push_back({entry.algorithm, protocol, by_reference, channels,
+                            PredictUs(m, cost, way, bytes, chunk_bytes, channels, options_.ranks, options_.cpus)});
+    }
+  };
+  add(Protocol::kLl, false, m.ll);
+  add(Protocol::kLl128, false, m.ll128);
+  const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
+  if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
+  if (refers) add(Protocol::kSimple, true, m.reference);
+}
+
 std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {
   std::vector<Choice> candidates;
-  const Machine& m = options_.machine;
-  for (const algo::Entry& entry : algo::Registry()) {
-    const int a = static_cast<int>(entry.algorithm);
-    if (!entry.supports(collective, options_.ranks) || !algo_filter_.Allows(collective, a)) continue;
-    // Unless asked for by name, only algorithms with the one reproducible order of reduction take part.
-    if (Reduces(collective) && !algo_filter_.Says(collective) && !entry.rank_ordered(collective, options_.ranks)) {
-      continue;
+  // Unless asked for by name, only algorithms with the one reproducible order of reduction take part.
+  const auto collect = [&](bool filtered) {
+    for (const algo::Entry& entry : algo::Registry()) {
+      if (!entry.supports(collective, options_.ranks)) continue;
+      const bool asked = filtered && algo_filter_.Says(collective);
+      if (asked && !algo_filter_.Allows(collective, static_cast<int>(entry.algorithm))) continue;
+      if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
+      AddCandidates(entry, collective, bytes, candidates);
     }
-    const PlanCost& cost = CostOf(entry.algorithm, collective);
-    const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
-      if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
-      for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
-        const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
-        candidates.push_back({entry.algorithm, protocol, by_reference, channels,
-                              PredictUs(m, cost, way, bytes, chunk_bytes, channels, options_.ranks, options_.cpus)});
-      }
-    };
-    add(Protocol::kLl, false, m.ll);
-    add(Protocol::kLl128, false, m.ll128);
-    const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
-    if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
-    if (refers) add(Protocol::kSimple, true, m.reference);
-  }
+  };
+  collect(true);
+  if (candidates.empty() && !algo_filter_.Binds(collective)) collect(false);
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;
 }

@@ -67,6 +67,9 @@ class Chooser {
   const PlanCost& CostOf(algo::Algorithm algorithm, Collective collective);
 
  private:
+  void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes,
+                     std::vector<Choice>& candidates);
+
 
   ChooserOptions options_;
   Filter algo_filter_;

@@ -63,6 +63,7 @@ Result<Filter> Filter::Parse(std::string_view text, std::string_view variable,
       if (only && static_cast<int>(*only) != c) continue;
       filter.allowed_[c] = negated ? ~bits : bits;
       filter.says_[c] = true;
+      filter.binds_[c] = only.has_value();
     }
   }
   return filter;

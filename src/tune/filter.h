@@ -21,7 +21,8 @@ namespace tutti::tune {
 //   part    := [ collective ":" ] [ "^" ] name { "," name }
 //
 // A part with a collective speaks of that one only ("allreduce:tree,ring"), one without of all. "^" turns the list
-// into what is not allowed. A later part overrides an earlier one.
+// into what is not allowed. A later part overrides an earlier one. A part that names its collective is binding; one for
+// all is a wish, which does not count for a collective that none of the named algorithms can do.
 class Filter {
  public:
   // Everything allowed, nothing said.
@@ -37,10 +38,13 @@ class Filter {
   }
   // Whether the setting spoke of this collective at all.
   bool Says(Collective collective) const { return says_[static_cast<int>(collective)]; }
+  // Whether it spoke of this collective by name.
+  bool Binds(Collective collective) const { return binds_[static_cast<int>(collective)]; }
 
  private:
   std::array<std::uint32_t, kCollectives> allowed_;
   std::array<bool, kCollectives> says_{};
+  std::array<bool, kCollectives> binds_{};
 };
 
 }  // namespace tutti::tune

@@ -89,8 +89,9 @@ double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, s
   const double block_bytes = std::max(static_cast<double>(bytes) / plan.footprint.blocks_per_piece / channels, 1.0);
   const double chunk = std::min<double>(static_cast<double>(chunk_bytes), block_bytes);
   const double rounds = std::ceil(block_bytes / static_cast<double>(chunk_bytes));
+  const double written = way.one_copy_for_all ? cost.posted_max : cost.sent_max;
   const double work = rounds * channels * cost.messages_max * way.message_us +
-                      kib * (cost.posted_max * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
+                      kib * (written * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
                              cost.folded_max * machine.fold_us_per_kib + cost.stored_max * machine.copy_us_per_kib);
   const double waiting_hops = std::max(0.0, static_cast<double>(cost.hops - cost.steps_max));
   const double fill = waiting_hops * chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib);

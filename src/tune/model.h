@@ -9,11 +9,12 @@
 //
 //   T = hops * hop                                            every hop on the longest chain
 //     + rounds * messages * message                           the price of each message, at either end
-//     + bytes * (posted * write + received * read             each byte written and read
+//     + bytes * (written * write + received * read             each byte written and read
 //                + folded * fold + stored * copy)
 //     + (hops - own messages of a round) * chunk * (write + read)   filling the pipeline, where hops are others' work
 //
-// with posted, received, folded and stored in units of the operation's bytes. Where ranks outnumber cores, work is
+// with written (sent, or posted where one copy serves all), received, folded and stored in units of the operation's
+// bytes. Where ranks outnumber cores, work is
 // multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings
 // messages of its own and hides nothing.
 
@@ -29,22 +30,24 @@ namespace tutti::tune {
 
 // Constants of one way across a link.
 struct Way {
-  double hop_us;        // from the end of writing until the receiver sees it
-  double message_us;    // per message, both ends together
+  double hop_us;      // from the end of writing until the receiver sees it
+  double message_us;  // per message, both ends together
   double write_us_per_kib;
   double read_us_per_kib;
+  bool one_copy_for_all;  // a value for several ranks is written once
 };
 
-// What was measured on a machine. The defaults were measured on 2 cores of an AMD EPYC (Zen 5) virtual machine.
+// What `tutti tune --calibrate` measures. The defaults were measured on a virtual machine with 2 cores of an AMD EPYC
+// (Zen 5).
 struct Machine {
-  Way ll{0.06, 0.02, 0.30, 0.25};
-  Way ll128{0.08, 0.025, 0.045, 0.045};
-  Way simple{0.12, 0.08, 0.030, 0.030};
+  Way ll{0.08, 0.03, 0.20, 0.20, false};
+  Way ll128{0.09, 0.035, 0.045, 0.045, false};
+  Way simple{0.10, 0.05, 0.018, 0.018, true};
   // By reference: message_us holds the system call; nothing is written.
-  Way reference{0.15, 0.60, 0.0, 0.060};
-  double fold_us_per_kib = 0.020;  // per operand beyond the first
-  double copy_us_per_kib = 0.020;
-  double switch_us = 1.0;  // one turn of the scheduler, where ranks share cores
+  Way reference{0.10, 1.40, 0.0, 0.050, true};
+  double fold_us_per_kib = 0.006;  // per operand
+  double copy_us_per_kib = 0.008;
+  double switch_us = 0.7;  // one turn of the scheduler, where ranks share cores
 
   // One line per constant, "name value"; Parse reads it back (comments start with #).
   std::string ToText() const;

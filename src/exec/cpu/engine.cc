@@ -18,16 +18,7 @@ using proto::Protocol;
 
 namespace {
 
-// Chunks of Simple: small enough that several fit a core's second-level cache, large enough that the cost of a post
-// does not show (docs/performance.md).
-constexpr std::size_t kMaxPoolChunkBytes = std::size_t{256} << 10;
-constexpr std::size_t kMinPoolChunkBytes = 4096;
-// References: one system call reads a chunk. A fold lands all its operands first, so they share a budget.
-constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
 constexpr int kTransferChannel = 0;  // of sends and receives
-constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
-
-std::size_t RoundDown(std::size_t value, std::size_t granule) { return value / granule * granule; }
 
 bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
 
@@ -39,36 +30,10 @@ bool StaysInPlace(const Step& step) {
 }  // namespace
 
 Engine::Engine(transport::shm::Fabric* fabric, int rank, int ranks) : fabric_(fabric), rank_(rank), ranks_(ranks) {
-  if (fabric_ != nullptr) pool_.Init(fabric_->own().pool(), fabric_->own().geometry().pool_bytes);
-}
-
-std::size_t Engine::ChunkBytes(const plan::Footprint& footprint, Protocol protocol, bool by_reference,
-                               int channels) const {
-  if (fabric_ == nullptr) return kReferenceChunkBytes;
-  const transport::RingSizes& rings = fabric_->rings();
-  const std::size_t slots = std::max(footprint.link_slots, 2);
-  switch (protocol) {
-    case Protocol::kLl: return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
-    case Protocol::kLl128: return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
-    case Protocol::kSimple: break;
-  }
-  const std::size_t pool_chunk =
-      std::clamp(RoundDown(pool_.bytes() / footprint.window / channels, 4096), kMinPoolChunkBytes, kMaxPoolChunkBytes);
-  if (!by_reference) return pool_chunk;
-  if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
-  return std::min(pool_chunk, std::max<std::size_t>(RoundDown(kReferenceFoldBytes / ranks_, 4096), 16384));
-}
-
-std::size_t Engine::TransferChunkBytes(Protocol protocol, bool by_reference) const {
-  if (by_reference) return kReferenceChunkBytes;
-  const transport::RingSizes& rings = fabric_->rings();
-  switch (protocol) {
-    case Protocol::kLl: return rings.ll_units() / 2 * proto::kLlUnitPayloadBytes;
-    case Protocol::kLl128: return rings.ll128_lines() / 2 * proto::kLl128PayloadBytes;
-    case Protocol::kSimple: break;
-  }
-  return std::clamp(RoundDown(pool_.bytes() / (2 * static_cast<std::size_t>(ranks_)), 4096), kMinPoolChunkBytes,
-                    kMaxPoolChunkBytes);
+  if (fabric_ == nullptr) return;
+  const transport::shm::Geometry& geometry = fabric_->own().geometry();
+  pool_.Init(fabric_->own().pool(), geometry.pool_bytes);
+  chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
 }
 
 std::byte* Engine::Scratch(Part& part, std::size_t operand, std::size_t bytes) {
@@ -98,7 +63,7 @@ void Engine::StartPart(const Job& job, Part& part) {
   part.in_cut = plan::BlockCut::Equal(part.count, part.plan->in_blocks_per_piece, granule);
   part.out_cut = plan::BlockCut::Equal(part.count, part.plan->out_blocks_per_piece, granule);
   const std::size_t block = std::max(part.in_cut.block, part.out_cut.block);
-  const std::size_t bytes = ChunkBytes(part.plan->footprint, job.protocol, job.by_reference, job.channels);
+  const std::size_t bytes = chunks_.ForPlan(part.plan->footprint, job.protocol, job.by_reference, job.channels);
   part.chunk = std::max<std::size_t>(bytes / job.element, 1);
   part.rounds = block <= part.chunk ? 1 : static_cast<int>((block + part.chunk - 1) / part.chunk);
   if (part.rounds == 1) part.chunk = block;
@@ -163,7 +128,7 @@ bool Engine::Run(Job& job) {
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    const std::size_t chunk = ChunkBytes(job.parts[0].plan->footprint, job.protocol, job.by_reference, job.channels);
+    const std::size_t chunk = chunks_.ForPlan(job.parts[0].plan->footprint, job.protocol, job.by_reference, job.channels);
     if (chunk <= kMaxPoolChunkBytes && !pool_.Cut(chunk)) return Waits(job, -1, Job::WaitsFor::kRoom);
   }
   bool all_done = true;
@@ -266,10 +231,15 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   if (operand_count > 1) {
     std::byte* target = work.out;
     if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
-    job.fold(target, part.operands.data(), operand_count, work.elements, Stores::kCached);
+    job.fold(target, part.operands.data(), operand_count, work.elements,
+             target == work.out && step.to.empty() ? job.stores : Stores::kCached);
     part.value = target;
   } else if (work.out != nullptr) {
-    CopyBytes(work.out, part.value, work.bytes);
+    if (job.stores == Stores::kNonTemporal && part.value != work.out) {
+      CopyBytesStreaming(work.out, part.value, work.bytes);
+    } else {
+      CopyBytes(work.out, part.value, work.bytes);
+    }
     part.value = work.out;
   }
   if (pages != nullptr) {
@@ -427,7 +397,7 @@ bool Engine::RunTransfer(Job& job, int index) {
   const bool sends = !step.to.empty();
   const std::size_t bytes = sends ? job.in_sizes[source.index] : job.out_sizes[step.out];
   const Lane& lane = sends ? job.in_lanes[source.index] : job.out_lanes[step.out];
-  const std::size_t chunk = TransferChunkBytes(lane.protocol, lane.by_reference);
+  const std::size_t chunk = chunks_.ForTransfer(lane.protocol, lane.by_reference);
   while (t.moved < bytes) {
     const std::size_t part = std::min(chunk, bytes - t.moved);
     const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_addresses[source.index] + t.moved, part)
@@ -457,7 +427,7 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
         PostReference(kTransferChannel, peer, data, bytes);
         break;
       }
-      if (!pool_.Cut(TransferChunkBytes(Protocol::kSimple, false))) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false))) return Waits(job, peer, Job::WaitsFor::kRoom);
       const int slot = pool_.Take();
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kRoom);
       CopyBytes(pool_.Data(slot), data, bytes);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/cpu/chunks.h"
 #include "exec/cpu/job.h"
 #include "exec/cpu/pool.h"
 #include "transport/shm/fabric.h"
@@ -43,11 +44,7 @@ class Engine {
   // Polls of a flag before Advance gives up on it for the moment. Few where ranks share cores.
   void set_spins(int spins) { spins_ = spins; }
 
-  // The largest chunk, in bytes, that one message of this protocol may carry for a plan with this footprint.
-  std::size_t ChunkBytes(const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
-                         int channels) const;
-  // The same for one transfer of a group.
-  std::size_t TransferChunkBytes(proto::Protocol protocol, bool by_reference) const;
+  const ChunkRules& chunks() const { return chunks_; }
 
  private:
   // What a step works on in one round.
@@ -97,6 +94,7 @@ class Engine {
   const int ranks_;
   int spins_ = 200;
   std::uint64_t moves_ = 0;
+  ChunkRules chunks_;
   Pool pool_;
   Job* first_ = nullptr;
   Job* last_ = nullptr;

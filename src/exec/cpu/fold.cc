@@ -72,9 +72,7 @@ const char* Name(Isa isa) {
 }
 
 Isa BestIsa() {
-  static const Isa best = FindTable(Isa::kAvx512) ? Isa::kAvx512
-                          : FindTable(Isa::kAvx2) ? Isa::kAvx2
-                                                  : Isa::kBaseline;
+  static const Isa best = FindTable(Isa::kAvx512) ? Isa::kAvx512 : FindTable(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline;
   return best;
 }
 

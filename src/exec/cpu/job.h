@@ -77,6 +77,8 @@ struct Job {
   int divisor = 1;  // divide the finished output by this (integer averages)
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
+  // Non-temporal where the output is far larger than the caches (docs/performance.md).
+  Stores stores = Stores::kCached;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
   std::vector<Part> parts;
   int channels = 1;

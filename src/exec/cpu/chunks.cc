@@ -1,0 +1,43 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/chunks.h"
+
+#include <algorithm>
+
+namespace tutti::exec::cpu {
+namespace {
+
+using proto::Protocol;
+
+constexpr std::size_t kMinPoolChunkBytes = 4096;
+// By reference one system call reads a chunk. A fold lands all its operands first, so they share a budget.
+constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
+constexpr std::size_t kMinReferenceFoldBytes = 16384;
+
+std::size_t PoolChunk(std::size_t bytes) {
+  return std::clamp(bytes / 4096 * 4096, kMinPoolChunkBytes, kMaxPoolChunkBytes);
+}
+
+}  // namespace
+
+std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol protocol, bool by_reference,
+                                int channels) const {
+  if (ranks == 1) return kReferenceChunkBytes;
+  const std::size_t slots = std::max(footprint.link_slots, 2);
+  if (protocol == Protocol::kLl) return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
+  if (protocol == Protocol::kLl128) return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
+  const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels);
+  if (!by_reference) return pool_chunk;
+  if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
+  return std::min(pool_chunk, std::max(kReferenceFoldBytes / ranks / 4096 * 4096, kMinReferenceFoldBytes));
+}
+
+std::size_t ChunkRules::ForTransfer(Protocol protocol, bool by_reference) const {
+  if (by_reference) return kReferenceChunkBytes;
+  if (protocol == Protocol::kLl) return rings.ll_units() / 2 * proto::kLlUnitPayloadBytes;
+  if (protocol == Protocol::kLl128) return rings.ll128_lines() / 2 * proto::kLl128PayloadBytes;
+  return PoolChunk(pool_bytes / (2 * static_cast<std::size_t>(ranks)));
+}
+
+}  // namespace tutti::exec::cpu

@@ -1,0 +1,33 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_CHUNKS_H_
+#define TUTTI_EXEC_CPU_CHUNKS_H_
+
+#include <cstddef>
+
+#include "plan/footprint.h"
+#include "proto/protocol.h"
+#include "transport/link.h"
+
+namespace tutti::exec::cpu {
+
+// How long messages may be. Both ends of a link cut alike because these follow from what all ranks share.
+struct ChunkRules {
+  transport::RingSizes rings;
+  std::size_t pool_bytes = 0;
+  int ranks = 1;
+
+  // Bytes of the largest message of a collective with this footprint, on one of `channels` channels.
+  std::size_t ForPlan(const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                      int channels) const;
+  // Bytes of the largest part of a send or receive.
+  std::size_t ForTransfer(proto::Protocol protocol, bool by_reference) const;
+};
+
+// Largest chunk that goes through the pool: small enough that several fit a core's second-level cache, large enough
+// that the cost of a post does not show.
+inline constexpr std::size_t kMaxPoolChunkBytes = std::size_t{256} << 10;
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_CHUNKS_H_

@@ -1,0 +1,17 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TOOLS_CALIBRATE_H_
+#define TUTTI_TOOLS_CALIBRATE_H_
+
+#include "tune/model.h"
+#include "tutti/status.h"
+
+namespace tutti::tools {
+
+// Measures the constants of the cost model on this machine, with two ranks in processes of their own, in some seconds.
+// The machine should be idle. REQUIRES: this process has one thread.
+Result<tune::Machine> MeasureMachine();
+
+}  // namespace tutti::tools
+
+#endif  // TUTTI_TOOLS_CALIBRATE_H_
