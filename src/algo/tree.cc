@@ -3,9 +3,9 @@
 // Tree: one binary tree; values are folded on the way up and copied on the way down.
 //
 //                0
-//            /       \            7 ranks, numbered
-//          1           4          from the root on
-//        /   \       /   \        .
+//            /       \            7 ranks,
+//          1           4          numbered
+//        /   \       /   \        from the root on
 //       2     3     5     6
 //
 // A node's left subtree is the numbers that follow it, its right subtree those after them, so that every node folds

@@ -43,6 +43,8 @@ struct Recipe {
   std::vector<const exec::cpu::PreparedPlan*> plans;  // one per channel; empty: not decided yet
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
+  std::size_t chunk_bytes = 0;
+  std::size_t pool_chunk_bytes = 0;  // where an operation can not refer after all
 };
 
 // A job with the storage of a group's plan, reused from operation to operation.
@@ -72,6 +74,7 @@ struct Communicator::Impl {
   const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root,
                                           int channel);
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
+  exec::cpu::Lane FindLane(std::size_t bytes);
   exec::cpu::Job* NewJob();
   // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
   Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
@@ -111,7 +114,9 @@ struct Communicator::Impl {
     std::unique_ptr<exec::cpu::PreparedPlan> plan;
   };
   std::vector<CachedGroup> groups;
-  std::size_t next_group = 0;
+  std::size_t next_group = 0;  // the next to be forgotten
+  std::size_t last_group = 0;  // the last that was used
+  std::array<std::optional<exec::cpu::Lane>, comm::kSizeClasses> lanes;  // of sends and receives, by size
   std::vector<std::unique_ptr<comm::OwnedJob>> jobs;
   exec::cpu::Job run_job;  // Run's, so that it need not look for one
 

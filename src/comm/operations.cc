@@ -48,6 +48,20 @@ bool UsesOutput(const Operation& o, int rank) {
   return o.kind == Kind::kReduce || o.kind == Kind::kGather ? o.root == rank : true;
 }
 
+// For each step of a group the last step before it between the same two ranks in the same direction, or -1.
+std::vector<int> PreviousOnLink(const plan::RankPlan& plan) {
+  std::vector<int> last_send(plan.ranks, -1), last_receive(plan.ranks, -1), previous(plan.step_count(), -1);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const bool receives = step.operands[0].kind == plan::Operand::Kind::kRecv;
+    if (step.to.empty() && !receives) continue;  // a copy to self
+    int& last = receives ? last_receive[step.operands[0].index] : last_send[step.to[0]];
+    previous[i] = last;
+    last = i;
+  }
+  return previous;
+}
+
 // Fills in what the executor wants to know of a plan.
 std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name) {
   auto prepared = std::make_unique<PreparedPlan>();
@@ -58,6 +72,7 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   for (int i = 0; i < plan.step_count(); ++i) {
     prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
   }
+  if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);
   return prepared;
@@ -138,6 +153,10 @@ Result<const comm::Recipe*> Communicator::Impl::FindRecipe(Collective collective
     if (!choice.ok()) return choice.status();
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
+    const exec::cpu::ChunkRules& rules = engine->chunks();
+    const plan::Footprint& footprint = chooser.CostOf(choice->algorithm, collective).footprint;
+    recipe.chunk_bytes = rules.ForPlan(footprint, choice->protocol, choice->by_reference, choice->channels);
+    recipe.pool_chunk_bytes = rules.ForPlan(footprint, choice->protocol, false, choice->channels);
     for (int channel = 0; channel < choice->channels; ++channel) {
       recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
     }
@@ -174,7 +193,9 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
       job.scalar = 1.0 / ranks;
     }
   }
+  // A value that was scaled first lies nowhere but in the pool; the chunks stay as the recipe's on all ranks.
   job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
+  job.chunk_bytes = job.by_reference == (*recipe)->by_reference ? (*recipe)->chunk_bytes : (*recipe)->pool_chunk_bytes;
   const std::size_t out_bytes = job.count * job.element * plan::OutPieces(collective, ranks);
   job.stores = out_bytes >= kStreamingBytes ? Stores::kNonTemporal : Stores::kCached;
   // Each channel gets an equal part of every piece, cut at cache lines.
@@ -194,12 +215,13 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
 
 // A plan for the same list of transfers, of whatever sizes, is built once; the cache forgets the oldest.
 const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operation> operations) {
-  for (const CachedGroup& group : groups) {
-    if (std::ranges::equal(group.shape, operations, [&](const Operation& a, const Operation& b) {
-          return a.kind == b.kind && a.root == b.root;
-        })) {
-      return group.plan.get();
-    }
+  const auto same_shape = [&](const CachedGroup& group) {
+    return std::ranges::equal(group.shape, operations,
+                              [](const Operation& a, const Operation& b) { return a.kind == b.kind && a.root == b.root; });
+  };
+  if (last_group < groups.size() && same_shape(groups[last_group])) return groups[last_group].plan.get();
+  for (last_group = 0; last_group < groups.size(); ++last_group) {
+    if (same_shape(groups[last_group])) return groups[last_group].plan.get();
   }
   std::vector<algo::Transfer> sends, receives;
   for (const Operation& o : operations) {
@@ -228,6 +250,16 @@ const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operati
   return groups.back().plan.get();
 }
 
+exec::cpu::Lane Communicator::Impl::FindLane(std::size_t bytes) {
+  const int size_class = comm::SizeClass(bytes);
+  std::optional<exec::cpu::Lane>& lane = lanes[size_class];
+  if (!lane) [[unlikely]] {
+    const tune::Choice choice = chooser.ChooseTransfer(comm::SmallestOfClass(size_class));
+    lane = exec::cpu::Lane{choice.protocol, choice.by_reference};
+  }
+  return *lane;
+}
+
 Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operations, Job& job) {
   std::vector<std::size_t> to_self, from_self;
   job.in_addresses.clear();
@@ -239,8 +271,7 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
   for (const Operation& o : operations) {
     const bool send = o.kind == Kind::kSend;
     const std::size_t bytes = o.count * SizeOf(o.type);
-    const tune::Choice choice = chooser.ChooseTransfer(bytes);
-    const exec::cpu::Lane lane{choice.protocol, choice.by_reference};
+    const exec::cpu::Lane lane = FindLane(bytes);
     if (send) {
       job.in_addresses.push_back(static_cast<const std::byte*>(o.in));
       job.in_sizes.push_back(bytes);
@@ -331,7 +362,9 @@ Status Communicator::Run(const Operation& o) {
 std::string Communicator::Explain(const Operation& o) const {
   if (Status s = impl_->Validate(o); !s.ok()) return s.ToString();
   const std::size_t bytes = o.count * SizeOf(o.type);
-  if (IsTransfer(o.kind)) return tune::ToString(impl_->chooser.ChooseTransfer(bytes));
+  if (IsTransfer(o.kind)) {
+    return tune::ToString(impl_->chooser.ChooseTransfer(comm::SmallestOfClass(comm::SizeClass(bytes))));
+  }
   const Result<tune::Choice> choice =
       impl_->chooser.Choose(CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(bytes)));
   return choice.ok() ? tune::ToString(*choice) : choice.status().ToString();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever Parse accepts must survive printing and parsing again, and nothing may crash it.
 //
-// Canary: with TUTTI_FUZZ_CANARY set, a plan with a step of stage 77 ends the process, as a defect would. A
+// Canary: with TUTTI_FUZZ_CANARY set, a plan with a step of stage 7 ends the process, as a defect would. A
 // fuzzer that cannot find it (seeded with any valid plan) is not working.
 
 #include <cstdint>
@@ -19,7 +19,7 @@ bool HasCanary(const std::vector<tutti::plan::RankPlan>& plans) {
   if (!planted) return false;
   for (const tutti::plan::RankPlan& plan : plans) {
     for (int i = 0; i < plan.step_count(); ++i) {
-      if (plan.step(i).stage == 77) return true;
+      if (plan.step(i).stage == 7) return true;
     }
   }
   return false;

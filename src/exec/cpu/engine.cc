@@ -63,10 +63,13 @@ void Engine::StartPart(const Job& job, Part& part) {
   part.in_cut = plan::BlockCut::Equal(part.count, part.plan->in_blocks_per_piece, granule);
   part.out_cut = plan::BlockCut::Equal(part.count, part.plan->out_blocks_per_piece, granule);
   const std::size_t block = std::max(part.in_cut.block, part.out_cut.block);
-  const std::size_t bytes = chunks_.ForPlan(part.plan->footprint, job.protocol, job.by_reference, job.channels);
-  part.chunk = std::max<std::size_t>(bytes / job.element, 1);
-  part.rounds = block <= part.chunk ? 1 : static_cast<int>((block + part.chunk - 1) / part.chunk);
-  if (part.rounds == 1) part.chunk = block;
+  if (block * job.element <= job.chunk_bytes) {
+    part.chunk = block;
+    part.rounds = 1;
+  } else {
+    part.chunk = std::max<std::size_t>(job.chunk_bytes / job.element, 1);
+    part.rounds = static_cast<int>((block + part.chunk - 1) / part.chunk);
+  }
   part.slot = part.step = part.operand = 0;
   part.progress = part.sent = 0;
   part.computed = false;
@@ -79,19 +82,8 @@ void Engine::StartPart(const Job& job, Part& part) {
 }
 
 void Engine::StartTransfers(Job& job) {
-  const plan::RankPlan& plan = job.transfer_plan->plan;
-  const int steps = plan.step_count();
-  job.transfers.assign(steps, {});
-  job.transfers_left = steps;
-  for (int i = 1; i < steps; ++i) {
-    const Step step = plan.step(i);
-    for (int j = i - 1; j >= 0 && job.transfers[i].previous < 0; --j) {
-      const Step before = plan.step(j);
-      const bool same = step.to.empty() ? before.to.empty() && before.operands[0] == step.operands[0]
-                                        : !before.to.empty() && before.to[0] == step.to[0];
-      if (same) job.transfers[i].previous = j;
-    }
-  }
+  job.transfers_left = job.transfer_plan->plan.step_count();
+  job.transfers.assign(job.transfers_left, {});
 }
 
 bool Engine::Advance() {
@@ -128,8 +120,7 @@ bool Engine::Run(Job& job) {
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    const std::size_t chunk = chunks_.ForPlan(job.parts[0].plan->footprint, job.protocol, job.by_reference, job.channels);
-    if (chunk <= kMaxPoolChunkBytes && !pool_.Cut(chunk)) return Waits(job, -1, Job::WaitsFor::kRoom);
+    if (job.chunk_bytes <= kMaxPoolChunkBytes && !pool_.Cut(job.chunk_bytes)) return Waits(job, -1, Job::WaitsFor::kRoom);
   }
   bool all_done = true;
   for (int c = 0; c < job.channels; ++c) {
@@ -370,12 +361,13 @@ bool Engine::Finish(Job& job) {
 
 bool Engine::RunTransfers(Job& job) {
   const int steps = job.transfer_plan->plan.step_count();
+  const std::vector<int>& previous = job.transfer_plan->previous;
   bool moved = true;
   while (moved && job.transfers_left > 0) {
     moved = false;
     for (int i = 0; i < steps; ++i) {
       Job::Transfer& t = job.transfers[i];
-      if (t.done || (t.previous >= 0 && !job.transfers[t.previous].done)) continue;
+      if (t.done || (previous[i] >= 0 && !job.transfers[previous[i]].done)) continue;
       const std::size_t before = t.moved;
       t.done = RunTransfer(job, i);
       job.transfers_left -= t.done ? 1 : 0;

@@ -24,6 +24,8 @@ struct PreparedPlan {
   int out_blocks_per_piece = 1;
   int max_stage = 0;
   plan::Footprint footprint;
+  // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
+  std::vector<int> previous;
   // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
   bool by_reference = false;
 };
@@ -77,6 +79,7 @@ struct Job {
   int divisor = 1;  // divide the finished output by this (integer averages)
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
+  std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
   // Non-temporal where the output is far larger than the caches (docs/performance.md).
   Stores stores = Stores::kCached;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
@@ -92,12 +95,10 @@ struct Job {
   std::vector<std::size_t> out_sizes;
   std::vector<Lane> in_lanes;
   std::vector<Lane> out_lanes;
-  // Per step of that plan: bytes moved so far, units of the message being received, and the step before it on the same
-  // link in the same direction (-1: none), which has to end first.
+  // Per step of that plan: bytes moved so far, and units of the message being received.
   struct Transfer {
     std::size_t moved = 0;
     std::size_t progress = 0;
-    int previous = -1;
     bool done = false;
   };
   std::vector<Transfer> transfers;

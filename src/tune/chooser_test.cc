@@ -1,0 +1,116 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/chooser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tutti::tune {
+namespace {
+
+ChooserOptions Options(int ranks, std::string algo = "", std::string proto = "") {
+  return {.ranks = ranks,
+          .cpus = 64,
+          .algo_filter = std::move(algo),
+          .proto_filter = std::move(proto),
+          .can_refer = true,
+          .max_channels = 2,
+          .chunk_bytes = [](const plan::Footprint&, proto::Protocol protocol, bool,
+                            int) -> std::size_t { return protocol == proto::Protocol::kSimple ? 131072 : 4096; },
+          .transfer_chunk_bytes = [](proto::Protocol, bool) -> std::size_t { return 65536; }};
+}
+
+TEST(Machine, TextRoundTrip) {
+  Machine m;
+  m.ll.hop_us = 0.123;
+  m.switch_us = 4.5;
+  const Result<Machine> back = Machine::Parse(m.ToText());
+  ASSERT_TRUE(back.ok());
+  EXPECT_DOUBLE_EQ(back->ll.hop_us, 0.123);
+  EXPECT_DOUBLE_EQ(back->switch_us, 4.5);
+  EXPECT_EQ(back->ToText(), m.ToText());
+}
+
+TEST(Machine, BadTextIsExplained) {
+  for (const auto& [text, words] : {std::pair{"nonsense 1\n", "\"nonsense\" is not a constant"},
+                                    {"switch_us -1\n", "not negative"},
+                                    {"switch_us\n", "not negative"},
+                                    {"# fine\n\nswitch_us nan\n", "line 3"}}) {
+    const Result<Machine> m = Machine::Parse(text);
+    ASSERT_FALSE(m.ok()) << text;
+    EXPECT_NE(m.status().message().find(words), std::string::npos) << m.status().message();
+  }
+}
+
+TEST(Chooser, EveryCollectiveAndSizeHasAChoiceThatGrowsWithSize) {
+  for (const int ranks : {1, 2, 3, 4, 7, 8, 16, 64}) {
+    Result<Chooser> chooser = Chooser::Create(Options(ranks));
+    ASSERT_TRUE(chooser.ok());
+    for (int c = 0; c < kCollectives; ++c) {
+      if (static_cast<Collective>(c) == Collective::kSendRecv) continue;
+      double before = 0;
+      for (std::size_t bytes = 1; bytes <= std::size_t{1} << 30; bytes *= 2) {
+        const Result<Choice> choice = chooser->Choose(static_cast<Collective>(c), bytes);
+        ASSERT_TRUE(choice.ok()) << choice.status().message();
+        EXPECT_TRUE(std::isfinite(choice->predicted_us));
+        EXPECT_GE(choice->predicted_us, before * 0.999) << Name(static_cast<Collective>(c)) << " " << bytes;
+        before = choice->predicted_us;
+      }
+    }
+  }
+}
+
+// Left alone, a reduction is always a fold in rank order.
+TEST(Chooser, AutomaticReductionsKeepRankOrder) {
+  for (const int ranks : {2, 5, 16, 64}) {
+    Result<Chooser> chooser = Chooser::Create(Options(ranks));
+    for (const Collective c : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce}) {
+      for (std::size_t bytes = 1; bytes <= std::size_t{1} << 30; bytes *= 4) {
+        for (const Choice& choice : chooser->Candidates(c, bytes)) {
+          EXPECT_TRUE(algo::Get(choice.algorithm).rank_ordered(c, ranks)) << ToString(choice);
+        }
+      }
+    }
+  }
+}
+
+TEST(Chooser, SmallIsDirectAndFlaggedLargeIsBandwidthOptimal) {
+  Result<Chooser> chooser = Chooser::Create(Options(8));
+  EXPECT_EQ(ToString(*chooser->Choose(Collective::kAllReduce, 8)), "one_shot LL");
+  const Choice large = *chooser->Choose(Collective::kAllReduce, std::size_t{64} << 20);
+  EXPECT_EQ(large.algorithm, algo::Algorithm::kTwoShot);
+  EXPECT_EQ(large.protocol, proto::Protocol::kSimple);
+}
+
+TEST(Chooser, FiltersForceAlgorithmProtocolAndChannels) {
+  ChooserOptions options = Options(8, "allreduce:ring;broadcast:^one_shot,pairwise", "LL128");
+  options.min_channels = 2;
+  Result<Chooser> chooser = Chooser::Create(options);
+  ASSERT_TRUE(chooser.ok());
+  EXPECT_EQ(ToString(*chooser->Choose(Collective::kAllReduce, 1 << 20)), "ring LL128, 2 channels");
+  for (const Choice& c : chooser->Candidates(Collective::kBroadcast, 1 << 20)) {
+    EXPECT_NE(c.algorithm, algo::Algorithm::kOneShot);
+    EXPECT_EQ(c.protocol, proto::Protocol::kLl128);
+  }
+}
+
+// A wish for all collectives does not break one that no named algorithm can do; a binding part does.
+TEST(Chooser, WishesAndBindingParts) {
+  Result<Chooser> wish = Chooser::Create(Options(4, "pat"));
+  EXPECT_EQ(wish->Choose(Collective::kAllGather, 1000)->algorithm, algo::Algorithm::kPat);
+  EXPECT_TRUE(wish->Choose(Collective::kBroadcast, 1000).ok());
+  Result<Chooser> bound = Chooser::Create(Options(4, "broadcast:pat"));
+  const Result<Choice> none = bound->Choose(Collective::kBroadcast, 1000);
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.status().message().find("leave nothing that can do broadcast"), std::string::npos);
+}
+
+TEST(Chooser, NamesOfNcclAreKnown) {
+  for (const char* names : {"RING", "Tree", "^NVLS", "^NVLSTREE,COLLNETDIRECT", "ring,tree,PAT"}) {
+    EXPECT_TRUE(Chooser::Create(Options(4, names)).ok()) << names;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::tune

@@ -1,0 +1,207 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// What every link must do, whatever its transport and protocol: messages of any size arrive whole and in order, however
+// many are in flight, through any number of passes of its rings; and its set-up refuses what is not a link.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+#include <thread>
+
+#include "exec/cpu/wire.h"
+#include "proto/protocol.h"
+#include "sys/process.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti {
+namespace {
+
+using exec::cpu::ReadLl;
+using exec::cpu::ReadLl128;
+using proto::Protocol;
+using transport::shm::Fabric;
+using transport::shm::RankState;
+using transport::shm::Segment;
+
+// Two ranks of this process with all their links.
+struct Pair {
+  Pair() {
+    for (int r = 0; r < 2; ++r) {
+      Result<Fabric> f = Fabric::Create({.rank = r, .ranks = 2, .channels = 2, .shared_bytes = 1 << 20});
+      EXPECT_TRUE(f.ok()) << f.status().message();
+      fabrics.push_back(std::move(*f));
+    }
+    for (int r = 0; r < 2; ++r) {
+      for (int peer = 0; peer < 2; ++peer) {
+        EXPECT_TRUE(fabrics[r].Connect(peer, fabrics[peer].own().fd(), sys::Self()).ok());
+      }
+    }
+    for (Fabric& f : fabrics) f.FinishConnecting();
+  }
+  std::deque<Fabric> fabrics;
+};
+
+// A message of `bytes` bytes that says which one it is.
+std::vector<std::byte> Message(std::size_t index, std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(index * 31 + i * 7 + (i >> 8));
+  return data;
+}
+
+bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::vector<std::byte>& data) {
+  transport::Outgoing& tx = f.out(channel, peer);
+  const transport::RingSizes& rings = f.rings();
+  if (protocol == Protocol::kLl) {
+    if (!exec::cpu::RoomLl(tx, rings, data.size())) return false;
+    exec::cpu::WriteLl(tx, rings, data.data(), data.size());
+  } else if (protocol == Protocol::kLl128) {
+    if (!exec::cpu::RoomLl128(tx, rings, data.size())) return false;
+    exec::cpu::WriteLl128(tx, rings, data.data(), data.size());
+  } else {
+    // Of the pool, one ring of 64 slots of 1 KiB per channel.
+    if (!exec::cpu::RoomPost(tx, rings)) return false;
+    const std::uint64_t offset = (channel * 64 + tx.post_head % 64) * 1024;
+    std::memcpy(f.own().pool() + offset, data.data(), data.size());
+    exec::cpu::WritePost(tx, rings, proto::PostKind::kPool, offset, data.size());
+  }
+  return true;
+}
+
+bool TryRead(Fabric& f, int channel, int peer, Protocol protocol, std::vector<std::byte>& data, std::size_t& progress) {
+  transport::Incoming& rx = f.in(channel, peer);
+  if (protocol == Protocol::kLl) return ReadLl(rx, f.rings(), data.data(), data.size(), progress, 10);
+  if (protocol == Protocol::kLl128) return ReadLl128(rx, f.rings(), data.data(), data.size(), progress, 10);
+  const proto::Post* post = exec::cpu::ReadPost(rx, f.rings(), 10);
+  if (post == nullptr) return false;
+  EXPECT_EQ(post->bytes, data.size());
+  std::memcpy(data.data(), rx.pool + post->address, data.size());
+  exec::cpu::ReleasePosts(rx);
+  return true;
+}
+
+class Link : public testing::TestWithParam<Protocol> {};
+
+// One writer and one reader thread, sizes from 0 bytes to the largest, thousands of passes of the ring.
+TEST_P(Link, KeepsOrderAndContentUnderLoad) {
+  Pair pair;
+  constexpr int kMessages = 20000;
+  const auto size_of = [](int i) { return std::size_t{i % 97 == 0 ? 1000u : static_cast<unsigned>(i * 7 % 131)}; };
+  std::thread writer([&] {
+    for (int i = 0; i < kMessages; ++i) {
+      const std::vector<std::byte> data = Message(i, size_of(i));
+      while (!TryWrite(pair.fabrics[0], i % 2, 1, GetParam(), data)) std::this_thread::yield();
+    }
+  });
+  int wrong = 0;
+  for (int i = 0; i < kMessages; ++i) {
+    std::vector<std::byte> got(size_of(i));
+    std::size_t progress = 0;
+    while (!TryRead(pair.fabrics[1], i % 2, 0, GetParam(), got, progress)) std::this_thread::yield();
+    wrong += got != Message(i, size_of(i));
+  }
+  writer.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// Without a reader the link fills, refuses, and goes on exactly where it stopped once it is read.
+TEST_P(Link, FillsUpRefusesAndResumes) {
+  Pair pair;
+  const std::vector<std::byte> data = Message(1, 100);
+  int in_flight = 0;
+  while (TryWrite(pair.fabrics[0], 0, 1, GetParam(), data)) ASSERT_LT(++in_flight, 100000);
+  EXPECT_GE(in_flight, 2);
+  EXPECT_FALSE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), data));
+  for (int i = 0; i < in_flight; ++i) {
+    std::vector<std::byte> got(100);
+    std::size_t progress = 0;
+    ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress));
+    EXPECT_EQ(got, data);
+  }
+  std::vector<std::byte> got(100);
+  std::size_t progress = 0;
+  EXPECT_FALSE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress));
+  EXPECT_TRUE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), data));
+}
+
+// The two directions and the channels do not see each other.
+TEST_P(Link, DirectionsAndChannelsAreSeparate) {
+  Pair pair;
+  ASSERT_TRUE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), Message(1, 40)));
+  ASSERT_TRUE(TryWrite(pair.fabrics[0], 1, 1, GetParam(), Message(2, 40)));
+  ASSERT_TRUE(TryWrite(pair.fabrics[1], 0, 0, GetParam(), Message(3, 40)));
+  for (const auto& [reader, channel, index] : {std::tuple{1, 1, 2}, {0, 0, 3}, {1, 0, 1}}) {
+    std::vector<std::byte> got(40);
+    std::size_t progress = 0;
+    ASSERT_TRUE(TryRead(pair.fabrics[reader], channel, 1 - reader, GetParam(), got, progress));
+    EXPECT_EQ(got, Message(index, 40));
+  }
+}
+
+// Flags of 32 bits wrap: the pass before and the pass after must still be told apart.
+TEST(LinkLl, FlagWrapsAround) {
+  Pair pair;
+  const transport::RingSizes& rings = pair.fabrics[0].rings();
+  const std::uint64_t start = (std::uint64_t{0xffffffff} << rings.log2_ll_units) - rings.ll_units();
+  transport::Outgoing& tx = pair.fabrics[0].out(0, 1);
+  transport::Incoming& rx = pair.fabrics[1].in(0, 0);
+  tx.ll_head = tx.ll_consumed = rx.ll_head = start;
+  rx.credit->ll_units = start;
+  for (std::size_t i = 0; i < 4 * rings.ll_units(); ++i) {
+    std::vector<std::byte> got(8);
+    std::size_t progress = 0;
+    ASSERT_FALSE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl, got, progress)) << i;
+    ASSERT_TRUE(TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl, Message(i, 8)));
+    ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl, got, progress)) << i;
+    ASSERT_EQ(got, Message(i, 8));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, Link, testing::Values(Protocol::kLl, Protocol::kLl128, Protocol::kSimple),
+                         [](const auto& test) { return std::string(proto::Name(test.param)); });
+
+TEST(Segment, SaysWhatItsOwnerSaid) {
+  Pair pair;
+  EXPECT_TRUE(pair.fabrics[0].EveryoneConnected());
+  EXPECT_TRUE(pair.fabrics[0].EveryoneCanRefer());
+  EXPECT_EQ(pair.fabrics[0].StateOf(1), RankState::kReady);
+  pair.fabrics[1].own().PublishFailure(Code::kTimeout, std::string(2000, 'x'), 0);
+  pair.fabrics[1].own().PublishFailure(Code::kInternal, "later", 1);
+  const transport::shm::PeerState said = pair.fabrics[0].Describe(1);
+  EXPECT_EQ(said.state, RankState::kFailed);
+  EXPECT_EQ(said.code, Code::kTimeout);
+  EXPECT_EQ(said.culprit, 0);
+  EXPECT_EQ(said.reason, std::string(transport::shm::kReasonBytes - 1, 'x'));
+}
+
+TEST(Segment, RefusesWhatIsNotOne) {
+  const transport::shm::Geometry geometry = transport::shm::MakeGeometry(2, 1, 1 << 20);
+  Result<sys::Fd> zeros = sys::CreateSharedMemory("test", geometry.bytes);
+  Result<sys::Fd> small = sys::CreateSharedMemory("test", 4096);
+  ASSERT_TRUE(zeros.ok() && small.ok());
+  EXPECT_FALSE(Segment::Open(geometry, 1, *zeros).ok());
+  EXPECT_FALSE(Segment::Open(geometry, 1, *small).ok());
+  Result<Segment> other = Segment::Create(geometry, 0);
+  ASSERT_TRUE(other.ok());
+  const Result<Segment> wrong_rank = Segment::Open(geometry, 1, other->fd());
+  ASSERT_FALSE(wrong_rank.ok());
+  EXPECT_NE(wrong_rank.status().message().find("rank 1"), std::string::npos);
+}
+
+// However many ranks: everything lies inside, aligned, and the shared pages stay within what is promised.
+TEST(Geometry, FitsItsBudget) {
+  for (int ranks = 2; ranks <= 1024; ranks = ranks * 3 / 2 + 1) {
+    for (const int channels : {1, 2}) {
+      const transport::shm::Geometry g = transport::shm::MakeGeometry(ranks, channels, 6 << 20);
+      EXPECT_LE(g.rings_offset + g.lane_bytes * ranks * channels, g.pool_offset);
+      EXPECT_EQ(g.pool_offset + g.pool_bytes, g.bytes);
+      EXPECT_EQ(g.rings_offset % 128, 0u);
+      EXPECT_EQ(g.lane_bytes % 128, 0u);
+      EXPECT_GE(g.rings.posts(), 8u);
+      if (ranks * channels <= 512) EXPECT_LE(g.bytes, std::size_t{8} << 20) << ranks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti
