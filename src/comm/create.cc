@@ -19,6 +19,11 @@ using transport::shm::Fabric;
 using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
+// How long a wait for a peer on another core spins: with a core for each rank, and where they share cores (about what
+// it costs to switch to another rank and back).
+constexpr std::int64_t kSpinNs = 10000;
+constexpr std::int64_t kCrowdedSpinNs = 700;
+constexpr int kCrowdedPolls = 20;
 // Ranks beyond which one channel has to do, so that the rings of all links stay small.
 constexpr int kManyRanks = 256;
 
@@ -137,8 +142,8 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
            }});
   if (!result.ok()) return result.status();
   chooser = std::move(*result);
-  spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? 0 : 10000;
-  if (crowded) engine->set_spins(20);
+  spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? kCrowdedSpinNs : kSpinNs;
+  if (crowded) engine->set_spins(kCrowdedPolls);
   return Status::Ok();
 }
 

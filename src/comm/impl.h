@@ -83,6 +83,14 @@ struct Communicator::Impl {
 
   // wait.cc
   Status WaitFor(const exec::cpu::Job& job);
+  struct WaitState {
+    std::int64_t since_ns;       // when something last moved
+    std::int64_t last_probe_ns;  // when the peers' processes were last looked for
+    std::uint64_t moves;
+    std::int64_t waited_ns = 0;
+  };
+  void LookAround(WaitState& wait, std::int64_t now_ns);
+  void Pause(const exec::cpu::Job& job, const WaitState& wait);
   Status CheckPeers(bool probe_processes);
   // CheckPeers at a bearable rate, for callers that poll.
   Status TestPeers();
@@ -97,7 +105,7 @@ struct Communicator::Impl {
   tune::Chooser chooser;
   int cpus = 1;
   bool crowded = false;  // more ranks than cores
-  std::int64_t spin_ns = 0;  // how long a wait spins, as it has proved useful
+  std::int64_t spin_ns = 0;  // how long a wait spins before it gives the core away
   std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
   std::unique_ptr<exec::cpu::Engine> engine;
   UniqueId id;

@@ -13,8 +13,7 @@ namespace {
 using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
-constexpr std::int64_t kSpinNs = 10000;           // then yield, where every rank has a core
-constexpr std::int64_t kLeastSpinNs = 300;
+constexpr std::uint32_t kTurnsPerLook = 16;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;   // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
@@ -102,64 +101,63 @@ Status Communicator::Impl::TestPeers() {
   return CheckPeers(true);
 }
 
-// Waits until `job` is done: spins while the peer is likely on its way, then gives the core away, then sleeps.
+// One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
+// one of them says so.
+void Communicator::Impl::LookAround(WaitState& wait, std::int64_t now_ns) {
+  const bool probe = now_ns - wait.last_probe_ns > kProbeNs;
+  if (probe) wait.last_probe_ns = now_ns;
+  if (Status s = CheckPeers(probe); !s.ok()) {
+    engine->Advance();  // what the peer wrote before it went may be all that was missing
+    if (engine->moves() == wait.moves) Break(s);
+    return;
+  }
+  const std::int64_t waited_ms = (now_ns - wait.since_ns) / kNsPerMs;
+  if (waited_ms <= settings.timeout_ms) return;
+  Break(Status(Code::kTimeout,
+               fmt::format("rank {} has waited {} ms {}; raise TUTTI_TIMEOUT_MS (now {}) if that rank may be so late, else "
+                           "find out what holds it up",
+                           rank, waited_ms, engine->DescribeWait(), settings.timeout_ms),
+               engine->waits_for()));
+}
+
+// Gives way as the wait deserves: steps aside for a peer on the same core, spins while one on another core is likely
+// on its way, then gives the core away, then sleeps.
+void Communicator::Impl::Pause(const exec::cpu::Job& job, const WaitState& wait) {
+  const int cpu = sys::CurrentCpu();
+  fabric->PublishCpu(cpu);
+  if (wait.waited_ns < spin_ns && !engine->WaitsForPeerOn(cpu)) {
+    sys::CpuPause();
+  } else if (wait.waited_ns < kYieldNs || !t_running.empty()) {
+    sys::YieldCpu();
+  } else {
+    fabric->Sleep(kSleepNs, [&] {
+      engine->Advance();
+      return job.done || engine->moves() != wait.moves;
+    });
+  }
+}
+
 Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
   engine->Advance();
   if (job.done) [[likely]] return job.status;
   const std::int64_t begin_ns = sys::NowNs();
-  std::int64_t waiting_since_ns = begin_ns;
-  std::int64_t last_probe_ns = begin_ns;
-  // Where yielding is what lets the peer go on, the two share a core, whatever their number: spin less next time.
-  const auto finish = [&](std::int64_t waited_ns) {
-    if (settings.spin_us >= 0 || crowded) return;
-    spin_ns = waited_ns < spin_ns ? std::min(spin_ns * 2, kSpinNs) : std::max(spin_ns / 2, kLeastSpinNs);
-  };
-  std::uint64_t moves = engine->moves();
-  for (std::uint32_t turn = 0;; ++turn) {
-    if (engine->Advance(); job.done) {
-      finish(sys::NowNs() - waiting_since_ns);
-      return job.status;
-    }
+  WaitState wait{.since_ns = begin_ns, .last_probe_ns = begin_ns, .moves = engine->moves()};
+  for (std::uint32_t turn = 1;; ++turn) {
+    Pause(job, wait);
+    if (engine->Advance(); job.done) return job.status;
     if (!t_running.empty()) MoveOthers(this);
-    if (Status s = Broken(); !s.ok()) {
+    if (broken.load(std::memory_order_relaxed)) [[unlikely]] {
+      const Status s = Broken();
       engine->Fail(s);
       return s;
     }
     const std::int64_t now_ns = sys::NowNs();
-    if (engine->moves() != moves) {
-      moves = engine->moves();
-      waiting_since_ns = now_ns;
+    if (engine->moves() != wait.moves) {
+      wait.moves = engine->moves();
+      wait.since_ns = now_ns;
     }
-    const std::int64_t waited_ns = now_ns - waiting_since_ns;
-    if (waited_ns < spin_ns) {
-      sys::CpuPause();
-      continue;
-    }
-    if (turn % 16 == 0 || waited_ns > kYieldNs) {
-      const bool probe = now_ns - last_probe_ns > kProbeNs;
-      if (probe) last_probe_ns = now_ns;
-      if (Status s = CheckPeers(probe); !s.ok()) {
-        if (engine->Advance(); job.done) return job.status;
-        Break(s);
-        continue;
-      }
-      if (waited_ns > settings.timeout_ms * kNsPerMs) {
-        Break(Status(Code::kTimeout,
-                     fmt::format("rank {} has waited {} ms {}; raise TUTTI_TIMEOUT_MS (now {}) if that rank may be so "
-                                 "late, else find out what holds it up",
-                                 rank, waited_ns / kNsPerMs, engine->DescribeWait(), settings.timeout_ms),
-                     engine->waits_for()));
-        continue;
-      }
-    }
-    if (waited_ns < kYieldNs || !t_running.empty()) {
-      sys::YieldCpu();
-    } else {
-      fabric->Sleep(kSleepNs, [&] {
-        engine->Advance();
-        return job.done || engine->moves() != moves;
-      });
-    }
+    wait.waited_ns = now_ns - wait.since_ns;
+    if (turn % kTurnsPerLook == 0 || wait.waited_ns > kYieldNs) LookAround(wait, now_ns);
   }
 }
 

@@ -17,6 +17,8 @@ std::int64_t NowNs() {
 
 void YieldCpu() { sched_yield(); }
 
+int CurrentCpu() { return sched_getcpu(); }
+
 void SleepNs(std::int64_t ns) {
   if (ns <= 0) return;
   const std::int64_t end_ns = NowNs() + ns;

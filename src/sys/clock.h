@@ -25,6 +25,9 @@ inline void CpuPause() {
 // Gives the core to another runnable thread, if there is one.
 void YieldCpu();
 
+// The core that the calling thread runs on, at this moment; -1 where the system does not say.
+int CurrentCpu();
+
 // Sleeps for at least `ns`, through signals. Returns at once for ns <= 0.
 void SleepNs(std::int64_t ns);
 

@@ -454,6 +454,21 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::b
   return true;
 }
 
+bool Engine::WaitsForPeerOn(int cpu) const {
+  if (first_ == nullptr || first_->waits_for < 0) return false;
+  const Job& job = *first_;
+  if (fabric_->CpuOf(job.waits_for) == cpu) return true;
+  if (job.collective == Collective::kSendRecv || job.waits_what != Job::WaitsFor::kData) return false;
+  const Part& part = job.parts[job.waiting_part];
+  const Step step = part.plan->plan.step(part.step);
+  for (std::size_t i = part.operand + 1; i < step.operands.size(); ++i) {
+    const Operand& operand = step.operands[i];
+    if (IsLocal(operand) || fabric_->CpuOf(operand.index) != cpu) continue;
+    if (!Arriving(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol)) return true;
+  }
+  return false;
+}
+
 std::string Engine::DescribeWait() const {
   if (first_ == nullptr) return "nothing";
   const Job& job = *first_;

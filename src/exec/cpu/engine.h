@@ -37,6 +37,9 @@ class Engine {
 
   // The rank that the first job waits for, or -1, and the sentence that says so.
   int waits_for() const { return first_ == nullptr ? -1 : first_->waits_for; }
+  // Whether the first job lacks something from a peer that was last seen waiting on core `cpu`: then only giving that
+  // core away can help.
+  bool WaitsForPeerOn(int cpu) const;
   std::string DescribeWait() const;
   // Grows with every step and transfer part that ends: whoever waits sees that something still moves.
   std::uint64_t moves() const { return moves_; }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "proto/protocol.h"
 #include "sys/clock.h"
 #include "transport/link.h"
 
@@ -158,6 +159,24 @@ inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, int spi
   }
   ++rx.post_head;
   return &post;
+}
+
+// Whether the next message of the link has begun to arrive.
+inline bool Arriving(const Incoming& rx, const RingSizes& rings, proto::Protocol protocol) {
+  switch (protocol) {
+    case proto::Protocol::kLl: {
+      const auto* words = reinterpret_cast<const std::uint64_t*>(rx.ll + (rx.ll_head & (rings.ll_units() - 1)) *
+                                                                             proto::kLlLinesPerUnit);
+      return __atomic_load_n(words, __ATOMIC_RELAXED) >> 32 == proto::LlFlag(rx.ll_head, rings.log2_ll_units);
+    }
+    case proto::Protocol::kLl128: {
+      const proto::Ll128Line* line = rx.ll128 + (rx.ll128_head & (rings.ll128_lines() - 1));
+      return __atomic_load_n(&line->flag, __ATOMIC_RELAXED) == proto::Ll128Flag(rx.ll128_head, rings.log2_ll128_lines);
+    }
+    case proto::Protocol::kSimple: break;
+  }
+  const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
+  return post.sequence.load(std::memory_order_relaxed) == rx.post_head + 1;
 }
 
 // Gives back every post that has been read so far.

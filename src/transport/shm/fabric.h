@@ -75,6 +75,13 @@ class Fabric {
     asleep.store(0, std::memory_order_relaxed);
   }
 
+  // The core that a rank was last seen waiting on.
+  void PublishCpu(int cpu) {
+    std::atomic<std::int32_t>& own = own_.header()->cpu;
+    if (own.load(std::memory_order_relaxed) != cpu) own.store(cpu, std::memory_order_relaxed);
+  }
+  int CpuOf(int peer) const { return peers_[peer].header()->cpu.load(std::memory_order_relaxed); }
+
   // The peer's own word, and whether its process is still there. `ProbePeer` costs a few system calls.
   RankState StateOf(int peer) const { return peers_[peer].header()->state.load(std::memory_order_acquire); }
   PeerState Describe(int peer) const;

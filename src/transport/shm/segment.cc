@@ -64,6 +64,7 @@ Result<Segment> Segment::Create(const Geometry& geometry, int rank) {
   h->version = kSegmentVersion;
   h->rank = rank;
   h->culprit = -1;
+  h->cpu = -1;
   h->probe = kSegmentMagic ^ (static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(geometry.bytes));
   h->probe_address = reinterpret_cast<std::uint64_t>(&h->probe);
   return s;

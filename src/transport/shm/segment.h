@@ -66,6 +66,8 @@ struct Header {
   // 1 while the owner sleeps in FutexWait on this word. A peer that has written something for the owner and sees 1
   // wakes it. Both sides may miss each other (no fence on the writer's side), so the sleep is short.
   alignas(64) std::atomic<std::uint32_t> asleep;
+  // The core that the owner was last seen waiting on, or -1: whoever waits for it on the same one should step aside.
+  alignas(64) std::atomic<std::int32_t> cpu;
   // Set once the owner has mapped everybody; init ends when all have.
   alignas(64) std::atomic<std::uint32_t> mapped;
   // A value that a peer tries to read through the system call, at this address of the owner.
