@@ -30,10 +30,10 @@ constexpr std::chrono::milliseconds kSoon{5000};
 
 // A page that the test and all its ranks share.
 struct Board {
-  std::atomic<int> ready;           // ranks that have got as far as the test wants
+  std::atomic<int> ready;  // ranks that have got as far as the test wants
   std::atomic<int> go;
   std::atomic<std::int64_t> ended_ms[kMaxRanks];  // when the rank's body returned
-  char said[kMaxRanks][512];        // what it returned
+  char said[kMaxRanks][512];                      // what it returned
 };
 
 std::int64_t NowMs() {
@@ -302,7 +302,8 @@ TEST(Leaks, HundredCommunicatorsLeaveNothing) {
     const int left = CountEntries("/proc/self/fd") - descriptors;
     const int mapped = CountTuttiMappings();
     if (left == 0 && mapped == 0) return Status::Ok();
-    return Status(Code::kInternal, std::to_string(left) + " descriptors and " + std::to_string(mapped) + " mappings left");
+    return Status(Code::kInternal,
+                  std::to_string(left) + " descriptors and " + std::to_string(mapped) + " mappings left");
   });
   ASSERT_TRUE(job.Join(std::chrono::milliseconds(30000)));
   for (const int rank : {0, 1}) EXPECT_EQ(job.said(rank), "OK");
@@ -320,7 +321,8 @@ TEST(Processes, EveryOperationOnEightRanks) {
       if (out.back() != 28) return Status(Code::kInternal, "all_reduce is wrong");
       TUTTI_RETURN_IF_ERROR(c->Run(AllGather(in, wide)));
       for (int p = 0; p < 8; ++p) {
-        if (wide[p * count] != p || wide[(p + 1) * count - 1] != p) return Status(Code::kInternal, "all_gather is wrong");
+        if (wide[p * count] != p || wide[(p + 1) * count - 1] != p)
+          return Status(Code::kInternal, "all_gather is wrong");
       }
       TUTTI_RETURN_IF_ERROR(c->Run(ReduceScatter(wide, piece)));
       if (piece.front() != 8 * r || piece.back() != 8 * r) return Status(Code::kInternal, "reduce_scatter is wrong");

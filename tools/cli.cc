@@ -66,8 +66,8 @@ std::string FormatBytes(std::size_t bytes) {
     ++power;
   }
   // Three digits say enough, except where the number is whole.
-  const std::string digits = value == std::floor(value) ? fmt::format("{:.0f}", value)
-                                                        : fmt::format("{:.{}f}", value, value < 10 ? 2 : 1);
+  const std::string digits =
+      value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.{}f}", value, value < 10 ? 2 : 1);
   return fmt::format("{} {}iB", digits, kSuffixes[power - 1]);
 }
 

@@ -39,13 +39,10 @@ constexpr Command kCommands[] = {
 };
 
 void PrintHelp(std::FILE* out) {
-  fmt::print(
-      out,
-      "Collective communication for plain hosts and GPUs.\nUsage: tutti COMMAND [OPTIONS]\n\nCommands:\n");
+  fmt::print(out, "Collective communication for plain hosts and GPUs.\nUsage: tutti COMMAND [OPTIONS]\n\nCommands:\n");
   for (const Command& command : kCommands) fmt::print(out, "  {:<9}{}\n", command.name, command.help);
-  fmt::print(
-      out,
-      "\n'tutti COMMAND --help' tells more. Exit codes: 0 done, 1 it failed, 2 bad usage, 7 wrong values.\n");
+  fmt::print(out,
+             "\n'tutti COMMAND --help' tells more. Exit codes: 0 done, 1 it failed, 2 bad usage, 7 wrong values.\n");
 }
 
 int Main(int argc, char** argv) {

@@ -69,12 +69,10 @@ Result<std::string> FindProgram(const std::string& program) {
     if (IsRunnable(program)) return program;
     struct stat info {};
     if (stat(program.c_str(), &info) != 0) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("cannot run '{}': {}", program, std::strerror(errno)));
+      return Status(Code::kInvalidArgument, fmt::format("cannot run '{}': {}", program, std::strerror(errno)));
     }
-    return Status(Code::kSystem,
-                  fmt::format("cannot run '{}': it is {}", program,
-                              S_ISDIR(info.st_mode) ? "a directory" : "not executable (chmod +x?)"));
+    return Status(Code::kSystem, fmt::format("cannot run '{}': it is {}", program,
+                                             S_ISDIR(info.st_mode) ? "a directory" : "not executable (chmod +x?)"));
   }
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -125,8 +123,7 @@ int RunCommand(int argc, char** argv) {
   }
   options.grace_ms = static_cast<std::int64_t>(grace_s * 1000);
   const std::string hex = id->ToHex();
-  return LaunchRanks(ranks, options,
-                     [&](int rank) { return Exec(words, RankEnvironment(rank, ranks, hex)); });
+  return LaunchRanks(ranks, options, [&](int rank) { return Exec(words, RankEnvironment(rank, ranks, hex)); });
 }
 
 }  // namespace tutti::tools

@@ -123,8 +123,7 @@ TEST_F(RunCommandTest, TellsEveryRankWhoItIs) {
 }
 
 TEST_F(RunCommandTest, PassesTheProgramsArgumentsOn) {
-  EXPECT_EQ(Captured({"-n", "1", "--tag-output", "echo", "-x", "--grace", "1", "-n"}).out,
-            "[0] -x --grace 1 -n\n");
+  EXPECT_EQ(Captured({"-n", "1", "--tag-output", "echo", "-x", "--grace", "1", "-n"}).out, "[0] -x --grace 1 -n\n");
   EXPECT_EQ(Captured({"-n", "1", "--", "echo", "--", "y"}).out, "-- y\n");
 }
 
@@ -184,8 +183,7 @@ TEST_F(RunCommandTest, ForwardsSignals) {
 }
 
 TEST_F(RunCommandTest, RanksDieWithTheLauncher) {
-  const pid_t launcher =
-      Launch({"-n", "2", "sh", "-c", fmt::format("echo $$ > {}$RANK; exec sleep 60", Path("pid"))});
+  const pid_t launcher = Launch({"-n", "2", "sh", "-c", fmt::format("echo $$ > {}$RANK; exec sleep 60", Path("pid"))});
   const pid_t ranks[] = {ReadNumber("pid0"), ReadNumber("pid1")};
   ASSERT_GT(ranks[0], 0);
   ASSERT_GT(ranks[1], 0);
@@ -195,8 +193,8 @@ TEST_F(RunCommandTest, RanksDieWithTheLauncher) {
 }
 
 TEST_F(RunCommandTest, LeavesNothingRunning) {
-  const Outcome outcome = Captured(
-      {"-n", "1", "--tag-output", "sh", "-c", fmt::format("sleep 60 & echo $! > {}; exit 0", Path("pid"))});
+  const Outcome outcome =
+      Captured({"-n", "1", "--tag-output", "sh", "-c", fmt::format("sleep 60 & echo $! > {}; exit 0", Path("pid"))});
   EXPECT_EQ(outcome.code, 0);
   const pid_t left = ReadNumber("pid");
   ASSERT_GT(left, 0);
@@ -205,8 +203,7 @@ TEST_F(RunCommandTest, LeavesNothingRunning) {
 
 TEST_F(RunCommandTest, SaysWhatIsWrong) {
   EXPECT_EQ(Captured({"-n", "2", "no_such_program"}).code, 127);
-  EXPECT_NE(Captured({"-n", "2", "no_such_program"}).err.find("cannot run 'no_such_program'"),
-            std::string::npos);
+  EXPECT_NE(Captured({"-n", "2", "no_such_program"}).err.find("cannot run 'no_such_program'"), std::string::npos);
   EXPECT_EQ(Captured({"-n", "2", "/tmp"}).code, 126);
   EXPECT_EQ(Captured({"-n", "2"}).code, 2);
   EXPECT_EQ(Captured({"-n", "0", "true"}).code, 2);

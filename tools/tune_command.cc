@@ -103,8 +103,9 @@ Result<ChoiceOf> OpenChooser(int ranks) {
 Result<std::string> Calibrate() {
   const std::string file = comm::MachineFile(Settings::FromEnvironment());
   if (file.empty()) {
-    return Status(Code::kInvalidUsage, "there is no home directory to store the constants in; name a file in "
-                                       "TUTTI_TUNING_FILE");
+    return Status(Code::kInvalidUsage,
+                  "there is no home directory to store the constants in; name a file in "
+                  "TUTTI_TUNING_FILE");
   }
   const Result<tune::Machine> machine = MeasureMachine();
   if (!machine.ok()) return machine.status();
@@ -145,8 +146,7 @@ std::string FormatTable(Collective collective, int ranks, Detail detail, const C
   std::vector<Line> lines;
   for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
     const Result<TuneChoice> choice = choose(collective, bytes);
-    if (!choice.ok())
-      return text + fmt::format("{:>21}  {}\n", FormatBytes(bytes), choice.status().message());
+    if (!choice.ok()) return text + fmt::format("{:>21}  {}\n", FormatBytes(bytes), choice.status().message());
     if (detail == Detail::kRanges && !lines.empty() && SameChoice(lines.back().choice, *choice)) {
       lines.back().last = bytes;
       lines.back().last_us = choice->predicted_us;
@@ -171,8 +171,7 @@ std::vector<Collective> CollectivesOf(const std::string& name) {
 
 }  // namespace
 
-std::string FormatChoices(std::span<const Collective> collectives, int ranks, Detail detail,
-                          const ChoiceOf& choose) {
+std::string FormatChoices(std::span<const Collective> collectives, int ranks, Detail detail, const ChoiceOf& choose) {
   std::string text;
   for (Collective collective : collectives) {
     if (!text.empty()) text += '\n';

@@ -34,8 +34,7 @@ enum class Detail {
 };
 
 // A table for each of `collectives`: 8 B to 1 GiB in powers of two, the choice, and the predicted time.
-std::string FormatChoices(std::span<const Collective> collectives, int ranks, Detail detail,
-                          const ChoiceOf& choose);
+std::string FormatChoices(std::span<const Collective> collectives, int ranks, Detail detail, const ChoiceOf& choose);
 
 }  // namespace tutti::tools
 

@@ -18,12 +18,9 @@ Result<TuneChoice> Choose(Collective, std::size_t bytes) {
 TEST(FormatChoices, HasALineForEverySize) {
   constexpr Collective kOne[] = {Collective::kAllReduce};
   const std::string text = FormatChoices(kOne, 4, Detail::kEverySize, Choose);
-  EXPECT_TRUE(text.starts_with(
-      "all_reduce, 4 ranks\n                 size  algorithm           protocol  channels  "));
-  EXPECT_NE(text.find("                  8 B  one_shot            LL               1       1.00\n"),
-            std::string::npos);
-  EXPECT_NE(text.find("                1 GiB  ring                Simple           2  107375.18\n"),
-            std::string::npos);
+  EXPECT_TRUE(text.starts_with("all_reduce, 4 ranks\n                 size  algorithm           protocol  channels  "));
+  EXPECT_NE(text.find("                  8 B  one_shot            LL               1       1.00\n"), std::string::npos);
+  EXPECT_NE(text.find("                1 GiB  ring                Simple           2  107375.18\n"), std::string::npos);
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 28);
 }
 

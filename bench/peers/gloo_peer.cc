@@ -34,8 +34,7 @@ using peer::Op;
 const char* Need(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) {
-    std::fprintf(stderr, "gloo_peer: %s is not set; bench/peers/run.py starts this program as it should be\n",
-                 name);
+    std::fprintf(stderr, "gloo_peer: %s is not set; bench/peers/run.py starts this program as it should be\n", name);
     std::exit(2);
   }
   return value;
@@ -60,8 +59,7 @@ class Gloo {
     max_ = std::make_unique<gloo::AllreduceOptions>(context_);
     max_->setInput(&max_in_, 1);
     max_->setOutput(&max_out_, 1);
-    max_->setReduceFunction(
-        static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::max<double>));
+    max_->setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::max<double>));
   }
 
   std::string Version() const {

@@ -65,8 +65,7 @@ class Mpi {
         return [=] { MPI_Alltoall(in, count, MPI_FLOAT, out, count, MPI_FLOAT, world); };
       case Op::kSendRecv:
         return [=] {
-          MPI_Sendrecv(in, count, MPI_FLOAT, next, 0, out, count, MPI_FLOAT, previous, 0, world,
-                       MPI_STATUS_IGNORE);
+          MPI_Sendrecv(in, count, MPI_FLOAT, next, 0, out, count, MPI_FLOAT, previous, 0, world, MPI_STATUS_IGNORE);
         };
     }
     std::abort();

@@ -120,8 +120,7 @@ inline std::vector<OpTraits> ParseOps(const char* program, const std::string& li
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const std::string name = list.substr(begin, end - begin);
-    const auto found =
-        std::find_if(kOps.begin(), kOps.end(), [&](const OpTraits& o) { return name == o.name; });
+    const auto found = std::find_if(kOps.begin(), kOps.end(), [&](const OpTraits& o) { return name == o.name; });
     if (found == kOps.end()) Usage(program, "no operation is called '" + name + "'");
     ops.push_back(*found);
     begin = end + 1;
@@ -181,9 +180,7 @@ class Buffer {
 
 // Element i of rank's input: a small whole number, so that every sum is exact, and different in neighbouring
 // elements, ranks and blocks.
-inline float Value(int rank, std::size_t i) {
-  return static_cast<float>((i * 7 + i / 61) % 251 + 257 * rank);
-}
+inline float Value(int rank, std::size_t i) { return static_cast<float>((i * 7 + i / 61) % 251 + 257 * rank); }
 
 // What element i of this rank's output must be; `count` as in Prepare.
 inline float Expected(Op op, int rank, int ranks, std::size_t i, std::size_t count) {
@@ -247,8 +244,7 @@ class Bench {
     if (!Check(traits, count, in, run)) return false;
 
     int k = 1;
-    for (double ms = TimeBatch(run, k); ms < options_.batch_ms * 0.6 && k < kMostPerBatch;
-         ms = TimeBatch(run, k)) {
+    for (double ms = TimeBatch(run, k); ms < options_.batch_ms * 0.6 && k < kMostPerBatch; ms = TimeBatch(run, k)) {
       const double growth = std::clamp(options_.batch_ms / ms, 1.5, 4.0);
       k = std::min(kMostPerBatch, static_cast<int>(std::ceil(k * growth)));
     }
@@ -259,8 +255,8 @@ class Bench {
     std::sort(us.begin(), us.end());
     const double median = (us[us.size() / 2] + us[(us.size() - 1) / 2]) / 2;
     if (library_.rank() == 0) {
-      std::printf("%s %zu %d %.3f %.3f %.3f %d\n", traits.name, count * parts * sizeof(float),
-                  library_.ranks(), median, us.front(), us.back(), k);
+      std::printf("%s %zu %d %.3f %.3f %.3f %d\n", traits.name, count * parts * sizeof(float), library_.ranks(), median,
+                  us.front(), us.back(), k);
       std::fflush(stdout);
     }
     return true;
@@ -291,8 +287,8 @@ class Bench {
       const float expected = Expected(traits.op, rank, ranks, i, count);
       if (out_.data()[i] == expected) continue;
       if (wrong++ == 0) {
-        std::fprintf(stderr, "# WRONG %s, %zu elements, rank %d of %d: element %zu is %g, must be %g\n",
-                     traits.name, count, rank, ranks, i, out_.data()[i], expected);
+        std::fprintf(stderr, "# WRONG %s, %zu elements, rank %d of %d: element %zu is %g, must be %g\n", traits.name,
+                     count, rank, ranks, i, out_.data()[i], expected);
       }
     }
     return library_.Max(static_cast<double>(wrong)) == 0;

@@ -65,12 +65,8 @@ class Tutti {
   }
 
   std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count) {
-    tutti::Operation operation{.kind = KindOf(op),
-                               .in = in,
-                               .out = out,
-                               .count = count,
-                               .type = tutti::DataType::kFloat32,
-                               .root = kRoot};
+    tutti::Operation operation{
+        .kind = KindOf(op), .in = in, .out = out, .count = count, .type = tutti::DataType::kFloat32, .root = kRoot};
     if (op != Op::kSendRecv) return [this, operation] { Demand(communicator_.Run(operation)); };
 
     std::array<tutti::Operation, 2> both = {operation, operation};

@@ -158,16 +158,46 @@ Status RunGroup(std::span<const GroupItem> items);
 
 template <typename T>
 struct DataTypeOf;  // specialise for your own 2-byte and 1-byte floating types
-template <> struct DataTypeOf<std::int8_t> { static constexpr DataType value = DataType::kInt8; };
-template <> struct DataTypeOf<std::uint8_t> { static constexpr DataType value = DataType::kUint8; };
-template <> struct DataTypeOf<char> { static constexpr DataType value = DataType::kInt8; };
-template <> struct DataTypeOf<std::byte> { static constexpr DataType value = DataType::kUint8; };
-template <> struct DataTypeOf<std::int32_t> { static constexpr DataType value = DataType::kInt32; };
-template <> struct DataTypeOf<std::uint32_t> { static constexpr DataType value = DataType::kUint32; };
-template <> struct DataTypeOf<std::int64_t> { static constexpr DataType value = DataType::kInt64; };
-template <> struct DataTypeOf<std::uint64_t> { static constexpr DataType value = DataType::kUint64; };
-template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::kFloat32; };
-template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::kFloat64; };
+template <>
+struct DataTypeOf<std::int8_t> {
+  static constexpr DataType value = DataType::kInt8;
+};
+template <>
+struct DataTypeOf<std::uint8_t> {
+  static constexpr DataType value = DataType::kUint8;
+};
+template <>
+struct DataTypeOf<char> {
+  static constexpr DataType value = DataType::kInt8;
+};
+template <>
+struct DataTypeOf<std::byte> {
+  static constexpr DataType value = DataType::kUint8;
+};
+template <>
+struct DataTypeOf<std::int32_t> {
+  static constexpr DataType value = DataType::kInt32;
+};
+template <>
+struct DataTypeOf<std::uint32_t> {
+  static constexpr DataType value = DataType::kUint32;
+};
+template <>
+struct DataTypeOf<std::int64_t> {
+  static constexpr DataType value = DataType::kInt64;
+};
+template <>
+struct DataTypeOf<std::uint64_t> {
+  static constexpr DataType value = DataType::kUint64;
+};
+template <>
+struct DataTypeOf<float> {
+  static constexpr DataType value = DataType::kFloat32;
+};
+template <>
+struct DataTypeOf<double> {
+  static constexpr DataType value = DataType::kFloat64;
+};
 
 namespace internal {
 template <typename R>

@@ -10,9 +10,9 @@ namespace tutti {
 
 // How large messages cross between processes (TUTTI_SINGLE_COPY).
 enum class SingleCopy : std::uint8_t {
-  kAuto,  // the receiver reads the sender's memory where a trial at init shows that it can and the cost model says so
-  kOff,   // always through shared pages
-  kForce, // wherever possible, whatever the cost model says
+  kAuto,   // the receiver reads the sender's memory where a trial at init shows that it can and the cost model says so
+  kOff,    // always through shared pages
+  kForce,  // wherever possible, whatever the cost model says
 };
 
 // Everything that can be set, read once. Each field names its variable, meaning, unit and default.

@@ -65,8 +65,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT: conversion is the point
-  Result(Status status) : value_(std::move(status)) {}      // NOLINT  REQUIRES: !status.ok()
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: conversion is the point
+  Result(Status status) : value_(std::move(status)) {}  // NOLINT  REQUIRES: !status.ok()
 
   bool ok() const { return std::holds_alternative<T>(value_); }
   explicit operator bool() const { return ok(); }
@@ -84,8 +84,8 @@ class [[nodiscard]] Result {
 }  // namespace tutti
 
 // Returns from the calling function when `expression` (a Status) is an error.
-#define TUTTI_RETURN_IF_ERROR(expression)                   \
-  do {                                                      \
+#define TUTTI_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                           \
     if (::tutti::Status tutti_status_ = (expression); !tutti_status_.ok()) return tutti_status_; \
   } while (false)
 

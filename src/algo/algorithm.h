@@ -70,16 +70,15 @@ std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective,
 // A point-to-point transfer inside a group. `block` is the position of its buffer in the caller's list of sends or
 // receives.
 struct Transfer {
-  int peer;            // may be the rank itself: a send to self meets the receive from self, in order
-  std::size_t count;   // bytes
+  int peer;           // may be the rank itself: a send to self meets the receive from self, in order
+  std::size_t count;  // bytes
 };
 
 // The plan of a group of sends and receives of any sizes, with the round schedule of kPairwise: all transfers are
 // in flight together, in an order in which no two ranks wait for each other. Send i reads in-block i, receive j
 // writes out-block j; in_sizes and out_sizes are filled. Transfers between the same two ranks match in list order.
 // Self transfers become plain copies. REQUIRES: as many sends to self as receives from self, of equal counts.
-plan::RankPlan BuildSendRecv(int rank, int ranks, std::span<const Transfer> sends,
-                             std::span<const Transfer> receives);
+plan::RankPlan BuildSendRecv(int rank, int ranks, std::span<const Transfer> sends, std::span<const Transfer> receives);
 
 }  // namespace tutti::algo
 

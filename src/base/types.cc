@@ -65,13 +65,14 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view name) {
 
 std::optional<Collective> ParseCollective(std::string_view name) {
   using enum Collective;
-  static constexpr std::array<std::pair<std::string_view, Collective>, 7> kAliases = {{{"allreduce", kAllReduce},
-                                                                                       {"allgather", kAllGather},
-                                                                                       {"reducescatter", kReduceScatter},
-                                                                                       {"alltoall", kAllToAll},
-                                                                                       {"all2all", kAllToAll},
-                                                                                       {"sendrecv", kSendRecv},
-                                                                                       {"bcast", kBroadcast}}};
+  static constexpr std::array<std::pair<std::string_view, Collective>, 7> kAliases = {
+      {{"allreduce", kAllReduce},
+       {"allgather", kAllGather},
+       {"reducescatter", kReduceScatter},
+       {"alltoall", kAllToAll},
+       {"all2all", kAllToAll},
+       {"sendrecv", kSendRecv},
+       {"bcast", kBroadcast}}};
   return Find<Collective>(kCollectiveNames, kAliases, name);
 }
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -60,8 +60,8 @@ TEST_P(EveryAlgorithm, EveryProtocolAndPlacement) {
         SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " proto " << way.proto << " single copy "
                                         << static_cast<int>(way.single_copy) << " channels " << way.channels);
         std::vector<Case> cases;
-        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17},
-                                        std::size_t{1000}, std::size_t{20011}}) {
+        for (const std::size_t count :
+             {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{1000}, std::size_t{20011}}) {
           for (const bool in_place : {false, true}) {
             if (in_place && kind == Kind::kAllToAll) continue;
             cases.push_back({.kind = kind,
@@ -135,98 +135,115 @@ TEST_P(EveryType, EveryOperator) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryType, testing::Values(1, 2, 3, 4, 7));
 
 TEST(Transfers, GroupsOfAnyOrderAndSize) {
-  ASSERT_EQ(RunRanks(4, {}, [](Communicator& c) -> Status {
-    const int n = c.ranks(), r = c.rank();
-    for (const std::size_t unit : {std::size_t{1}, std::size_t{100}, std::size_t{30000}, std::size_t{400000}}) {
-      // Rank s sends (s + d + 1) * unit bytes to rank d, itself included; receives are listed first or last.
-      std::vector<std::vector<std::uint8_t>> to(n), from(n);
-      std::vector<Operation> group;
-      for (int p = 0; p < n; ++p) {
-        to[p].assign((r + p + 1) * unit, static_cast<std::uint8_t>(16 * r + p));
-        from[p].assign((r + p + 1) * unit, 0);
-      }
-      for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Send(to[p], p) : Recv(from[p], p));
-      for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Recv(from[p], p) : Send(to[p], p));
-      TUTTI_RETURN_IF_ERROR(c.RunGroup(group));
-      for (int p = 0; p < n; ++p) {
-        const std::vector<std::uint8_t> expected((r + p + 1) * unit, static_cast<std::uint8_t>(16 * p + r));
-        if (from[p] != expected) return Status(Code::kInternal, "wrong bytes from rank " + std::to_string(p));
-      }
-    }
-    return Status::Ok();
-  }), "");
+  ASSERT_EQ(
+      RunRanks(
+          4, {},
+          [](Communicator& c) -> Status {
+            const int n = c.ranks(), r = c.rank();
+            for (const std::size_t unit : {std::size_t{1}, std::size_t{100}, std::size_t{30000}, std::size_t{400000}}) {
+              // Rank s sends (s + d + 1) * unit bytes to rank d, itself included; receives are listed first or last.
+              std::vector<std::vector<std::uint8_t>> to(n), from(n);
+              std::vector<Operation> group;
+              for (int p = 0; p < n; ++p) {
+                to[p].assign((r + p + 1) * unit, static_cast<std::uint8_t>(16 * r + p));
+                from[p].assign((r + p + 1) * unit, 0);
+              }
+              for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Send(to[p], p) : Recv(from[p], p));
+              for (int p = 0; p < n; ++p) group.push_back(r % 2 == 0 ? Recv(from[p], p) : Send(to[p], p));
+              TUTTI_RETURN_IF_ERROR(c.RunGroup(group));
+              for (int p = 0; p < n; ++p) {
+                const std::vector<std::uint8_t> expected((r + p + 1) * unit, static_cast<std::uint8_t>(16 * p + r));
+                if (from[p] != expected) return Status(Code::kInternal, "wrong bytes from rank " + std::to_string(p));
+              }
+            }
+            return Status::Ok();
+          }),
+      "");
 }
 
 // Two sends of a group meet receives that are made one by one, in order, whatever the sizes.
 TEST(Transfers, SeveralToOnePeerStayInOrder) {
-  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
-    std::vector<std::int32_t> big(500000, 1), small(3, 2), empty;
-    if (c.rank() == 0) {
-      const Operation group[] = {Send(big, 1), Send(small, 1), Send(empty, 1), Send(big, 1)};
-      return c.RunGroup(group);
-    }
-    std::vector<std::int32_t> a(500000), b(3), d(500000);
-    TUTTI_RETURN_IF_ERROR(c.Run(Recv(a, 0)));
-    TUTTI_RETURN_IF_ERROR(c.Run(Recv(b, 0)));
-    TUTTI_RETURN_IF_ERROR(c.Run(Recv(empty, 0)));
-    TUTTI_RETURN_IF_ERROR(c.Run(Recv(d, 0)));
-    return a == big && b == small && d == big ? Status::Ok() : Status(Code::kInternal, "order broken");
-  }), "");
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<std::int32_t> big(500000, 1), small(3, 2), empty;
+                       if (c.rank() == 0) {
+                         const Operation group[] = {Send(big, 1), Send(small, 1), Send(empty, 1), Send(big, 1)};
+                         return c.RunGroup(group);
+                       }
+                       std::vector<std::int32_t> a(500000), b(3), d(500000);
+                       TUTTI_RETURN_IF_ERROR(c.Run(Recv(a, 0)));
+                       TUTTI_RETURN_IF_ERROR(c.Run(Recv(b, 0)));
+                       TUTTI_RETURN_IF_ERROR(c.Run(Recv(empty, 0)));
+                       TUTTI_RETURN_IF_ERROR(c.Run(Recv(d, 0)));
+                       return a == big && b == small && d == big ? Status::Ok()
+                                                                 : Status(Code::kInternal, "order broken");
+                     }),
+            "");
 }
 
 TEST(Transfers, OneWayStreamRunsAhead) {
-  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
-    for (int i = 0; i < 5000; ++i) {
-      std::vector<std::int32_t> data(1 + i % 700, i);
-      if (c.rank() == 0) {
-        TUTTI_RETURN_IF_ERROR(c.Run(Send(data, 1)));
-      } else {
-        std::vector<std::int32_t> got(data.size());
-        TUTTI_RETURN_IF_ERROR(c.Run(Recv(got, 0)));
-        if (got != data) return Status(Code::kInternal, "message " + std::to_string(i) + " is wrong");
-      }
-    }
-    return Status::Ok();
-  }), "");
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       for (int i = 0; i < 5000; ++i) {
+                         std::vector<std::int32_t> data(1 + i % 700, i);
+                         if (c.rank() == 0) {
+                           TUTTI_RETURN_IF_ERROR(c.Run(Send(data, 1)));
+                         } else {
+                           std::vector<std::int32_t> got(data.size());
+                           TUTTI_RETURN_IF_ERROR(c.Run(Recv(got, 0)));
+                           if (got != data)
+                             return Status(Code::kInternal, "message " + std::to_string(i) + " is wrong");
+                         }
+                       }
+                       return Status::Ok();
+                     }),
+            "");
 }
 
 TEST(Transfers, SendToSelfWithoutReceiveIsAnError) {
-  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
-    std::vector<float> data(4);
-    const Status s = c.Run(Send(data, c.rank()));
-    EXPECT_EQ(s.code(), Code::kInvalidUsage) << s.ToString();
-    EXPECT_NE(s.message().find("same group"), std::string::npos) << s.message();
-    return c.Run(Barrier());
-  }), "");
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<float> data(4);
+                       const Status s = c.Run(Send(data, c.rank()));
+                       EXPECT_EQ(s.code(), Code::kInvalidUsage) << s.ToString();
+                       EXPECT_NE(s.message().find("same group"), std::string::npos) << s.message();
+                       return c.Run(Barrier());
+                     }),
+            "");
 }
 
 TEST(NonBlocking, ManyInFlight) {
-  ASSERT_EQ(RunRanks(3, {}, [](Communicator& c) -> Status {
-    constexpr int kInFlight = 40;
-    std::vector<std::vector<std::int64_t>> in(kInFlight), out(kInFlight);
-    std::vector<Request> requests;
-    for (int i = 0; i < kInFlight; ++i) {
-      in[i].assign(10 + 997 * i, c.rank() + i);
-      out[i].resize(in[i].size());
-      requests.push_back(c.Start(AllReduce(in[i], out[i])));
-    }
-    while (requests.back().Test().code() == Code::kInProgress) {
-    }
-    for (int i = 0; i < kInFlight; ++i) {
-      TUTTI_RETURN_IF_ERROR(requests[i].Wait());
-      TUTTI_RETURN_IF_ERROR(requests[i].Test());
-      if (out[i] != std::vector<std::int64_t>(in[i].size(), 3 + 3 * i)) return Status(Code::kInternal, "wrong sum");
-    }
-    return Status::Ok();
-  }), "");
+  ASSERT_EQ(RunRanks(3, {},
+                     [](Communicator& c) -> Status {
+                       constexpr int kInFlight = 40;
+                       std::vector<std::vector<std::int64_t>> in(kInFlight), out(kInFlight);
+                       std::vector<Request> requests;
+                       for (int i = 0; i < kInFlight; ++i) {
+                         in[i].assign(10 + 997 * i, c.rank() + i);
+                         out[i].resize(in[i].size());
+                         requests.push_back(c.Start(AllReduce(in[i], out[i])));
+                       }
+                       while (requests.back().Test().code() == Code::kInProgress) {
+                       }
+                       for (int i = 0; i < kInFlight; ++i) {
+                         TUTTI_RETURN_IF_ERROR(requests[i].Wait());
+                         TUTTI_RETURN_IF_ERROR(requests[i].Test());
+                         if (out[i] != std::vector<std::int64_t>(in[i].size(), 3 + 3 * i))
+                           return Status(Code::kInternal, "wrong sum");
+                       }
+                       return Status::Ok();
+                     }),
+            "");
 }
 
 TEST(NonBlocking, DroppedRequestCompletes) {
-  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
-    std::vector<float> in(100000, 1.0f), out(100000);
-    { Request r = c.Start(AllReduce(in, out)); }
-    return out.back() == 2.0f ? Status::Ok() : Status(Code::kInternal, "not complete");
-  }), "");
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<float> in(100000, 1.0f), out(100000);
+                       { Request r = c.Start(AllReduce(in, out)); }
+                       return out.back() == 2.0f ? Status::Ok() : Status(Code::kInternal, "not complete");
+                     }),
+            "");
 }
 
 // Rank 0 waits in one communicator for an operation that rank 1 reaches only after the other one has ended there.
@@ -283,51 +300,59 @@ TEST(SeveralCommunicators, OneThreadDrivesAllRanks) {
 }
 
 TEST(Shared, OperationsOnSharedMemory) {
-  ASSERT_EQ(RunRanks(3, {}, [](Communicator& c) -> Status {
-    constexpr std::size_t kCount = 300000;
-    Result<void*> a = c.AllocateShared(kCount * 4), b = c.AllocateShared(kCount * 4);
-    if (!a.ok()) return a.status();
-    if (!b.ok()) return b.status();
-    const std::span<std::int32_t> in(static_cast<std::int32_t*>(*a), kCount), out(static_cast<std::int32_t*>(*b), kCount);
-    std::ranges::fill(in, c.rank() + 1);
-    TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
-    if (!std::ranges::all_of(out, [](int v) { return v == 6; })) return Status(Code::kInternal, "wrong sum");
-    TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(out, out)));
-    if (!std::ranges::all_of(out, [](int v) { return v == 18; })) return Status(Code::kInternal, "wrong sum in place");
-    return Status::Ok();
-  }), "");
+  ASSERT_EQ(RunRanks(3, {},
+                     [](Communicator& c) -> Status {
+                       constexpr std::size_t kCount = 300000;
+                       Result<void*> a = c.AllocateShared(kCount * 4), b = c.AllocateShared(kCount * 4);
+                       if (!a.ok()) return a.status();
+                       if (!b.ok()) return b.status();
+                       const std::span<std::int32_t> in(static_cast<std::int32_t*>(*a), kCount),
+                           out(static_cast<std::int32_t*>(*b), kCount);
+                       std::ranges::fill(in, c.rank() + 1);
+                       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+                       if (!std::ranges::all_of(out, [](int v) { return v == 6; }))
+                         return Status(Code::kInternal, "wrong sum");
+                       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(out, out)));
+                       if (!std::ranges::all_of(out, [](int v) { return v == 18; }))
+                         return Status(Code::kInternal, "wrong sum in place");
+                       return Status::Ok();
+                     }),
+            "");
 }
 
 TEST(Misuse, EachArgumentHasItsSentence) {
-  ASSERT_EQ(RunRanks(2, {}, [](Communicator& c) -> Status {
-    std::vector<float> in(8), out(8);
-    const auto expect = [&](Operation o, const char* words) {
-      const Status s = c.Run(o);
-      EXPECT_EQ(s.code(), Code::kInvalidArgument) << s.ToString();
-      EXPECT_NE(s.message().find(words), std::string::npos) << s.message();
-    };
-    Operation o = AllReduce(in, out);
-    o.in = nullptr;
-    expect(o, "input is null");
-    o = AllReduce(in, out);
-    o.type = static_cast<DataType>(77);
-    expect(o, "data type 77");
-    o = AllReduce(in, out);
-    o.op = static_cast<ReduceOp>(9);
-    expect(o, "operator 9");
-    expect(Broadcast(in, 2), "root 2");
-    expect(Send(in, -1), "peer -1");
-    o = AllReduce(in, std::span(in).subspan(1, 7));
-    expect(o, "overlap");
-    o = AllReduce(in, out);
-    o.count = ~std::size_t{0} / 4;
-    expect(o, "overflows");
-    return c.Run(AllReduce(in, out));  // none of it has broken the communicator
-  }), "");
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<float> in(8), out(8);
+                       const auto expect = [&](Operation o, const char* words) {
+                         const Status s = c.Run(o);
+                         EXPECT_EQ(s.code(), Code::kInvalidArgument) << s.ToString();
+                         EXPECT_NE(s.message().find(words), std::string::npos) << s.message();
+                       };
+                       Operation o = AllReduce(in, out);
+                       o.in = nullptr;
+                       expect(o, "input is null");
+                       o = AllReduce(in, out);
+                       o.type = static_cast<DataType>(77);
+                       expect(o, "data type 77");
+                       o = AllReduce(in, out);
+                       o.op = static_cast<ReduceOp>(9);
+                       expect(o, "operator 9");
+                       expect(Broadcast(in, 2), "root 2");
+                       expect(Send(in, -1), "peer -1");
+                       o = AllReduce(in, std::span(in).subspan(1, 7));
+                       expect(o, "overlap");
+                       o = AllReduce(in, out);
+                       o.count = ~std::size_t{0} / 4;
+                       expect(o, "overflows");
+                       return c.Run(AllReduce(in, out));  // none of it has broken the communicator
+                     }),
+            "");
 }
 
 TEST(Misuse, BadFilterIsExplained) {
-  for (const auto& [algo, words] : {std::pair{"rung", "\"rung\" is not known"}, {"foo:ring", "\"foo\" is not a collective"}}) {
+  for (const auto& [algo, words] :
+       {std::pair{"rung", "\"rung\" is not known"}, {"foo:ring", "\"foo\" is not a collective"}}) {
     Settings settings;
     settings.algo = algo;
     const Result<Communicator> c = Communicator::Create({.rank = 0, .ranks = 1, .settings = settings});
@@ -339,19 +364,22 @@ TEST(Misuse, BadFilterIsExplained) {
 
 // The result is the fold in rank order, whatever the size, unless another algorithm is asked for: sums that round tell.
 TEST(Reproducible, FoldInRankOrderAtEverySize) {
-  ASSERT_EQ(RunRanks(5, {}, [](Communicator& c) -> Status {
-    const float parts[5] = {1e8f, 3.14159f, -1e8f, 2.71828f, 1e-3f};
-    float expected = parts[0];
-    for (int r = 1; r < 5; ++r) expected += parts[r];
-    for (std::size_t count : {1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u}) {
-      std::vector<float> in(count, parts[c.rank()]), out(count);
-      TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
-      for (const float v : out) {
-        if (std::memcmp(&v, &expected, 4) != 0) return Status(Code::kInternal, "not the fold in rank order");
-      }
-    }
-    return Status::Ok();
-  }), "");
+  ASSERT_EQ(RunRanks(5, {},
+                     [](Communicator& c) -> Status {
+                       const float parts[5] = {1e8f, 3.14159f, -1e8f, 2.71828f, 1e-3f};
+                       float expected = parts[0];
+                       for (int r = 1; r < 5; ++r) expected += parts[r];
+                       for (std::size_t count : {1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u}) {
+                         std::vector<float> in(count, parts[c.rank()]), out(count);
+                         TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+                         for (const float v : out) {
+                           if (std::memcmp(&v, &expected, 4) != 0)
+                             return Status(Code::kInternal, "not the fold in rank order");
+                         }
+                       }
+                       return Status::Ok();
+                     }),
+            "");
 }
 
 }  // namespace

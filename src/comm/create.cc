@@ -54,11 +54,12 @@ int Channels(const CommunicatorOptions& options) {
 
 Status CheckGreeting(const Greeting& own, const Greeting& theirs, int rank, int peer) {
   if (own.shared_bytes == theirs.shared_bytes && own.channels == theirs.channels) return Status::Ok();
-  return Status(Code::kInvalidUsage,
-                fmt::format("ranks {} and {} have different settings: TUTTI_SHARED_BYTES {} and {}, NCCL_MAX_NCHANNELS {} "
-                            "and {}; set them alike on all ranks",
-                            rank, peer, own.shared_bytes, theirs.shared_bytes, own.channels, theirs.channels),
-                peer);
+  return Status(
+      Code::kInvalidUsage,
+      fmt::format("ranks {} and {} have different settings: TUTTI_SHARED_BYTES {} and {}, NCCL_MAX_NCHANNELS {} "
+                  "and {}; set them alike on all ranks",
+                  rank, peer, own.shared_bytes, theirs.shared_bytes, own.channels, theirs.channels),
+      peer);
 }
 
 }  // namespace
@@ -89,23 +90,24 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   if (!created.ok()) return created.status();
   fabric = std::make_unique<Fabric>(std::move(*created));
   Greeting common = greeting;
-  const Status met = comm::Meet(
-      {.id = options.id,
-       .rank = rank,
-       .ranks = ranks,
-       .timeout_ms = settings.init_timeout_ms,
-       .payload = std::as_bytes(std::span(&greeting, 1)),
-       .shared = &fabric->own().fd()},
-      [&](int peer, comm::Member&& member) -> Status {
-        Greeting theirs;
-        if (member.payload.size() != sizeof(theirs)) {
-          return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti than rank {}", peer, rank), peer);
-        }
-        std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
-        TUTTI_RETURN_IF_ERROR(CheckGreeting(greeting, theirs, rank, peer));
-        if (peer == 0) common = theirs;
-        return fabric->Connect(peer, member.shared, member.process);
-      });
+  const Status met =
+      comm::Meet({.id = options.id,
+                  .rank = rank,
+                  .ranks = ranks,
+                  .timeout_ms = settings.init_timeout_ms,
+                  .payload = std::as_bytes(std::span(&greeting, 1)),
+                  .shared = &fabric->own().fd()},
+                 [&](int peer, comm::Member&& member) -> Status {
+                   Greeting theirs;
+                   if (member.payload.size() != sizeof(theirs)) {
+                     return Status(Code::kRemote,
+                                   fmt::format("rank {} runs another build of Tutti than rank {}", peer, rank), peer);
+                   }
+                   std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+                   TUTTI_RETURN_IF_ERROR(CheckGreeting(greeting, theirs, rank, peer));
+                   if (peer == 0) common = theirs;
+                   return fabric->Connect(peer, member.shared, member.process);
+                 });
   if (!met.ok()) return met;
   fabric->FinishConnecting();
   TUTTI_RETURN_IF_ERROR(WaitForEveryone(deadline_ns));
@@ -131,15 +133,12 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
        .force_reference = settings.single_copy == SingleCopy::kForce,
        .min_channels = std::min(std::max(settings.min_channels, 1), channels),
        .max_channels = channels,
-       .chunk_bytes =
-           [rules = engine->chunks()](const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
-                                      int channels) {
-             return rules.ForPlan(footprint, protocol, by_reference, channels);
-           },
-       .transfer_chunk_bytes =
-           [rules = engine->chunks()](proto::Protocol protocol, bool by_reference) {
-             return rules.ForTransfer(protocol, by_reference);
-           }});
+       .chunk_bytes = [rules = engine->chunks()](
+                          const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                          int channels) { return rules.ForPlan(footprint, protocol, by_reference, channels); },
+       .transfer_chunk_bytes = [rules = engine->chunks()](
+                                   proto::Protocol protocol,
+                                   bool by_reference) { return rules.ForTransfer(protocol, by_reference); }});
   if (!result.ok()) return result.status();
   chooser = std::move(*result);
   spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? kCrowdedSpinNs : kSpinNs;
@@ -164,9 +163,10 @@ Status Communicator::Impl::WaitForEveryone(std::int64_t deadline_ns) {
       }
     }
     if (sys::NowNs() > deadline_ns) {
-      return Status(Code::kTimeout, fmt::format("rank {} met the other {} ranks, but not all of them finished connecting "
-                                                "within TUTTI_INIT_TIMEOUT_MS={}",
-                                                rank, ranks - 1, settings.init_timeout_ms));
+      return Status(Code::kTimeout,
+                    fmt::format("rank {} met the other {} ranks, but not all of them finished connecting "
+                                "within TUTTI_INIT_TIMEOUT_MS={}",
+                                rank, ranks - 1, settings.init_timeout_ms));
     }
   }
   return Status::Ok();
@@ -253,30 +253,30 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
   const Result<UniqueId> id = comm::NextId(c.id, ++c.shared_allocations);
   if (!id.ok()) return id.status();
   const std::uint64_t size = bytes;
-  const Status met = comm::Meet({.id = *id,
-                                 .rank = c.rank,
-                                 .ranks = c.ranks,
-                                 .timeout_ms = c.settings.init_timeout_ms,
-                                 .payload = std::as_bytes(std::span(&size, 1)),
-                                 .shared = &*fd},
-                                [&](int peer, comm::Member&& member) -> Status {
-                                  std::uint64_t theirs = 0;
-                                  if (member.payload.size() == sizeof(theirs)) {
-                                    std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
-                                  }
-                                  if (theirs != size) {
-                                    return Status(Code::kInvalidUsage,
-                                                  fmt::format("AllocateShared: rank {} asked for {} bytes, rank {} for {}",
-                                                              c.rank, size, peer, theirs),
-                                                  peer);
-                                  }
-                                  if (peer == c.rank) return Status::Ok();
-                                  Result<sys::SharedMapping> mapping =
-                                      sys::Map(member.shared, size, sys::Access::kRead);
-                                  if (!mapping.ok()) return mapping.status();
-                                  region.peers[peer] = std::move(*mapping);
-                                  return Status::Ok();
-                                });
+  const Status met = comm::Meet(
+      {.id = *id,
+       .rank = c.rank,
+       .ranks = c.ranks,
+       .timeout_ms = c.settings.init_timeout_ms,
+       .payload = std::as_bytes(std::span(&size, 1)),
+       .shared = &*fd},
+      [&](int peer, comm::Member&& member) -> Status {
+        std::uint64_t theirs = 0;
+        if (member.payload.size() == sizeof(theirs)) {
+          std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+        }
+        if (theirs != size) {
+          return Status(
+              Code::kInvalidUsage,
+              fmt::format("AllocateShared: rank {} asked for {} bytes, rank {} for {}", c.rank, size, peer, theirs),
+              peer);
+        }
+        if (peer == c.rank) return Status::Ok();
+        Result<sys::SharedMapping> mapping = sys::Map(member.shared, size, sys::Access::kRead);
+        if (!mapping.ok()) return mapping.status();
+        region.peers[peer] = std::move(*mapping);
+        return Status::Ok();
+      });
   if (!met.ok()) {
     c.Break(met);
     return met;

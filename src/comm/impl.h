@@ -71,8 +71,7 @@ struct Communicator::Impl {
   Status Prepare(const Operation& operation, exec::cpu::Job& job);
   Status PrepareTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
   Result<const comm::Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
-  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root,
-                                          int channel);
+  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
   exec::cpu::Lane FindLane(std::size_t bytes);
   exec::cpu::Job* NewJob();
@@ -104,8 +103,8 @@ struct Communicator::Impl {
   Settings settings;
   tune::Chooser chooser;
   int cpus = 1;
-  bool crowded = false;  // more ranks than cores
-  std::int64_t spin_ns = 0;  // how long a wait spins before it gives the core away
+  bool crowded = false;                            // more ranks than cores
+  std::int64_t spin_ns = 0;                        // how long a wait spins before it gives the core away
   std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
   std::unique_ptr<exec::cpu::Engine> engine;
   UniqueId id;
@@ -122,8 +121,8 @@ struct Communicator::Impl {
     std::unique_ptr<exec::cpu::PreparedPlan> plan;
   };
   std::vector<CachedGroup> groups;
-  std::size_t next_group = 0;  // the next to be forgotten
-  std::size_t last_group = 0;  // the last that was used
+  std::size_t next_group = 0;                                            // the next to be forgotten
+  std::size_t last_group = 0;                                            // the last that was used
   std::array<std::optional<exec::cpu::Lane>, comm::kSizeClasses> lanes;  // of sends and receives, by size
   std::vector<std::unique_ptr<comm::OwnedJob>> jobs;
   exec::cpu::Job run_job;  // Run's, so that it need not look for one

@@ -113,7 +113,7 @@ Status Communicator::Impl::Validate(const Operation& o) const {
   const std::size_t in_bytes = piece * Pieces(o, true, ranks), out_bytes = piece * Pieces(o, false, ranks);
   if (in + in_bytes <= out || out + out_bytes <= in) return Status::Ok();
   const std::uintptr_t own = static_cast<std::uintptr_t>(rank) * piece;
-  const bool in_place = in_bytes == out_bytes ? in == out && o.kind != Kind::kAllToAll
+  const bool in_place = in_bytes == out_bytes  ? in == out && o.kind != Kind::kAllToAll
                         : in_bytes < out_bytes ? in == out + own
                                                : out == in + own;
   if (in_place || ranks == 1) return Status::Ok();
@@ -216,8 +216,9 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
 // A plan for the same list of transfers, of whatever sizes, is built once; the cache forgets the oldest.
 const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operation> operations) {
   const auto same_shape = [&](const CachedGroup& group) {
-    return std::ranges::equal(group.shape, operations,
-                              [](const Operation& a, const Operation& b) { return a.kind == b.kind && a.root == b.root; });
+    return std::ranges::equal(group.shape, operations, [](const Operation& a, const Operation& b) {
+      return a.kind == b.kind && a.root == b.root;
+    });
   };
   if (last_group < groups.size() && same_shape(groups[last_group])) return groups[last_group].plan.get();
   for (last_group = 0; last_group < groups.size(); ++last_group) {
@@ -240,8 +241,9 @@ const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operati
   // A plan that an unfinished job still runs must stay.
   for (std::size_t tried = 0; tried < kCachedGroups; ++tried) {
     CachedGroup& oldest = groups[next_group++ % kCachedGroups];
-    const bool used = run_job.transfer_plan == oldest.plan.get() ||
-                      std::ranges::any_of(jobs, [&](const auto& j) { return j->in_use && j->job.transfer_plan == oldest.plan.get(); });
+    const bool used = run_job.transfer_plan == oldest.plan.get() || std::ranges::any_of(jobs, [&](const auto& j) {
+                        return j->in_use && j->job.transfer_plan == oldest.plan.get();
+                      });
     if (used) continue;
     oldest = std::move(group);
     return oldest.plan.get();
@@ -306,9 +308,7 @@ Job* Communicator::Impl::NewJob() {
   return &jobs.back()->job;
 }
 
-void Communicator::Impl::Submit(Job* job) {
-  engine->Submit(job);
-}
+void Communicator::Impl::Submit(Job* job) { engine->Submit(job); }
 
 Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std::vector<Job*>& submitted) {
   TUTTI_RETURN_IF_ERROR(Broken());
@@ -347,7 +347,8 @@ void Communicator::Impl::Release(Job* job) {
 Status Communicator::Run(const Operation& o) {
   Impl& c = *impl_;
   if (Status s = c.Validate(o); !s.ok()) return s;
-  if (c.broken.load(std::memory_order_relaxed)) [[unlikely]] return c.Broken();
+  if (c.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return c.Broken();
   if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
   if (Status s = IsTransfer(o.kind) ? c.PrepareTransfers(std::span(&o, 1), c.run_job) : c.Prepare(o, c.run_job);
       !s.ok()) {
@@ -355,7 +356,8 @@ Status Communicator::Run(const Operation& o) {
   }
   c.Submit(&c.run_job);
   Status s = c.WaitFor(c.run_job);
-  if (!s.ok()) [[unlikely]] c.Break(s);
+  if (!s.ok()) [[unlikely]]
+    c.Break(s);
   return s;
 }
 

@@ -14,7 +14,7 @@ using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
 constexpr std::uint32_t kTurnsPerLook = 16;
-constexpr std::int64_t kYieldNs = 2 * kNsPerMs;   // then sleep
+constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
 
@@ -113,11 +113,12 @@ void Communicator::Impl::LookAround(WaitState& wait, std::int64_t now_ns) {
   }
   const std::int64_t waited_ms = (now_ns - wait.since_ns) / kNsPerMs;
   if (waited_ms <= settings.timeout_ms) return;
-  Break(Status(Code::kTimeout,
-               fmt::format("rank {} has waited {} ms {}; raise TUTTI_TIMEOUT_MS (now {}) if that rank may be so late, else "
-                           "find out what holds it up",
-                           rank, waited_ms, engine->DescribeWait(), settings.timeout_ms),
-               engine->waits_for()));
+  Break(Status(
+      Code::kTimeout,
+      fmt::format("rank {} has waited {} ms {}; raise TUTTI_TIMEOUT_MS (now {}) if that rank may be so late, else "
+                  "find out what holds it up",
+                  rank, waited_ms, engine->DescribeWait(), settings.timeout_ms),
+      engine->waits_for()));
 }
 
 // Gives way as the wait deserves: steps aside for a peer on the same core, spins while one on another core is likely
@@ -139,7 +140,8 @@ void Communicator::Impl::Pause(const exec::cpu::Job& job, const WaitState& wait)
 
 Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
   engine->Advance();
-  if (job.done) [[likely]] return job.status;
+  if (job.done) [[likely]]
+    return job.status;
   const std::int64_t begin_ns = sys::NowNs();
   WaitState wait{.since_ns = begin_ns, .last_probe_ns = begin_ns, .moves = engine->moves()};
   for (std::uint32_t turn = 1;; ++turn) {

@@ -15,16 +15,16 @@ void Add(const RankPlan& plan, Footprint& footprint) {
     if (step.to.empty()) continue;
     ++sends;
     peers.insert(peers.end(), step.to.begin(), step.to.end());
-    const bool kept = step.out != kNoBlock ||
-                      (step.operands.size() == 1 && step.operands[0].kind != Operand::Kind::kRecv);
+    const bool kept =
+        step.out != kNoBlock || (step.operands.size() == 1 && step.operands[0].kind != Operand::Kind::kRecv);
     footprint.forwards |= !kept;
   }
   std::ranges::sort(peers);
   const int links = static_cast<int>(std::unique(peers.begin(), peers.end()) - peers.begin());
   footprint.window = std::max(footprint.window, std::min(sends * 2, links * (plan.link_slots + 1)) + 1);
-  footprint.blocks_per_piece = std::max({footprint.blocks_per_piece,
-                                         plan.in_blocks / InPieces(plan.collective, plan.ranks),
-                                         plan.out_blocks / OutPieces(plan.collective, plan.ranks)});
+  footprint.blocks_per_piece =
+      std::max({footprint.blocks_per_piece, plan.in_blocks / InPieces(plan.collective, plan.ranks),
+                plan.out_blocks / OutPieces(plan.collective, plan.ranks)});
 }
 
 }  // namespace

@@ -82,8 +82,7 @@ class RankPlan {
 
   // Appends a step. Order is execution order within a time slot.
   void Add(std::span<const Operand> operands, std::span<const std::int32_t> to, int out, int stage = 0);
-  void Add(std::initializer_list<Operand> operands, std::initializer_list<std::int32_t> to, int out,
-           int stage = 0) {
+  void Add(std::initializer_list<Operand> operands, std::initializer_list<std::int32_t> to, int out, int stage = 0) {
     Add(std::span(operands.begin(), operands.size()), std::span(to.begin(), to.size()), out, stage);
   }
 

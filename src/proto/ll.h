@@ -33,8 +33,8 @@ struct alignas(16) LlLine {
   std::uint32_t flag_high;
 };
 
-inline constexpr std::size_t kLlPayloadBytes = 8;                            // per line
-inline constexpr std::size_t kLlUnitBytes = 64;                              // ring unit
+inline constexpr std::size_t kLlPayloadBytes = 8;  // per line
+inline constexpr std::size_t kLlUnitBytes = 64;    // ring unit
 inline constexpr std::size_t kLlLinesPerUnit = kLlUnitBytes / sizeof(LlLine);
 inline constexpr std::size_t kLlUnitPayloadBytes = kLlLinesPerUnit * kLlPayloadBytes;  // 32
 
@@ -42,9 +42,7 @@ static_assert(sizeof(LlLine) == 16);
 static_assert(offsetof(LlLine, flag_low) == 4 && offsetof(LlLine, flag_high) == 12);
 
 // Units that a message of `bytes` takes.
-constexpr std::size_t LlUnits(std::size_t bytes) {
-  return (bytes + kLlUnitPayloadBytes - 1) / kLlUnitPayloadBytes;
-}
+constexpr std::size_t LlUnits(std::size_t bytes) { return (bytes + kLlUnitPayloadBytes - 1) / kLlUnitPayloadBytes; }
 
 // Flag of the unit with running number `index` in a ring of `units` (a power of two: 1 << log2_units).
 constexpr std::uint32_t LlFlag(std::uint64_t index, int log2_units) {

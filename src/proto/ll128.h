@@ -32,9 +32,7 @@ static_assert(sizeof(Ll128Line) == 128);
 static_assert(offsetof(Ll128Line, flag) == kLl128PayloadBytes);
 
 // Lines that a message of `bytes` takes.
-constexpr std::size_t Ll128Lines(std::size_t bytes) {
-  return (bytes + kLl128PayloadBytes - 1) / kLl128PayloadBytes;
-}
+constexpr std::size_t Ll128Lines(std::size_t bytes) { return (bytes + kLl128PayloadBytes - 1) / kLl128PayloadBytes; }
 
 // Flag of the line with running number `index` in a ring of 1 << log2_lines lines.
 constexpr std::uint64_t Ll128Flag(std::uint64_t index, int log2_lines) { return (index >> log2_lines) + 1; }

@@ -115,10 +115,11 @@ std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes
 Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
   const std::vector<Choice> candidates = Candidates(collective, bytes);
   if (!candidates.empty()) return candidates.front();
-  return Status(Code::kInvalidUsage,
-                fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks; `tutti "
-                            "plan --help` lists what there is",
-                            options_.algo_filter, options_.proto_filter, Name(collective), options_.ranks));
+  return Status(
+      Code::kInvalidUsage,
+      fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks; `tutti "
+                  "plan --help` lists what there is",
+                  options_.algo_filter, options_.proto_filter, Name(collective), options_.ranks));
 }
 
 Choice Chooser::ChooseTransfer(std::size_t bytes) const {

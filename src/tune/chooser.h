@@ -43,8 +43,7 @@ struct ChooserOptions {
   int min_channels = 1;
   int max_channels = 1;
   // Largest message that the executor makes (exec::cpu::Engine::ChunkBytes and TransferChunkBytes).
-  std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference, int channels)>
-      chunk_bytes;
+  std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference, int channels)> chunk_bytes;
   std::function<std::size_t(proto::Protocol, bool by_reference)> transfer_chunk_bytes;
 };
 
@@ -69,7 +68,6 @@ class Chooser {
  private:
   void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes,
                      std::vector<Choice>& candidates);
-
 
   ChooserOptions options_;
   Filter algo_filter_;

@@ -16,8 +16,9 @@ ChooserOptions Options(int ranks, std::string algo = "", std::string proto = "")
           .proto_filter = std::move(proto),
           .can_refer = true,
           .max_channels = 2,
-          .chunk_bytes = [](const plan::Footprint&, proto::Protocol protocol, bool,
-                            int) -> std::size_t { return protocol == proto::Protocol::kSimple ? 131072 : 4096; },
+          .chunk_bytes = [](const plan::Footprint&, proto::Protocol protocol, bool, int) -> std::size_t {
+            return protocol == proto::Protocol::kSimple ? 131072 : 4096;
+          },
           .transfer_chunk_bytes = [](proto::Protocol, bool) -> std::size_t { return 65536; }};
 }
 

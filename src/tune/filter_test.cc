@@ -38,14 +38,9 @@ TEST(Filter, ListsNegationAndCollectives) {
     const char* text;
     const char* all_reduce;
     const char* broadcast;
-  } cases[] = {{"a,c", "ac", "ac"},
-               {"^b", "ac", "ac"},
-               {" ^ a , b ", "c", "c"},
-               {"bc", "bc", "bc"},
-               {"allreduce:a", "a", "abc"},
-               {"AllReduce:^a;broadcast:b", "bc", "b"},
-               {"c;all_reduce:a", "a", "c"},
-               {"all_reduce:a;", "a", "abc"}};
+  } cases[] = {{"a,c", "ac", "ac"},          {"^b", "ac", "ac"},           {" ^ a , b ", "c", "c"},
+               {"bc", "bc", "bc"},           {"allreduce:a", "a", "abc"},  {"AllReduce:^a;broadcast:b", "bc", "b"},
+               {"c;all_reduce:a", "a", "c"}, {"all_reduce:a;", "a", "abc"}};
   for (const auto& c : cases) {
     const Result<Filter> f = Parse(c.text);
     ASSERT_TRUE(f.ok()) << c.text << ": " << f.status().message();

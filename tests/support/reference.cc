@@ -64,14 +64,24 @@ Bytes MakeExpected(const Case& c, int rank, int ranks, std::uint64_t seed) {
     const int source = static_cast<int>(p);
     switch (c.kind) {
       case Kind::kAllReduce:
-      case Kind::kReduce: FillExpected(piece, 0, c.count, c.type, c.op, ranks, seed); break;
+      case Kind::kReduce:
+        FillExpected(piece, 0, c.count, c.type, c.op, ranks, seed);
+        break;
       case Kind::kReduceScatter:
         FillExpected(piece, rank * c.count, c.count, c.type, c.op, ranks, seed);
         break;
-      case Kind::kBroadcast: FillPiece(piece, c, c.root, ranks, 0, seed); break;
-      case Kind::kScatter: FillPiece(piece, c, c.root, ranks, rank, seed); break;
-      case Kind::kAllToAll: FillPiece(piece, c, source, ranks, rank, seed); break;
-      default: FillPiece(piece, c, source, ranks, 0, seed); break;
+      case Kind::kBroadcast:
+        FillPiece(piece, c, c.root, ranks, 0, seed);
+        break;
+      case Kind::kScatter:
+        FillPiece(piece, c, c.root, ranks, rank, seed);
+        break;
+      case Kind::kAllToAll:
+        FillPiece(piece, c, source, ranks, rank, seed);
+        break;
+      default:
+        FillPiece(piece, c, source, ranks, 0, seed);
+        break;
     }
   }
   return out;
@@ -80,7 +90,9 @@ Bytes MakeExpected(const Case& c, int rank, int ranks, std::uint64_t seed) {
 // A buffer with guards around it, off its alignment by `misalign`.
 struct Guarded {
   Guarded(std::size_t bytes, std::size_t misalign)
-      : bytes(bytes), storage(bytes + 2 * kGuardBytes + misalign, kGuard), data(storage.data() + kGuardBytes + misalign) {}
+      : bytes(bytes),
+        storage(bytes + 2 * kGuardBytes + misalign, kGuard),
+        data(storage.data() + kGuardBytes + misalign) {}
   bool Intact() const {
     for (const std::byte* p = storage.data(); p < data; ++p) {
       if (*p != kGuard) return false;
@@ -108,7 +120,8 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
   const Bytes expected = MakeExpected(c, rank, ranks, seed);
   const std::size_t piece_bytes = c.count * SizeOf(c.type);
   Guarded in(input.size(), c.misalign), out(expected.size(), c.misalign);
-  Operation o{.kind = c.kind, .count = c.count, .type = c.type, .op = c.op, .root = c.root, .scalar = PreMulScalar(rank)};
+  Operation o{
+      .kind = c.kind, .count = c.count, .type = c.type, .op = c.op, .root = c.root, .scalar = PreMulScalar(rank)};
   std::byte* result = out.data;
   if (!c.in_place) {
     std::memcpy(in.data, input.data(), input.size());
@@ -127,11 +140,13 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
     o.in = shape.has_in ? in.data : nullptr;
     o.out = shape.has_out ? result : nullptr;
   }
-  if (Status s = communicator.Run(o); !s.ok()) return Status(s.code(), Describe(c, ranks) + ": " + s.message(), s.peer());
+  if (Status s = communicator.Run(o); !s.ok())
+    return Status(s.code(), Describe(c, ranks) + ": " + s.message(), s.peer());
   if (shape.has_out) {
     const std::size_t elements = expected.size() / SizeOf(c.type);
     if (const std::size_t wrong = CountWrong(result, expected.data(), elements, c.type, c.op); wrong != 0) {
-      return Status(Code::kInternal, fmt::format("{}: {} of {} elements are wrong", Describe(c, ranks), wrong, elements));
+      return Status(Code::kInternal,
+                    fmt::format("{}: {} of {} elements are wrong", Describe(c, ranks), wrong, elements));
     }
   }
   if (!in.Intact() || !out.Intact()) return Status(Code::kInternal, Describe(c, ranks) + ": wrote outside its buffers");

@@ -120,16 +120,23 @@ bool Engine::Run(Job& job) {
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    if (job.chunk_bytes <= kMaxPoolChunkBytes && !pool_.Cut(job.chunk_bytes)) return Waits(job, -1, Job::WaitsFor::kRoom);
+    if (job.chunk_bytes <= kMaxPoolChunkBytes && !pool_.Cut(job.chunk_bytes))
+      return Waits(job, -1, Job::WaitsFor::kRoom);
   }
   bool all_done = true;
   for (int c = 0; c < job.channels; ++c) {
     Part& part = job.parts[c];
     if (part.done) continue;
     switch (job.protocol) {
-      case Protocol::kLl: part.done = RunPart<Protocol::kLl>(job, part); break;
-      case Protocol::kLl128: part.done = RunPart<Protocol::kLl128>(job, part); break;
-      case Protocol::kSimple: part.done = RunPart<Protocol::kSimple>(job, part); break;
+      case Protocol::kLl:
+        part.done = RunPart<Protocol::kLl>(job, part);
+        break;
+      case Protocol::kLl128:
+        part.done = RunPart<Protocol::kLl128>(job, part);
+        break;
+      case Protocol::kSimple:
+        part.done = RunPart<Protocol::kSimple>(job, part);
+        break;
     }
     all_done &= part.done;
   }
@@ -312,9 +319,14 @@ bool Engine::ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std
   const proto::Post* post = ReadPost(rx, fabric_->rings(), spins_);
   if (post == nullptr) return false;
   switch (post->kind) {
-    case PostKind::kPool: *where = rx.pool + post->address; return true;
-    case PostKind::kRegion: *where = fabric_->RegionAddress(post->region, peer, post->address); return true;
-    case PostKind::kReference: break;
+    case PostKind::kPool:
+      *where = rx.pool + post->address;
+      return true;
+    case PostKind::kRegion:
+      *where = fabric_->RegionAddress(post->region, peer, post->address);
+      return true;
+    case PostKind::kReference:
+      break;
   }
   const auto* remote = reinterpret_cast<const std::byte*>(post->address);
   if (rx.reach == transport::Reach::kSameProcess) {
@@ -338,8 +350,9 @@ void Engine::PostReference(int channel, int peer, const std::byte* data, std::si
   std::uint32_t region = 0;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
   const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
-  references_.push_back({&tx, peer, WritePost(tx, fabric_->rings(), shared ? PostKind::kRegion : PostKind::kReference,
-                                              address, bytes, region)});
+  references_.push_back(
+      {&tx, peer,
+       WritePost(tx, fabric_->rings(), shared ? PostKind::kRegion : PostKind::kReference, address, bytes, region)});
 }
 
 bool Engine::ReferencesRead(Job& job) {
@@ -437,8 +450,12 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::b
   std::size_t& progress = job.transfers[index].progress;
   bool arrived = false;
   switch (lane.protocol) {
-    case Protocol::kLl: arrived = ReadLl(rx, rings, out, bytes, progress, spins_); break;
-    case Protocol::kLl128: arrived = ReadLl128(rx, rings, out, bytes, progress, spins_); break;
+    case Protocol::kLl:
+      arrived = ReadLl(rx, rings, out, bytes, progress, spins_);
+      break;
+    case Protocol::kLl128:
+      arrived = ReadLl128(rx, rings, out, bytes, progress, spins_);
+      break;
     case Protocol::kSimple: {
       const std::byte* where = out;
       arrived = ReceivePost(job, kTransferChannel, peer, bytes, out, &where);

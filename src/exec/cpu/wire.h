@@ -32,7 +32,8 @@ inline void PrefetchForWrite(const void* p) {
 
 inline bool RoomLl(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
   const std::uint64_t end = tx.ll_head + proto::LlUnits(bytes);
-  if (end - tx.ll_consumed <= rings.ll_units()) [[likely]] return true;
+  if (end - tx.ll_consumed <= rings.ll_units()) [[likely]]
+    return true;
   tx.ll_consumed = tx.credit->ll_units.load(std::memory_order_acquire);
   return end - tx.ll_consumed <= rings.ll_units();
 }
@@ -87,7 +88,8 @@ inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::byte* out, std::si
 
 inline bool RoomLl128(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
   const std::uint64_t end = tx.ll128_head + proto::Ll128Lines(bytes);
-  if (end - tx.ll128_consumed <= rings.ll128_lines()) [[likely]] return true;
+  if (end - tx.ll128_consumed <= rings.ll128_lines()) [[likely]]
+    return true;
   tx.ll128_consumed = tx.credit->ll128_lines.load(std::memory_order_acquire);
   return end - tx.ll128_consumed <= rings.ll128_lines();
 }
@@ -134,7 +136,8 @@ inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::byte* out, std:
 }
 
 inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
-  if (tx.post_head - tx.posts_consumed < rings.posts()) [[likely]] return true;
+  if (tx.post_head - tx.posts_consumed < rings.posts()) [[likely]]
+    return true;
   tx.posts_consumed = tx.credit->posts.load(std::memory_order_acquire);
   return tx.post_head - tx.posts_consumed < rings.posts();
 }
@@ -173,7 +176,8 @@ inline bool Arriving(const Incoming& rx, const RingSizes& rings, proto::Protocol
       const proto::Ll128Line* line = rx.ll128 + (rx.ll128_head & (rings.ll128_lines() - 1));
       return __atomic_load_n(&line->flag, __ATOMIC_RELAXED) == proto::Ll128Flag(rx.ll128_head, rings.log2_ll128_lines);
     }
-    case proto::Protocol::kSimple: break;
+    case proto::Protocol::kSimple:
+      break;
   }
   const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
   return post.sequence.load(std::memory_order_relaxed) == rx.post_head + 1;

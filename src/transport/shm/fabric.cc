@@ -66,9 +66,8 @@ Reach Fabric::FindReach(int peer) const {
   if (processes_[peer].pid == self.pid && processes_[peer].start_ticks == self.start_ticks) return Reach::kSameProcess;
   const Header* theirs = peers_[peer].header();
   std::uint64_t seen = 0;
-  const Result<std::size_t> got =
-      sys::ReadProcessMemory(processes_[peer].pid, reinterpret_cast<const void*>(theirs->probe_address), &seen,
-                             sizeof(seen));
+  const Result<std::size_t> got = sys::ReadProcessMemory(
+      processes_[peer].pid, reinterpret_cast<const void*>(theirs->probe_address), &seen, sizeof(seen));
   return got.ok() && *got == sizeof(seen) && seen == theirs->probe ? Reach::kSystemCall : Reach::kNone;
 }
 

@@ -64,7 +64,8 @@ class Fabric {
   // Wakes `peer` if it sleeps; called after something was written that it may wait for.
   void Nudge(int peer) {
     const std::atomic<std::uint32_t>& asleep = peers_[peer].header()->asleep;
-    if (asleep.load(std::memory_order_relaxed) != 0) [[unlikely]] Wake(peer);
+    if (asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      Wake(peer);
   }
   // Sleeps until a peer nudges or `timeout_ns` has passed, unless `ready` says true after the sleep was announced.
   template <typename Ready>

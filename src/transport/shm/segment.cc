@@ -17,9 +17,9 @@ constexpr std::size_t kMinPoolBytes = std::size_t{1} << 20;
 std::size_t RoundUp(std::size_t value, std::size_t granule) { return (value + granule - 1) / granule * granule; }
 
 std::size_t LaneBytes(const RingSizes& r) {
-  return RoundUp(r.ll_units() * proto::kLlUnitBytes + r.ll128_lines() * sizeof(proto::Ll128Line) +
-                     r.posts() * sizeof(proto::Post),
-                 128);
+  return RoundUp(
+      r.ll_units() * proto::kLlUnitBytes + r.ll128_lines() * sizeof(proto::Ll128Line) + r.posts() * sizeof(proto::Post),
+      128);
 }
 
 }  // namespace
