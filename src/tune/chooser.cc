@@ -83,6 +83,7 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
     if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
     for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
       const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
+      if (chunk_bytes == 0) continue;
       candidates.push_back({entry.algorithm, protocol, by_reference, channels,
                             PredictUs(m, cost, way, bytes, chunk_bytes, channels, options_.ranks, options_.cpus)});
     }

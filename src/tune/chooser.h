@@ -42,7 +42,7 @@ struct ChooserOptions {
   bool force_reference = false;
   int min_channels = 1;
   int max_channels = 1;
-  // Largest message that the executor makes (exec::cpu::Engine::ChunkBytes and TransferChunkBytes).
+  // Largest message that the executor makes, 0: it can not run that (exec::cpu::ChunkRules).
   std::function<std::size_t(const plan::Footprint&, proto::Protocol, bool by_reference, int channels)> chunk_bytes;
   std::function<std::size_t(proto::Protocol, bool by_reference)> transfer_chunk_bytes;
 };

@@ -41,7 +41,7 @@ struct Way {
 // (Zen 5).
 struct Machine {
   Way ll{0.08, 0.03, 0.20, 0.20, false};
-  Way ll128{0.09, 0.035, 0.045, 0.045, false};
+  Way ll128{0.09, 0.035, 0.090, 0.090, false};
   Way simple{0.10, 0.05, 0.018, 0.018, true};
   // By reference: message_us holds the system call; nothing is written.
   Way reference{0.10, 1.40, 0.0, 0.050, true};

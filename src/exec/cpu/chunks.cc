@@ -9,14 +9,15 @@ namespace {
 
 using proto::Protocol;
 
-constexpr std::size_t kMinPoolChunkBytes = 4096;
+constexpr std::size_t kMinPoolChunkBytes = 64;
 // By reference one system call reads a chunk. A fold lands all its operands first, so they share a budget.
 constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 constexpr std::size_t kMinReferenceFoldBytes = 16384;
 
 std::size_t PoolChunk(std::size_t bytes) {
-  return std::clamp(bytes / 4096 * 4096, kMinPoolChunkBytes, kMaxPoolChunkBytes);
+  const std::size_t granule = bytes < 65536 ? 64 : 4096;
+  return std::clamp(bytes / granule * granule, kMinPoolChunkBytes, kMaxPoolChunkBytes);
 }
 
 }  // namespace
@@ -27,6 +28,7 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
   const std::size_t slots = std::max(footprint.link_slots, 2);
   if (protocol == Protocol::kLl) return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
   if (protocol == Protocol::kLl128) return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
+  if (footprint.link_slots >= static_cast<int>(rings.posts())) return 0;
   const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels);
   if (!by_reference) return pool_chunk;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;

@@ -120,7 +120,8 @@ bool Engine::Run(Job& job) {
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    if (job.chunk_bytes <= kMaxPoolChunkBytes && !pool_.Cut(job.chunk_bytes))
+    if (job.chunk_bytes <= kMaxPoolChunkBytes &&
+        !pool_.Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * job.channels))
       return Waits(job, -1, Job::WaitsFor::kRoom);
   }
   bool all_done = true;
@@ -432,7 +433,8 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
         PostReference(kTransferChannel, peer, data, bytes);
         break;
       }
-      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false))) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), 2 * static_cast<std::size_t>(ranks_)))
+        return Waits(job, peer, Job::WaitsFor::kRoom);
       const int slot = pool_.Take();
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kRoom);
       CopyBytes(pool_.Data(slot), data, bytes);

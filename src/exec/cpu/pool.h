@@ -6,6 +6,7 @@
 // The sender's pool of shared pages, cut into equal slots. A slot holds the data of one or several posts and is free
 // again when all their receivers are done with it. Cutting it anew for another size waits until every slot is free.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,14 +23,16 @@ class Pool {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Cuts the pool into slots of `slot_bytes`. False while a slot is still being read; call again.
-  bool Cut(std::size_t slot_bytes) {
-    if (slot_bytes == slot_bytes_) return true;
+  // Cuts the pool into slots of `slot_bytes`, at most `slots` of them, so that no more memory goes round than is of
+  // use. False while a slot is still being read; call again.
+  bool Cut(std::size_t slot_bytes, std::size_t slots) {
+    if (slot_bytes == slot_bytes_ && slots == wanted_slots_) return true;
     for (Slot& slot : slots_) {
       if (!Free(slot)) return false;
     }
     slot_bytes_ = slot_bytes;
-    slots_.resize(bytes_ / slot_bytes);
+    wanted_slots_ = slots;
+    slots_.resize(std::min(bytes_ / slot_bytes, slots));
     for (Slot& slot : slots_) slot.readers.clear();
     next_ = 0;
     return true;
@@ -78,6 +81,7 @@ class Pool {
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t slot_bytes_ = 0;
+  std::size_t wanted_slots_ = 0;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
 };

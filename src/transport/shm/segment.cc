@@ -12,6 +12,8 @@ namespace tutti::transport::shm {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 4096;
+// No ring is shorter: a plan may ask for 16 messages in a link (docs/algorithms.md, "slots"), and one more is read.
+constexpr int kLeastLog2 = 5;
 constexpr std::size_t kMinPoolBytes = std::size_t{1} << 20;
 
 std::size_t RoundUp(std::size_t value, std::size_t granule) { return (value + granule - 1) / granule * granule; }
@@ -35,10 +37,9 @@ Geometry MakeGeometry(int ranks, int channels, std::size_t bytes) {
   g.channels = channels;
   const std::size_t lanes = static_cast<std::size_t>(ranks) * channels;
   const std::size_t ring_budget = bytes / 3;
-  while (lanes * LaneBytes(g.rings) > ring_budget && g.rings.log2_ll128_lines > 4) {
+  while (lanes * LaneBytes(g.rings) > ring_budget && g.rings.log2_ll128_lines > kLeastLog2) {
     --g.rings.log2_ll128_lines;
-    if (g.rings.log2_ll_units > 4) --g.rings.log2_ll_units;
-    if (g.rings.log2_posts > 3) --g.rings.log2_posts;
+    if (g.rings.log2_ll_units > kLeastLog2) --g.rings.log2_ll_units;
   }
   g.lane_bytes = LaneBytes(g.rings);
   g.credits_offset = kHeaderBytes;
