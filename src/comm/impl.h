@@ -88,6 +88,7 @@ struct Communicator::Impl {
     std::uint64_t moves;
     std::int64_t waited_ns = 0;
   };
+  void BalanceCores();
   void LookAround(WaitState& wait, std::int64_t now_ns);
   void Pause(const exec::cpu::Job& job, const WaitState& wait);
   Status CheckPeers(bool probe_processes);
@@ -134,6 +135,7 @@ struct Communicator::Impl {
   bool in_thread_list = false;
   bool left = false;
   std::int64_t last_test_ns = 0;
+  std::uint32_t pauses = 0;
 };
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "comm/impl.h"
 #include "sys/clock.h"
@@ -14,6 +15,7 @@ using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
 constexpr std::uint32_t kTurnsPerLook = 16;
+constexpr std::uint32_t kPausesPerBalance = 1024;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
@@ -121,11 +123,32 @@ void Communicator::Impl::LookAround(WaitState& wait, std::int64_t now_ns) {
       engine->waits_for()));
 }
 
+// Where ranks share cores and some core has two ranks more than another, the last rank of the fuller one steps over.
+// The system's own balancing does not see a difference: all ranks look busy.
+void Communicator::Impl::BalanceCores() {
+  std::map<int, int> ranks_on;
+  int last_here = rank;
+  const int here = sys::CurrentCpu();
+  for (int peer = 0; peer < ranks; ++peer) {
+    const int cpu = peer == rank ? here : fabric->CpuOf(peer);
+    if (cpu < 0) return;  // not all have waited yet
+    ++ranks_on[cpu];
+    if (cpu == here) last_here = peer;
+  }
+  if (last_here != rank) return;
+  int least = here;
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    if (ranks_on[cpu] < ranks_on[least]) least = cpu;
+  }
+  if (ranks_on[here] >= ranks_on[least] + 2) sys::StepOverTo(least);
+}
+
 // Gives way as the wait deserves: steps aside for a peer on the same core, spins while one on another core is likely
 // on its way, then gives the core away, then sleeps.
 void Communicator::Impl::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   const int cpu = sys::CurrentCpu();
   fabric->PublishCpu(cpu);
+  if (crowded && ++pauses % kPausesPerBalance == 0) BalanceCores();
   if (wait.waited_ns < spin_ns && !engine->WaitsForPeerOn(cpu)) {
     sys::CpuPause();
   } else if (wait.waited_ns < kYieldNs || !t_running.empty()) {

@@ -19,6 +19,15 @@ void YieldCpu() { sched_yield(); }
 
 int CurrentCpu() { return sched_getcpu(); }
 
+bool StepOverTo(int cpu) {
+  cpu_set_t allowed, target;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || !CPU_ISSET(cpu, &allowed)) return false;
+  CPU_ZERO(&target);
+  CPU_SET(cpu, &target);
+  const bool moved = sched_setaffinity(0, sizeof(target), &target) == 0;
+  return sched_setaffinity(0, sizeof(allowed), &allowed) == 0 && moved;
+}
+
 void SleepNs(std::int64_t ns) {
   if (ns <= 0) return;
   const std::int64_t end_ns = NowNs() + ns;

@@ -27,6 +27,9 @@ void YieldCpu();
 
 // The core that the calling thread runs on, at this moment; -1 where the system does not say.
 int CurrentCpu();
+// Moves the calling thread to a core that it may run on, once: afterwards the system may move it again as before.
+// Returns false, having changed nothing, where it may not run there.
+bool StepOverTo(int cpu);
 
 // Sleeps for at least `ns`, through signals. Returns at once for ns <= 0.
 void SleepNs(std::int64_t ns);

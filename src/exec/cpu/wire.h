@@ -74,6 +74,7 @@ inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::byte* out, std::si
       std::uint64_t word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
       while (static_cast<std::uint32_t>(word >> 32) != flag) {
         if (--spins < 0) return false;
+        sys::CpuPause();  // a line that is asked for all the time is slow to write
         word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
       }
       values[i] = static_cast<std::uint32_t>(word);
@@ -109,6 +110,9 @@ inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* da
     __atomic_store_n(&line->flag, proto::Ll128Flag(tx.ll128_head, rings.log2_ll128_lines), __ATOMIC_RELEASE);
     ++tx.ll128_head;
   }
+  const proto::Ll128Line* next = tx.ll128 + (tx.ll128_head & mask);
+  PrefetchForWrite(next);
+  PrefetchForWrite(&next->flag);
 }
 
 inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::byte* out, std::size_t bytes, std::size_t& progress,
@@ -121,6 +125,7 @@ inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::byte* out, std:
     const std::uint64_t flag = proto::Ll128Flag(index, rings.log2_ll128_lines);
     while (__atomic_load_n(&line->flag, __ATOMIC_ACQUIRE) != flag) {
       if (--spins < 0) return false;
+      sys::CpuPause();
     }
     const std::size_t offset = progress * proto::kLl128PayloadBytes;
     if (bytes - offset >= proto::kLl128PayloadBytes) [[likely]] {
@@ -159,6 +164,7 @@ inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, int spi
   const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
   while (post.sequence.load(std::memory_order_acquire) != rx.post_head + 1) {
     if (--spins < 0) return nullptr;
+    sys::CpuPause();
   }
   ++rx.post_head;
   return &post;
