@@ -53,10 +53,10 @@ bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::ve
   transport::Outgoing& tx = f.out(channel, peer);
   const transport::RingSizes& rings = f.rings();
   if (protocol == Protocol::kLl) {
-    if (!exec::cpu::RoomLl(tx, rings, data.size())) return false;
+    if (!exec::cpu::RoomLl(tx, rings, data.size(), 2)) return false;
     exec::cpu::WriteLl(tx, rings, data.data(), data.size());
   } else if (protocol == Protocol::kLl128) {
-    if (!exec::cpu::RoomLl128(tx, rings, data.size())) return false;
+    if (!exec::cpu::RoomLl128(tx, rings, data.size(), 2)) return false;
     exec::cpu::WriteLl128(tx, rings, data.data(), data.size());
   } else {
     // Of the pool, one ring of 64 slots of 1 KiB per channel.
@@ -122,6 +122,22 @@ TEST_P(Link, FillsUpRefusesAndResumes) {
   std::size_t progress = 0;
   EXPECT_FALSE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress));
   EXPECT_TRUE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), data));
+}
+
+// A sender that has run into the receiver goes on as soon as a quarter of the ring is free, not sooner.
+TEST(LinkLl, RoomComesInBatches) {
+  Pair pair;
+  const std::vector<std::byte> data = Message(1, 8);
+  while (TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl, data)) {
+  }
+  const std::size_t units = pair.fabrics[0].rings().ll_units();
+  for (std::size_t i = 1; i <= units / 4; ++i) {
+    EXPECT_FALSE(TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl, data)) << i;
+    std::vector<std::byte> got(8);
+    std::size_t progress = 0;
+    ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl, got, progress));
+  }
+  EXPECT_TRUE(TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl, data));
 }
 
 // The two directions and the channels do not see each other.

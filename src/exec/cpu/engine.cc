@@ -200,7 +200,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
 
   if (!part.computed) {
     if (!Gather<P>(job, part, step, work, round)) return false;
-    if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step)) return false;
+    if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step, work.bytes)) return false;
     Compute<P>(job, part, step, work);
     part.computed = true;
   }
@@ -215,9 +215,9 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
 }
 
 // Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
-bool Engine::TakePages(Job& job, Part& part, const Step& step) {
+bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes) {
   if (MayRefer(job) && StaysInPlace(step)) return true;
-  part.pool_slot = pool_.Take();
+  part.pool_slot = pool_.Take(bytes);
   return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kRoom, part.channel);
 }
 
@@ -258,11 +258,12 @@ template <Protocol P>
 bool Engine::Send(Job& job, Part& part, int peer, std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
   transport::Outgoing& tx = fabric_->out(part.channel, peer);
+  const int slots = part.plan->footprint.link_slots;
   if constexpr (P == Protocol::kLl) {
-    if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    if (!RoomLl(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     WriteLl(tx, rings, part.value, bytes);
   } else if constexpr (P == Protocol::kLl128) {
-    if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    if (!RoomLl128(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     WriteLl128(tx, rings, part.value, bytes);
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
@@ -420,11 +421,11 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
   transport::Outgoing& tx = fabric_->out(kTransferChannel, peer);
   switch (lane.protocol) {
     case Protocol::kLl:
-      if (!RoomLl(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (!RoomLl(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
       WriteLl(tx, rings, data, bytes);
       break;
     case Protocol::kLl128:
-      if (!RoomLl128(tx, rings, bytes)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (!RoomLl128(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
       WriteLl128(tx, rings, data, bytes);
       break;
     case Protocol::kSimple:
@@ -435,7 +436,7 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
       }
       if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), 2 * static_cast<std::size_t>(ranks_)))
         return Waits(job, peer, Job::WaitsFor::kRoom);
-      const int slot = pool_.Take();
+      const int slot = pool_.Take(bytes);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kRoom);
       CopyBytes(pool_.Data(slot), data, bytes);
       pool_.AddReader(slot, &tx, WritePost(tx, rings, PostKind::kPool, pool_.Offset(slot), bytes));

@@ -68,7 +68,7 @@ class Engine {
   template <proto::Protocol P>
   bool Gather(Job& job, Part& part, const plan::Step& step, const Work& work, int round);
   bool ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std::byte* landing, const std::byte** where);
-  bool TakePages(Job& job, Part& part, const plan::Step& step);
+  bool TakePages(Job& job, Part& part, const plan::Step& step, std::size_t bytes);
   template <proto::Protocol P>
   void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
   template <proto::Protocol P>

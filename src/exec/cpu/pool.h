@@ -17,14 +17,17 @@ namespace tutti::exec::cpu {
 
 class Pool {
  public:
+  static constexpr std::size_t kSmallBytes = 16384;
+  static constexpr std::size_t kSlotsForSmall = 16;
+
   void Init(std::byte* data, std::size_t bytes) {
     data_ = data;
     bytes_ = bytes;
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Cuts the pool into slots of `slot_bytes`, at most `slots` of them, so that no more memory goes round than is of
-  // use. False while a slot is still being read; call again.
+  // Cuts the pool into slots of `slot_bytes`. Of them `slots` are used in turn, so that no more memory goes round than is
+  // of use; for small data up to kSlotsForSmall, which lets a one-way sender run ahead. False while a slot is still being read; call again.
   bool Cut(std::size_t slot_bytes, std::size_t slots) {
     if (slot_bytes == slot_bytes_ && slots == wanted_slots_) return true;
     for (Slot& slot : slots_) {
@@ -32,17 +35,18 @@ class Pool {
     }
     slot_bytes_ = slot_bytes;
     wanted_slots_ = slots;
-    slots_.resize(std::min(bytes_ / slot_bytes, slots));
+    slots_.resize(std::min(bytes_ / slot_bytes, std::max(slots, kSlotsForSmall)));
     for (Slot& slot : slots_) slot.readers.clear();
     next_ = 0;
     return true;
   }
 
-  // Takes a free slot and holds it until Release; -1 while all are in use.
-  int Take() {
-    for (std::size_t tried = 0; tried < slots_.size(); ++tried) {
-      const int index = static_cast<int>(next_);
-      next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+  // Takes a free slot for `bytes` and holds it until Release; -1 while all are in use.
+  int Take(std::size_t bytes) {
+    const std::size_t turn = bytes <= kSmallBytes ? slots_.size() : std::min(slots_.size(), wanted_slots_);
+    for (std::size_t tried = 0; tried < turn; ++tried) {
+      if (next_ >= turn) next_ = 0;
+      const int index = static_cast<int>(next_++);
       if (!Free(slots_[index])) continue;
       slots_[index].held = true;
       return index;

@@ -30,12 +30,20 @@ inline void PrefetchForWrite(const void* p) {
 #endif
 }
 
-inline bool RoomLl(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
+// A sender that has run into the receiver waits until a quarter of the ring is free: else it would fetch the receiver's
+// credit for every message. With at most 4 messages of a quarter ring each in a link nobody waits longer for that.
+inline constexpr int kMostSlotsToBatch = 4;
+inline std::uint64_t Batch(std::size_t ring, int link_slots) { return link_slots <= kMostSlotsToBatch ? ring / 4 : 1; }
+
+inline bool RoomLl(Outgoing& tx, const RingSizes& rings, std::size_t bytes, int link_slots) {
   const std::uint64_t end = tx.ll_head + proto::LlUnits(bytes);
   if (end - tx.ll_consumed <= rings.ll_units()) [[likely]]
     return true;
-  tx.ll_consumed = tx.credit->ll_units.load(std::memory_order_acquire);
-  return end - tx.ll_consumed <= rings.ll_units();
+  const std::uint64_t consumed = tx.credit->ll_units.load(std::memory_order_acquire);
+  const std::uint64_t batch_end = tx.ll_head + Batch(rings.ll_units(), link_slots);
+  if (std::max(end, batch_end) - consumed > rings.ll_units()) return false;
+  tx.ll_consumed = consumed;
+  return true;
 }
 
 inline void WriteLl(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
@@ -87,12 +95,15 @@ inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::byte* out, std::si
   return true;
 }
 
-inline bool RoomLl128(Outgoing& tx, const RingSizes& rings, std::size_t bytes) {
+inline bool RoomLl128(Outgoing& tx, const RingSizes& rings, std::size_t bytes, int link_slots) {
   const std::uint64_t end = tx.ll128_head + proto::Ll128Lines(bytes);
   if (end - tx.ll128_consumed <= rings.ll128_lines()) [[likely]]
     return true;
-  tx.ll128_consumed = tx.credit->ll128_lines.load(std::memory_order_acquire);
-  return end - tx.ll128_consumed <= rings.ll128_lines();
+  const std::uint64_t consumed = tx.credit->ll128_lines.load(std::memory_order_acquire);
+  const std::uint64_t batch_end = tx.ll128_head + Batch(rings.ll128_lines(), link_slots);
+  if (std::max(end, batch_end) - consumed > rings.ll128_lines()) return false;
+  tx.ll128_consumed = consumed;
+  return true;
 }
 
 inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
