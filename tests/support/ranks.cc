@@ -8,7 +8,7 @@
 namespace tutti::tests {
 namespace {
 // A deadlock ends as a sentence that says who waits for whom.
-constexpr std::int64_t kTimeoutMs = 4000;
+constexpr std::int64_t kTimeoutMs = 20000;
 }  // namespace
 
 std::string RunRanks(int ranks, const Settings& settings, const std::function<Status(Communicator&)>& body) {
