@@ -4,7 +4,7 @@
 // many are in flight, through any number of passes of its rings; and its set-up refuses what is not a link.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <thread>
@@ -62,7 +62,7 @@ bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::ve
     // Of the pool, one ring of 64 slots of 1 KiB per channel.
     if (!exec::cpu::RoomPost(tx, rings)) return false;
     const std::uint64_t offset = (channel * 64 + tx.post_head % 64) * 1024;
-    std::memcpy(f.own().pool() + offset, data.data(), data.size());
+    std::copy(data.begin(), data.end(), f.own().pool() + offset);
     exec::cpu::WritePost(tx, rings, proto::PostKind::kPool, offset, data.size());
   }
   return true;
@@ -75,7 +75,7 @@ bool TryRead(Fabric& f, int channel, int peer, Protocol protocol, std::vector<st
   const proto::Post* post = exec::cpu::ReadPost(rx, f.rings(), 10);
   if (post == nullptr) return false;
   EXPECT_EQ(post->bytes, data.size());
-  std::memcpy(data.data(), rx.pool + post->address, data.size());
+  std::copy_n(rx.pool + post->address, data.size(), data.begin());
   exec::cpu::ReleasePosts(rx);
   return true;
 }

@@ -441,7 +441,7 @@ void FillMove(void* data, std::size_t first, std::size_t count, DataType type, s
 
 std::size_t CountWrong(const void* got, const void* expected, std::size_t count, DataType type, ReduceOp op) {
   const std::size_t size = SizeOf(type);
-  if (std::memcmp(got, expected, count * size) == 0) return 0;
+  if (count == 0 || std::memcmp(got, expected, count * size) == 0) return 0;
   const auto* a = static_cast<const unsigned char*>(got);
   const auto* b = static_cast<const unsigned char*>(expected);
   const bool far = op == ReduceOp::kAvg && IsFloating(type);

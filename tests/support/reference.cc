@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -124,17 +125,17 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
       .kind = c.kind, .count = c.count, .type = c.type, .op = c.op, .root = c.root, .scalar = PreMulScalar(rank)};
   std::byte* result = out.data;
   if (!c.in_place) {
-    std::memcpy(in.data, input.data(), input.size());
+    std::ranges::copy(input, in.data);
     o.in = shape.has_in ? in.data : nullptr;
     o.out = shape.has_out ? out.data : nullptr;
   } else if (input.size() < expected.size()) {  // gathers: the input is a piece of the output
     std::byte* own = out.data + rank * piece_bytes;
-    if (shape.has_out) std::memcpy(own, input.data(), input.size());
-    if (!shape.has_out) std::memcpy(in.data, input.data(), input.size());
+    if (shape.has_out) std::ranges::copy(input, own);
+    if (!shape.has_out) std::ranges::copy(input, in.data);
     o.in = shape.has_out ? own : in.data;
     o.out = shape.has_out ? out.data : nullptr;
   } else {  // the output is the input or a piece of it
-    std::memcpy(in.data, input.data(), input.size());
+    std::ranges::copy(input, in.data);
     result = input.size() > expected.size() ? in.data + rank * piece_bytes : in.data;
     if (!shape.has_in) result = out.data;
     o.in = shape.has_in ? in.data : nullptr;
@@ -150,7 +151,7 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
     }
   }
   if (!in.Intact() || !out.Intact()) return Status(Code::kInternal, Describe(c, ranks) + ": wrote outside its buffers");
-  if (!c.in_place && std::memcmp(in.data, input.data(), input.size()) != 0) {
+  if (!c.in_place && !std::ranges::equal(input, std::span(in.data, in.bytes))) {
     return Status(Code::kInternal, Describe(c, ranks) + ": changed its input");
   }
   return Status::Ok();
