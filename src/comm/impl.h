@@ -78,6 +78,8 @@ struct Communicator::Impl {
   // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
   Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
   void Submit(exec::cpu::Job* job);
+  // Runs run_job, which has been prepared, to its end.
+  Status RunPrepared();
   void Release(exec::cpu::Job* job);
 
   // wait.cc

@@ -343,6 +343,14 @@ void Communicator::Impl::Release(Job* job) {
   }
 }
 
+Status Communicator::Impl::RunPrepared() {
+  Submit(&run_job);
+  Status s = WaitFor(run_job);
+  if (!s.ok()) [[unlikely]]
+    Break(s);
+  return s;
+}
+
 // The way of a single blocking call: no allocation, no request.
 Status Communicator::Run(const Operation& o) {
   Impl& c = *impl_;
@@ -354,11 +362,7 @@ Status Communicator::Run(const Operation& o) {
       !s.ok()) {
     return s;
   }
-  c.Submit(&c.run_job);
-  Status s = c.WaitFor(c.run_job);
-  if (!s.ok()) [[unlikely]]
-    c.Break(s);
-  return s;
+  return c.RunPrepared();
 }
 
 std::string Communicator::Explain(const Operation& o) const {

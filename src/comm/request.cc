@@ -84,10 +84,7 @@ Status Communicator::RunGroup(std::span<const Operation> operations) {
   TUTTI_RETURN_IF_ERROR(c.Broken());
   for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(c.Validate(o));
   TUTTI_RETURN_IF_ERROR(c.PrepareTransfers(operations, c.run_job));
-  c.Submit(&c.run_job);
-  Status s = c.WaitFor(c.run_job);
-  if (!s.ok()) c.Break(s);
-  return s;
+  return c.RunPrepared();
 }
 
 Status RunGroup(std::span<const GroupItem> items) {

@@ -24,7 +24,6 @@ class Pool {
     data_ = data;
     bytes_ = bytes;
   }
-  std::size_t bytes() const { return bytes_; }
 
   // Cuts the pool into slots of `slot_bytes`. Of them `slots` are used in turn, so that no more memory goes round than is
   // of use; for small data up to kSlotsForSmall, which lets a one-way sender run ahead. False while a slot is still being read; call again.
