@@ -209,7 +209,7 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
 }
 
 Result<Communicator> Communicator::FromEnvironment(const Settings& settings) {
-  Result<comm::LaunchIdentity> identity = comm::IdentityFromEnvironment();
+  Result<comm::LaunchIdentity> identity = comm::NextIdentityFromEnvironment();
   if (!identity.ok()) return identity.status();
   return Create({.rank = identity->rank, .ranks = identity->ranks, .id = identity->id, .settings = settings});
 }

@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "comm/bootstrap.h"
 #include "comm/unique_id.h"
@@ -23,15 +25,31 @@ using Variables = std::map<std::string, std::string>;
 
 constexpr sys::ProcessId kLauncher = {.pid = 100, .start_ticks = 7};
 
-Result<LaunchIdentity> From(const Variables& variables, sys::ProcessId launcher = kLauncher, std::uint32_t uid = 1000,
-                            int generation = 0) {
+struct Outside {
+  sys::ProcessId launcher = kLauncher;
+  std::uint32_t uid = 1000;
+  std::vector<std::byte> secret = {std::byte{7}};
+};
+
+// REQUIRES: `variables` outlives the context.
+internal::LaunchContext ContextOf(const Variables& variables, const Outside& outside) {
   const auto variable = [&variables](const char* name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;
     return found->second;
   };
-  const auto ancestor = [launcher](std::string_view) { return launcher; };
-  return internal::IdentityFrom({.variable = variable, .launcher = ancestor, .uid = uid}, generation);
+  return {.variable = variable,
+          .launcher = [outside](std::string_view) { return outside.launcher; },
+          .uid = outside.uid,
+          .secret = [outside]() -> Result<std::vector<std::byte>> { return outside.secret; }};
+}
+
+Result<LaunchIdentity> From(const Variables& variables, const Outside& outside = {}, std::uint64_t generation = 0) {
+  return internal::IdentityFrom(ContextOf(variables, outside), generation);
+}
+
+Result<UniqueId> JobIdFrom(const Variables& variables, std::uint64_t generation = 0) {
+  return internal::JobUniqueIdFrom(ContextOf(variables, {}), generation);
 }
 
 std::string Complaint(const Variables& variables) {
@@ -76,7 +94,6 @@ void ExpectIdentity(const Variables& variables, const char* launcher, int rank, 
 
 TEST(LaunchTest, NoLauncherMeansAlone) {
   ExpectIdentity({}, "none", 0, 1, -1);
-  ExpectIdentity({{"RANK", "3"}}, "none", 0, 1, -1);  // of some other program
   ExpectIdentity({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "9"}}, "none", 0, 1, -1);
   EXPECT_NE(From({})->id.bytes, From({})->id.bytes);
 }
@@ -89,11 +106,15 @@ TEST(LaunchTest, LaunchersAreKnown) {
   ExpectIdentity(With(kSlurm, {{"PMIX_RANK", "5"}, {"PMIX_NAMESPACE", "slurm.pmix.9.0"}}), "PMIx", 5, 8, 5);
   ExpectIdentity({{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_ID", "f1"}}, "Flux", 1, 2, -1);
   ExpectIdentity({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, "PMI", 0, 2, -1);
+  ExpectIdentity({{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "4"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}},
+                 "MVAPICH2", 1, 4, 1);
+  ExpectIdentity({{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "2"}}, "JSM", 1, 2, -1);
   EXPECT_EQ(From(kTorchrun)->local_ranks, 2);
 }
 
 TEST(LaunchTest, TheInnerLauncherCounts) {
   ExpectIdentity(With(kSlurm, kTorchrun), "torchrun", 3, 8, 1);
+  ExpectIdentity(With(kOpenMpi, {{"RANK", "3"}}), "Open MPI", 2, 4, 2);  // of some other program
   ExpectIdentity(With(kSlurm, kOpenMpi), "Open MPI", 2, 4, 2);
   ExpectIdentity(With(kSlurm, kHydra), "MPICH", 1, 4, 1);  // srun starts hydra's proxies, one per host
   const std::string hex = CreateUniqueId()->ToHex();
@@ -124,16 +145,24 @@ TEST(LaunchTest, JobsDiffer) {
   EXPECT_NE(From(kTorchrun)->id.bytes, From(With(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "1"}}))->id.bytes);
   EXPECT_NE(From(kOpenMpi)->id.bytes, From(With(kOpenMpi, {{"PMIX_NAMESPACE", "78"}}))->id.bytes);
   EXPECT_NE(From(kSlurm)->id.bytes, From(With(kSlurm, {{"SLURM_STEP_ID", "1"}}))->id.bytes);
-  EXPECT_NE(From(kSlurm, kLauncher, 1000)->id.bytes, From(kSlurm, kLauncher, 1001)->id.bytes);
-  EXPECT_NE(From(kSlurm, kLauncher, 1000, 0)->id.bytes, From(kSlurm, kLauncher, 1000, 1)->id.bytes);
+  EXPECT_NE(From(kSlurm)->id.bytes, From(kSlurm, {.uid = 1001})->id.bytes);
+  EXPECT_NE(From(kSlurm, {}, 0)->id.bytes, From(kSlurm, {}, 1)->id.bytes);
+  EXPECT_NE(From(kSlurm, {}, 1)->id.bytes, From(kSlurm, {}, 2)->id.bytes);
+}
+
+TEST(LaunchTest, WhoDoesNotKnowTheSecretCanNotComputeTheId) {
+  for (const Variables& job : {kTorchrun, kOpenMpi, kHydra, kSlurm, With(kTorchrun, {{"NCCL_COMM_ID", "a:1"}})}) {
+    EXPECT_NE(From(job)->id.bytes, From(job, {.secret = {std::byte{8}}})->id.bytes);
+    EXPECT_NE(From(job)->id.bytes, From(job, {.secret = {}})->id.bytes);
+  }
 }
 
 TEST(LaunchTest, TheLaunchingProcessTellsJobsApartWhereNothingElseDoes) {
   const sys::ProcessId later = {.pid = kLauncher.pid, .start_ticks = kLauncher.start_ticks + 1};
-  EXPECT_NE(From(kHydra, kLauncher)->id.bytes, From(kHydra, later)->id.bytes);
-  EXPECT_EQ(From(kSlurm, kLauncher)->id.bytes, From(kSlurm, later)->id.bytes);
+  EXPECT_NE(From(kHydra)->id.bytes, From(kHydra, {.launcher = later})->id.bytes);
+  EXPECT_EQ(From(kSlurm)->id.bytes, From(kSlurm, {.launcher = later})->id.bytes);
   const Variables bare = {{"RANK", "0"}, {"WORLD_SIZE", "2"}};
-  EXPECT_NE(From(bare, kLauncher)->id.bytes, From(bare, later)->id.bytes);
+  EXPECT_NE(From(bare)->id.bytes, From(bare, {.launcher = later})->id.bytes);
 }
 
 TEST(LaunchTest, ContradictionsAreNamed) {
@@ -151,20 +180,77 @@ TEST(LaunchTest, ContradictionsAreNamed) {
   names(Complaint({{"TUTTI_RANK", "0"}, {"TUTTI_RANKS", "2"}}), {"TUTTI_ID", "tutti run"});
   names(Complaint({{"TUTTI_RANK", "2"}, {"TUTTI_RANKS", "2"}}), {"TUTTI_RANK=2", "TUTTI_RANKS=2"});
   names(Complaint({{"TUTTI_ID", "abc"}}), {"TUTTI_ID", "256"});
+  names(Complaint({{"RANK", "3"}}), {"RANK is set", "WORLD_SIZE is not"});
+  names(Complaint({{"WORLD_SIZE", "4"}}), {"WORLD_SIZE is set", "RANK is not"});
+  for (const char* wrong : {"host", "host:", ":80", "host:0", "host:65536", "1::2:80", "host:80x", "[]:80"}) {
+    names(Complaint(With(kTorchrun, {{"NCCL_COMM_ID", wrong}})), {"NCCL_COMM_ID", wrong, "host:port"});
+  }
+}
+
+TEST(LaunchTest, SeveralHostsAreRefusedWhereTheLauncherSaysSo) {
+  const Variables cases[] = {With(kSlurm, {{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NNODES", "4"}}),
+                             With(kSlurm, {{"SLURM_NNODES", "2"}}),
+                             With(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+                             With(kHydra, {{"MPI_LOCALNRANKS", "2"}}),
+                             {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_NNODES", "2"}}};
+  for (const Variables& variables : cases) {
+    const Result<LaunchIdentity> identity = From(variables);
+    EXPECT_EQ(identity.status().code(), Code::kUnsupported);
+    EXPECT_NE(identity.status().message().find("several hosts"), std::string::npos) << identity.status().message();
+  }
+  EXPECT_TRUE(From(With(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_NNODES", "4"}})).ok());
+}
+
+TEST(LaunchTest, NcclCommIdNamesTheJob) {
+  const Variables by_address = {{"NCCL_COMM_ID", "10.0.0.1:5000"}};
+  const UniqueId id = *JobIdFrom(by_address);
+  EXPECT_EQ(JobIdFrom(by_address, 1)->bytes, id.bytes);  // as with NCCL the same at each call
+  EXPECT_EQ(From(With(kTorchrun, by_address))->id.bytes, id.bytes);
+  EXPECT_EQ(From(With(kHydra, by_address))->id.bytes, id.bytes);
+  EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "[fe80::1]:5000"}})->bytes, id.bytes);
+  EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "host:5000"}})->bytes, id.bytes);
+  EXPECT_EQ(ReadId(id)->kind, IdKind::kDerived);
+}
+
+TEST(LaunchTest, TheJobsIdIsGivenToWhoAsksForIt) {
+  EXPECT_NE(JobIdFrom(kOpenMpi)->bytes, JobIdFrom(kOpenMpi)->bytes);
+  EXPECT_EQ(ReadId(*JobIdFrom(kOpenMpi))->kind, IdKind::kRandom);
+  for (const Variables& job : {kTorchrun, kOpenMpi, kHydra, kSlurm}) {
+    const Variables asks = With(job, {{"TUTTI_UNIQUE_ID", "job"}});
+    EXPECT_EQ(JobIdFrom(asks, 0)->bytes, JobIdFrom(asks, 0)->bytes);
+    EXPECT_NE(JobIdFrom(asks, 0)->bytes, JobIdFrom(asks, 1)->bytes);
+    EXPECT_NE(JobIdFrom(asks, 0)->bytes, From(asks)->id.bytes);
+    EXPECT_NE(JobIdFrom(asks, 1)->bytes, From(asks, {}, 1)->id.bytes);
+  }
+  EXPECT_NE(JobIdFrom({{"TUTTI_UNIQUE_ID", "random"}})->bytes, JobIdFrom({{"TUTTI_UNIQUE_ID", "random"}})->bytes);
+  const Result<UniqueId> alone = JobIdFrom({{"TUTTI_UNIQUE_ID", "job"}});
+  EXPECT_EQ(alone.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(alone.status().message().find("no launcher"), std::string::npos);
+  EXPECT_NE(JobIdFrom({{"TUTTI_UNIQUE_ID", "yes"}}).status().message().find("\"yes\""), std::string::npos);
 }
 
 // --- With real launchers. They start this program again with TUTTI_LAUNCH_TEST set; then it meets the other ranks.
 
 int MeetOthers() {
-  const Result<LaunchIdentity> identity = IdentityFromEnvironment();
-  if (!identity.ok() || identity->ranks != 4) {
-    std::fprintf(stderr, "identity: %s\n", identity.status().ToString().c_str());
-    return 1;
+  setenv("TUTTI_UNIQUE_ID", "job", 1);
+  // The ranks meet twice under ids of the environment and twice under ids as ncclGetUniqueId delivers them, all at once.
+  std::vector<std::thread> meetings;
+  std::atomic<int> met = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Result<LaunchIdentity> identity = i < 2 ? NextIdentityFromEnvironment() : IdentityFromEnvironment();
+    if (!identity.ok() || identity->ranks != 4) {
+      std::fprintf(stderr, "identity: %s\n", identity.status().ToString().c_str());
+      _exit(1);
+    }
+    const UniqueId id = i < 2 ? identity->id : *JobUniqueId();
+    meetings.emplace_back([&met, id, rank = identity->rank] {
+      const Result<std::vector<Member>> members = Meet({.id = id, .rank = rank, .ranks = 4, .timeout_ms = 30'000});
+      if (!members.ok()) std::fprintf(stderr, "meeting: %s\n", members.status().ToString().c_str());
+      if (members.ok() && members->size() == 4) ++met;
+    });
   }
-  const Result<std::vector<Member>> members =
-      Meet({.id = identity->id, .rank = identity->rank, .ranks = identity->ranks, .timeout_ms = 30'000});
-  if (!members.ok()) std::fprintf(stderr, "meeting: %s\n", members.status().ToString().c_str());
-  return members.ok() && members->size() == 4 ? 0 : 1;
+  for (std::thread& meeting : meetings) meeting.join();
+  return met == 4 ? 0 : 1;
 }
 
 // Ends this program as a rank where a launcher test started it as one.

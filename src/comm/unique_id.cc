@@ -128,14 +128,19 @@ UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts) {
   return MakeId(parts);
 }
 
-Result<UniqueId> NextId(const UniqueId& id, std::uint64_t generation) {
+Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::uint64_t number) {
   Result<IdParts> parts = ReadId(id);
   if (!parts.ok()) return parts.status();
-  if (generation == 0) return id;
-  const sys::Mac name = sys::ComputeMac(parts->secret, {Bytes("next name"), BytesOf(generation)});
-  parts->secret = sys::ComputeMac(parts->secret, {Bytes("next secret"), BytesOf(generation)});
+  const sys::Mac name = sys::ComputeMac(parts->secret, {Bytes("next name"), Bytes(purpose), BytesOf(number)});
+  parts->secret = sys::ComputeMac(parts->secret, {Bytes("next secret"), Bytes(purpose), BytesOf(number)});
   std::copy_n(name.begin(), parts->name.size(), parts->name.begin());
   return MakeId(*parts);
+}
+
+Result<UniqueId> NextId(const UniqueId& id, std::uint64_t generation) {
+  if (generation != 0) return FurtherId(id, "generation", generation);
+  TUTTI_RETURN_IF_ERROR(ReadId(id).status());
+  return id;
 }
 
 }  // namespace comm

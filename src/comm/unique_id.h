@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sys/auth.h"
 #include "tutti/communicator.h"
@@ -46,8 +47,11 @@ Result<IdParts> ReadId(const UniqueId& id);
 // The same id for the same facts, in every process. Facts: whatever tells this job from all others.
 UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts);
 
-// A further id of the job that holds `id`: another one for each generation, the same on all its ranks. 0:
-// `id` itself.
+// A further id of the ranks that hold `id`: another one for each purpose and number, the same on all of them. Who does
+// not know `id` can not compute it, and who knows it can not compute `id`.
+Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::uint64_t number);
+
+// The same for regions of shared memory and the like: one for each generation. 0: `id` itself.
 Result<UniqueId> NextId(const UniqueId& id, std::uint64_t generation);
 
 }  // namespace tutti::comm

@@ -67,7 +67,17 @@ TEST(UniqueIdTest, GenerationsDiffer) {
   EXPECT_EQ(comm::NextId(id, 1)->bytes, comm::NextId(id, 1)->bytes);
   EXPECT_NE(comm::NextId(id, 1)->bytes, comm::NextId(id, 2)->bytes);
   EXPECT_NE(comm::NextId(id, 1)->bytes, id.bytes);
+  EXPECT_FALSE(comm::NextId(UniqueId{}, 0).ok());
   EXPECT_FALSE(comm::NextId(UniqueId{}, 1).ok());
+}
+
+TEST(UniqueIdTest, PurposesDiffer) {
+  const UniqueId id = *CreateUniqueId();
+  EXPECT_EQ(comm::FurtherId(id, "a", 1)->bytes, comm::FurtherId(id, "a", 1)->bytes);
+  EXPECT_NE(comm::FurtherId(id, "a", 1)->bytes, comm::FurtherId(id, "b", 1)->bytes);
+  EXPECT_NE(comm::FurtherId(id, "a", 0)->bytes, id.bytes);
+  EXPECT_NE(comm::FurtherId(id, "a", 1)->bytes, comm::FurtherId(*CreateUniqueId(), "a", 1)->bytes);
+  EXPECT_FALSE(comm::FurtherId(UniqueId{}, "a", 1).ok());
 }
 
 }  // namespace
