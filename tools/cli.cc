@@ -10,31 +10,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
-#include <vector>
 
 namespace tutti::tools {
 namespace {
 
 constexpr std::string_view kSuffixes = "KMGT";
-
-// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
-int EditDistance(std::string_view a, std::string_view b) {
-  std::vector<int> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
-  std::iota(previous.begin(), previous.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    current[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        current[j] = std::min(current[j], before[j - 2] + 1);
-      }
-    }
-    before.swap(previous);
-    previous.swap(current);
-  }
-  return previous[b.size()];
-}
 
 }  // namespace
 
@@ -69,20 +49,6 @@ std::string FormatBytes(std::size_t bytes) {
   const std::string digits =
       value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.{}f}", value, value < 10 ? 2 : 1);
   return fmt::format("{} {}iB", digits, kSuffixes[power - 1]);
-}
-
-std::optional<std::string_view> Nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  std::optional<std::string_view> best;
-  int best_distance = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;  // farther is another word
-  for (std::string_view candidate : candidates) {
-    int distance = EditDistance(word, candidate);
-    if (word.size() >= 2 && candidate.starts_with(word)) distance = 1;  // the beginning of it
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv) {

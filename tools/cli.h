@@ -7,9 +7,10 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+
+#include "base/nearest.h"
 
 namespace CLI {
 class App;
@@ -30,8 +31,7 @@ std::optional<std::size_t> ParseBytes(std::string_view text);
 // "8 B", "32 MiB", "1.5 GiB".
 std::string FormatBytes(std::size_t bytes);
 
-// The candidate that `word` was probably meant to be; nullopt when none is near.
-std::optional<std::string_view> Nearest(std::string_view word, std::span<const std::string_view> candidates);
+using tutti::Nearest;
 
 // Parses a command's arguments. nullopt: go on. Otherwise the process's exit code: help or the version was
 // asked for and has been printed (kExitOk), or the error has been (kExitUsage).

@@ -4,7 +4,9 @@
 #define TUTTI_SETTINGS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace tutti {
 
@@ -15,7 +17,8 @@ enum class SingleCopy : std::uint8_t {
   kForce,  // wherever possible, whatever the cost model says
 };
 
-// Everything that can be set, read once. Each field names its variable, meaning, unit and default.
+// Everything that can be set, read once. Each field names its variable; docs/environment.md has all variables with
+// meaning, default, unit and range.
 struct Settings {
   // NCCL_ALGO: which algorithms may be chosen, in NCCL's syntax: "ring,tree", "^pat", "allreduce:tree;broadcast:ring".
   // Empty: every algorithm whose result is the fold in rank order.
@@ -39,11 +42,36 @@ struct Settings {
   std::string tuning_file;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
+  // NCCL_COMM_BLOCKING: whether calls of the C interface wait (1) or return ncclInProgress (0); -1: as the
+  // communicator's config says, which by default waits.
+  int comm_blocking = -1;
 
-  // The settings of this process's environment. Values that cannot be read keep their default and are named in
-  // `warnings`, one line each.
+  // The log of the process; the first communicator's settings hold. NCCL_DEBUG, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE,
+  // NCCL_DEBUG_TIMESTAMP_FORMAT, NCCL_DEBUG_TIMESTAMP_LEVELS, NCCL_WARN_ENABLE_DEBUG_INFO, TUTTI_LOG_FORMAT,
+  // TUTTI_LOG_RATE (lines per second from one place in the code).
+  std::string debug = "WARN";
+  std::string debug_subsys = "INIT,BOOTSTRAP,ENV";
+  std::string debug_file;
+  std::string debug_timestamp_format = "[%F %T] ";
+  std::string debug_timestamp_levels = "WARN";
+  bool warn_enable_debug_info = false;
+  std::string log_format = "text";
+  int log_rate = 1000;
+
+  // The settings of this process: its environment, then the file named in NCCL_CONF_FILE or else ~/.nccl.conf, then
+  // /etc/nccl.conf; the first that has a variable holds. Reads the files anew at each call and never changes the
+  // environment. Values that cannot be read keep their default and are named in `warnings`, one line each.
   static Settings FromEnvironment();
+
+  // Where each value that is not the default came from, by variable: "environment", "/etc/nccl.conf:3". Whoever sets a
+  // field otherwise may say so here.
+  std::map<std::string, std::string> origins;
+  // Variables that are set and that Tutti knowingly does not use; docs/environment.md says why.
+  std::vector<std::string> ignored;
   std::string warnings;
+
+  // origins[variable], or "default".
+  std::string OriginOf(const std::string& variable) const;
 };
 
 }  // namespace tutti

@@ -6,132 +6,192 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <cstdlib>
-#include <limits>
-#include <optional>
-#include <string_view>
-#include <utility>
+
+#include "base/settings_reader.h"
+#include "base/settings_registry.h"
 
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLongest = 1'000'000'000'000;  // some years; what is computed from it cannot overflow
-constexpr std::int64_t kMostChannels = 64;            // as NCCL's MAXCHANNELS
+constexpr int kMostFileWarnings = 20;
+constexpr std::size_t kMostQuoted = 100;  // bytes of a bad value in a warning
 
-// The variable's value; nullopt where it is not set, or empty, which is how shells unset it for one command.
-std::optional<std::string_view> Variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
+std::string_view Trim(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
+  return s;
 }
 
-// A whole decimal number and nothing else.
-std::optional<std::int64_t> ParseNumber(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+// What somebody wrote, fit for one line of a warning.
+std::string Quote(std::string_view text) {
+  std::string quoted(text.substr(0, kMostQuoted));
+  std::ranges::replace_if(
+      quoted, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return fmt::format("\"{}{}\"", quoted, text.size() > kMostQuoted ? "..." : "");
 }
 
-// A number of bytes: "4096", "64K", "6M", "1G", in powers of 1024.
-std::optional<std::int64_t> ParseBytes(std::string_view text) {
-  constexpr std::string_view kSuffixes = "KMG";
-  int shift = 0;
-  if (!text.empty()) {
-    const std::size_t suffix = kSuffixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(text.back()))));
-    if (suffix != std::string_view::npos) {
-      shift = 10 * (static_cast<int>(suffix) + 1);
-      text.remove_suffix(1);
-    }
-  }
-  const std::optional<std::int64_t> number = ParseNumber(text);
-  if (!number || *number < 0 || *number > kLargest >> shift) return std::nullopt;
-  return *number << shift;
+bool IsName(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
+
+bool IsOurs(std::string_view name) { return name.starts_with("NCCL_") || name.starts_with("TUTTI_"); }
+
+// One value and where it stands.
+struct Given {
+  std::string_view name, value;
+  std::string origin;  // "environment", "/etc/nccl.conf:3"
+  bool in_file;
+};
 
 class Reader {
  public:
-  void Read(const char* name, std::string& field) {
-    if (const std::optional<std::string_view> value = Variable(name)) field = *value;
-  }
+  Reader(Settings& settings, std::vector<Given> given) : settings_(settings), given_(std::move(given)) {}
 
-  using Parse = std::optional<std::int64_t> (*)(std::string_view);
-  // Whether the variable was set and good.
-  template <typename Field>
-  bool Read(const char* name, const char* what, std::int64_t least, std::int64_t most, Field& field,
-            Parse parse = &ParseNumber) {
-    const std::optional<std::string_view> value = Variable(name);
-    if (!value) return false;
-    const std::optional<std::int64_t> number = parse(*value);
-    if (number && *number >= least && *number <= most) {
-      field = static_cast<Field>(*number);
-      return true;
-    }
-    const std::string bounds =
-        most == kLargest ? fmt::format("at least {}", least) : fmt::format("{} to {}", least, most);
-    Warn(fmt::format("{}=\"{}\" is not {}, {}; using {}", name, *value, what, bounds, field));
-    return false;
-  }
-
-  void Read(const char* name, SingleCopy& field) {
-    const std::optional<std::string_view> value = Variable(name);
-    if (!value) return;
-    std::string lower(*value);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (lower == "auto") {
-      field = SingleCopy::kAuto;
-    } else if (lower == "off") {
-      field = SingleCopy::kOff;
-    } else if (lower == "force") {
-      field = SingleCopy::kForce;
-    } else {
-      Warn(fmt::format("{}=\"{}\" is none of auto, off, force; using auto", name, *value));
+  void ReadKnown() {
+    for (const Setting& setting : AllSettings()) {
+      const auto found = std::ranges::find(given_, setting.name, &Given::name);
+      if (found != given_.end()) Read(setting, *found);
     }
   }
 
-  void Warn(const std::string& line) { warnings_ += line + "\n"; }
-  std::string TakeWarnings() { return std::move(warnings_); }
+  // What no row of the registry took.
+  void ReadOthers() {
+    for (const Given& given : given_) {
+      if (FindSetting(given.name) != nullptr) continue;
+      if (WhyIgnored(given.name)) {
+        settings_.ignored.emplace_back(given.name);
+      } else {
+        WarnUnknown(given);
+      }
+    }
+    std::ranges::sort(settings_.ignored);
+  }
+
+  // The fewest channels bind: they raise a maximum that nobody has set. NCCL's users set only the minimum.
+  void SettleChannels() {
+    if (settings_.min_channels <= settings_.max_channels) return;
+    const std::string least = NameSet("NCCL_MIN_"), most = NameSet("NCCL_MAX_");
+    if (most.empty()) {
+      settings_.max_channels = settings_.min_channels;
+      return;
+    }
+    const Settings standard;
+    Warn(fmt::format("{}={} exceeds {}={}; using {} to {}", least, settings_.min_channels, most, settings_.max_channels,
+                     standard.min_channels, standard.max_channels));
+    settings_.min_channels = standard.min_channels;
+    settings_.max_channels = standard.max_channels;
+    std::erase_if(settings_.origins, [](const auto& origin) {
+      return origin.first.starts_with("NCCL_MIN_") || origin.first.starts_with("NCCL_MAX_");
+    });
+  }
 
  private:
-  std::string warnings_;
-};
+  void Warn(const std::string& line) { settings_.warnings += line + "\n"; }
 
-// The fewest channels bind: they raise a maximum that nobody has set. NCCL's users set only the minimum.
-void ReadChannels(Reader& reader, Settings& settings) {
-  const Settings standard;
-  const char* what = "a number of channels";
-  const bool max_set = reader.Read("NCCL_MAX_NCHANNELS", what, 1, kMostChannels, settings.max_channels);
-  const bool min_set = reader.Read("NCCL_MIN_NCHANNELS", what, 1, kMostChannels, settings.min_channels);
-  if (settings.min_channels <= settings.max_channels) return;
-  if (min_set && !max_set) {
-    settings.max_channels = settings.min_channels;
-    return;
+  void Read(const Setting& setting, const Given& given) {
+    const std::string where = given.in_file ? given.origin + ": " : "";
+    if (setting.read == nullptr) {
+      if (!given.in_file) {
+        settings_.origins.emplace(setting.name, given.origin);
+      } else {
+        Warn(fmt::format("{}{} counts in the environment only; export it there", where, setting.name));
+      }
+      return;
+    }
+    const std::string wrong = setting.read(given.value, settings_);
+    if (wrong.empty()) {
+      settings_.origins.emplace(setting.name, given.origin);
+      return;
+    }
+    const std::string value = setting.print(settings_);
+    Warn(fmt::format("{}{}={} is not {}; using {}", where, setting.name, Quote(given.value), wrong,
+                     value.empty() ? "none" : value));
   }
-  reader.Warn(fmt::format("NCCL_MIN_NCHANNELS={} exceeds NCCL_MAX_NCHANNELS={}; using {} to {}", settings.min_channels,
-                          settings.max_channels, standard.min_channels, standard.max_channels));
-  settings.min_channels = standard.min_channels;
-  settings.max_channels = standard.max_channels;
-}
+
+  void WarnUnknown(const Given& given) {
+    const std::string where = given.in_file ? given.origin + ": " : "";
+    const std::string_view nearest = NearestSetting(given.name);
+    Warn(fmt::format("{}{} is not a setting of Tutti or NCCL and has no effect{}", where, given.name,
+                     nearest.empty() ? "; `tutti env` lists all" : fmt::format("; did you mean {}?", nearest)));
+  }
+
+  // The name, of several for one bound, that was set and holds.
+  std::string NameSet(std::string_view begin) const {
+    for (const auto& [name, origin] : settings_.origins) {
+      if (name.starts_with(begin)) return name;
+    }
+    return "";
+  }
+
+  Settings& settings_;
+  std::vector<Given> given_;
+};
 
 }  // namespace
 
-Settings Settings::FromEnvironment() {
+std::vector<ConfigLine> ParseConfigFile(const ConfigFile& file, std::string& warnings) {
+  std::vector<ConfigLine> lines;
+  int warned = 0, number = 0;
+  const auto warn = [&](const std::string& what) {
+    if (++warned <= kMostFileWarnings) warnings += fmt::format("{}:{}: {}\n", file.name, number, what);
+  };
+  std::string_view rest = file.text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = Trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) {
+      warn(fmt::format("{} is left out: a line reads NAME=value", Quote(line)));
+      continue;
+    }
+    const std::string_view name = Trim(line.substr(0, equals)), value = Trim(line.substr(equals + 1));
+    const auto before = std::ranges::find(lines, name, &ConfigLine::name);
+    if (!IsName(name)) {
+      warn(fmt::format("{} is left out: {} is not a variable's name", Quote(line), Quote(name)));
+    } else if (value.find('\0') != std::string_view::npos) {
+      warn(fmt::format("{} is left out: its value has a zero byte", name));
+    } else if (before != lines.end()) {
+      warn(fmt::format("{} is left out: line {} has set it, and the first holds", name, before->number));
+    } else {
+      lines.push_back({.name = name, .value = value, .number = number});
+    }
+  }
+  if (warned > kMostFileWarnings) {
+    warnings += fmt::format("{}: {} more lines are left out\n", file.name, warned - kMostFileWarnings);
+  }
+  return lines;
+}
+
+Settings ReadSettings(std::span<const std::string> environment, std::span<const ConfigFile> files) {
   Settings settings;
-  Reader reader;
-  reader.Read("NCCL_ALGO", settings.algo);
-  reader.Read("NCCL_PROTO", settings.proto);
-  reader.Read("TUTTI_TIMEOUT_MS", "a number of milliseconds", 1, kLongest, settings.timeout_ms);
-  reader.Read("TUTTI_INIT_TIMEOUT_MS", "a number of milliseconds", 1, kLongest, settings.init_timeout_ms);
-  reader.Read("TUTTI_SINGLE_COPY", settings.single_copy);
-  reader.Read("TUTTI_SHARED_BYTES", "a number of bytes (K, M and G may follow)", 4096, kLargest, settings.shared_bytes,
-              &ParseBytes);
-  ReadChannels(reader, settings);
-  reader.Read("TUTTI_TUNING_FILE", settings.tuning_file);
-  reader.Read("TUTTI_SPIN_US", "a number of microseconds", -1, kLongest, settings.spin_us);
-  settings.warnings = reader.TakeWarnings();
+  std::vector<Given> given;
+  const auto add = [&given](const Given& one) {
+    if (one.value.empty() || std::ranges::find(given, one.name, &Given::name) != given.end()) return;
+    given.push_back(one);
+  };
+  for (std::string_view variable : environment) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos || !IsOurs(variable)) continue;
+    add({variable.substr(0, equals), variable.substr(equals + 1), "environment", false});
+  }
+  for (const ConfigFile& file : files) {
+    for (const ConfigLine& line : ParseConfigFile(file, settings.warnings)) {
+      add({line.name, line.value, fmt::format("{}:{}", file.name, line.number), true});
+    }
+  }
+  Reader reader(settings, std::move(given));
+  reader.ReadKnown();
+  reader.ReadOthers();
+  reader.SettleChannels();
   return settings;
+}
+
+std::string Settings::OriginOf(const std::string& variable) const {
+  const auto found = origins.find(variable);
+  return found == origins.end() ? "default" : found->second;
 }
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 #include "sys/log_output.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
@@ -11,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -70,9 +70,7 @@ std::string IsoTime(std::int64_t ns) {
   char text[40];
   if (gmtime_r(&seconds, &parts) == nullptr) return "";
   const std::size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-  char fraction[16];
-  std::snprintf(fraction, sizeof(fraction), ".%06dZ", static_cast<int>(ns % kNsPerSecond / 1000));
-  return std::string(text, length) + fraction;
+  return fmt::format("{}.{:06}Z", std::string_view(text, length), ns % kNsPerSecond / 1000);
 }
 
 void WriteRecord(const log::Record& given) {
@@ -139,17 +137,16 @@ void ReopenLog(const log::Config& config, int rank) {
 
 std::string FormatTime(std::string_view format, std::int64_t ns_since_1970) {
   const time_t seconds = ns_since_1970 / kNsPerSecond;
-  char fraction[10];
-  std::snprintf(fraction, sizeof(fraction), "%09d", static_cast<int>(ns_since_1970 % kNsPerSecond));
+  const std::string fraction = fmt::format("{:09}", ns_since_1970 % kNsPerSecond);
   std::string expanded;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%' || i + 1 == format.size()) {
       expanded += format[i];
     } else if (format[i + 1] == 'f') {
-      expanded.append(fraction, 6);
+      expanded.append(fraction, 0, 6);
       ++i;
     } else if (format[i + 1] >= '1' && format[i + 1] <= '9' && i + 2 < format.size() && format[i + 2] == 'f') {
-      expanded.append(fraction, static_cast<std::size_t>(format[i + 1] - '0'));
+      expanded.append(fraction, 0, static_cast<std::size_t>(format[i + 1] - '0'));
       i += 2;
     } else {
       expanded.append(format.substr(i++, 2));

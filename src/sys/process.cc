@@ -281,4 +281,12 @@ std::optional<std::string> GetEnv(const char* name) {
   return value;
 }
 
+std::vector<std::string> Environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
 }  // namespace tutti::sys

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tutti/status.h"
 
@@ -68,6 +69,8 @@ std::uint64_t HostHash();
 
 // The variable's value; nullopt where it is not set.
 std::optional<std::string> GetEnv(const char* name);
+// All variables, "NAME=value". Threads: not while another one changes the environment.
+std::vector<std::string> Environment();
 
 // What /proc/<pid>/stat says about a process.
 struct ProcessStat {
