@@ -62,9 +62,6 @@ int PerfCommand(int argc, char** argv) {
   const std::variant<PerfOptions, int> parsed = ParsePerfOptions(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   const PerfOptions& options = std::get<PerfOptions>(parsed);
-  if (const Settings settings = SettingsOf(options); !settings.warnings.empty()) {
-    fmt::print(stderr, "{}\n", settings.warnings);
-  }
   if (options.launch == PerfOptions::Launch::kEnvironment) {
     return RunPerfRank(options, RankFromLauncher(), Communicator::FromEnvironment(ControlSettings(options)));
   }

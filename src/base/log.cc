@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "base/hash.h"
+
 namespace tutti::log {
 namespace {
 
@@ -261,9 +263,7 @@ void SetRank(int rank) { t_rank = rank; }
 bool FirstTime(std::string_view text) {
   // Hashes in a table that only fills; two threads that ask at once for the same text get one `true`.
   static constinit std::array<std::atomic<std::uint64_t>, 1024> said{};
-  std::uint64_t hash = 14695981039346656037u;
-  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
-  if (hash == 0) hash = 1;
+  const std::uint64_t hash = std::max<std::uint64_t>(Fnv1a(text), 1);
   for (std::size_t i = 0; i < said.size(); ++i) {
     std::uint64_t expected = 0;
     std::atomic<std::uint64_t>& slot = said[(hash + i) % said.size()];
@@ -285,7 +285,7 @@ std::optional<Subsystems> ParseSubsystems(std::string_view text, std::string& un
 }
 
 std::optional<std::uint32_t> ParseLevels(std::string_view text, std::string& unknown) {
-  constexpr std::uint32_t kAll = 0x3f;
+  static constexpr std::uint32_t kAll = 0x3f;
   return ParseList(text, kAll, unknown, [](std::string_view word) -> std::optional<std::uint32_t> {
     if (SameWord(word, "ALL")) return kAll;
     const std::optional<std::uint32_t> level = Find(kLevelNames, word);

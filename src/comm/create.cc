@@ -4,10 +4,14 @@
 
 #include <cstring>
 
+#include "base/hash.h"
+#include "base/log.h"
 #include "comm/bootstrap.h"
 #include "comm/impl.h"
 #include "comm/launch.h"
 #include "comm/machine_file.h"
+#include "comm/rank_profile.h"
+#include "comm/settings_source.h"
 #include "comm/unique_id.h"
 #include "sys/clock.h"
 #include "sys/process.h"
@@ -27,39 +31,12 @@ constexpr int kCrowdedPolls = 20;
 // Ranks beyond which one channel has to do, so that the rings of all links stay small.
 constexpr int kManyRanks = 256;
 
-// What each rank tells the others when they meet. The cost model's constants and the filters of rank 0 hold for all.
-struct Greeting {
-  std::uint64_t shared_bytes;
-  std::uint32_t channels;
-  std::uint32_t single_copy;
-  tune::Machine machine;
-  char algo[256];
-  char proto[128];
-};
-static_assert(std::is_trivially_copyable_v<Greeting>);
-
-Status Fit(std::string_view text, std::string_view variable, std::span<char> space) {
-  if (text.size() >= space.size()) {
-    return Status(Code::kInvalidUsage, fmt::format("{} is {} characters long; at most {} are possible", variable,
-                                                   text.size(), space.size() - 1));
-  }
-  std::memset(space.data(), 0, space.size());
-  std::memcpy(space.data(), text.data(), text.size());
-  return Status::Ok();
-}
-
 int Channels(const CommunicatorOptions& options) {
   return options.ranks > kManyRanks ? 1 : std::max(1, options.settings.max_channels);
 }
 
-Status CheckGreeting(const Greeting& own, const Greeting& theirs, int rank, int peer) {
-  if (own.shared_bytes == theirs.shared_bytes && own.channels == theirs.channels) return Status::Ok();
-  return Status(
-      Code::kInvalidUsage,
-      fmt::format("ranks {} and {} have different settings: TUTTI_SHARED_BYTES {} and {}, NCCL_MAX_NCHANNELS {} "
-                  "and {}; set them alike on all ranks",
-                  rank, peer, own.shared_bytes, theirs.shared_bytes, own.channels, theirs.channels),
-      peer);
+std::uint64_t HashOf(const UniqueId& id) {
+  return Fnv1a({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
 }
 
 }  // namespace
@@ -72,60 +49,61 @@ Communicator::Impl::~Impl() { Leave(); }
 // Finds the other ranks, maps their shared pages, agrees on what all must know, and waits until all are that far.
 Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   const std::int64_t deadline_ns = sys::NowNs() + settings.init_timeout_ms * kNsPerMs;
-  Greeting greeting{};
-  greeting.shared_bytes = settings.shared_bytes;
-  greeting.channels = Channels(options);
-  greeting.single_copy = static_cast<std::uint32_t>(settings.single_copy);
   const Result<tune::Machine> machine = comm::LoadMachine(settings);
   if (!machine.ok()) return machine.status();
-  greeting.machine = *machine;
-  TUTTI_RETURN_IF_ERROR(Fit(settings.algo, "NCCL_ALGO", greeting.algo));
-  TUTTI_RETURN_IF_ERROR(Fit(settings.proto, "NCCL_PROTO", greeting.proto));
+  cpus = sys::UsableCpus();
+  const Result<comm::RankProfile> profile = comm::MakeProfile(settings, *machine, cpus);
+  if (!profile.ok()) return profile.status();
+  const std::vector<std::byte> payload = comm::Encode(*profile);
 
   Result<Fabric> created = Fabric::Create({.rank = rank,
                                            .ranks = ranks,
-                                           .channels = static_cast<int>(greeting.channels),
+                                           .channels = Channels(options),
                                            .shared_bytes = static_cast<std::size_t>(settings.shared_bytes),
                                            .try_references = settings.single_copy != SingleCopy::kOff});
   if (!created.ok()) return created.status();
   fabric = std::make_unique<Fabric>(std::move(*created));
-  Greeting common = greeting;
-  const Status met =
-      comm::Meet({.id = options.id,
-                  .rank = rank,
-                  .ranks = ranks,
-                  .timeout_ms = settings.init_timeout_ms,
-                  .payload = std::as_bytes(std::span(&greeting, 1)),
-                  .shared = &fabric->own().fd()},
-                 [&](int peer, comm::Member&& member) -> Status {
-                   Greeting theirs;
-                   if (member.payload.size() != sizeof(theirs)) {
-                     return Status(Code::kRemote,
-                                   fmt::format("rank {} runs another build of Tutti than rank {}", peer, rank), peer);
-                   }
-                   std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
-                   TUTTI_RETURN_IF_ERROR(CheckGreeting(greeting, theirs, rank, peer));
-                   if (peer == 0) common = theirs;
-                   return fabric->Connect(peer, member.shared, member.process);
-                 });
+  comm::RankProfile common;  // rank 0's
+  comm::SettingsComparison comparison;
+  const Status met = comm::Meet(
+      {.id = options.id,
+       .rank = rank,
+       .ranks = ranks,
+       .timeout_ms = settings.init_timeout_ms,
+       .payload = payload,
+       .shared = &fabric->own().fd()},
+      [&](int peer, comm::Member&& member) -> Status {
+        Result<comm::RankProfile> theirs = comm::ParseProfile(member.payload);
+        if (!theirs.ok()) {
+          return Status(theirs.status().code(),
+                        fmt::format("rank {} cannot work with rank {}: {}", rank, peer, theirs.status().message()),
+                        peer);
+        }
+        const bool agree = comparison.Add(theirs->settings);
+        if (peer == 0) common = std::move(*theirs);
+        // Pages of another size cannot be used; but all meet to the end, to say the same of who differs.
+        return agree ? fabric->Connect(peer, member.shared, member.process) : Status::Ok();
+      });
   if (!met.ok()) return met;
+  TUTTI_RETURN_IF_ERROR(comparison.Check());
   fabric->FinishConnecting();
   TUTTI_RETURN_IF_ERROR(WaitForEveryone(deadline_ns));
 
-  settings.algo = common.algo;
-  settings.proto = common.proto;
-  settings.single_copy = static_cast<SingleCopy>(common.single_copy);
+  if (rank == 0 || profile->warnings != common.warnings) comm::ReportSettings(settings);
+  if (rank == 0) {
+    for (const std::string& warning : comparison.Warnings()) TUTTI_WARN("{}", warning);
+  }
+  comm::TakeFromRankZero(common.settings, settings);
   engine = std::make_unique<exec::cpu::Engine>(fabric.get(), rank, ranks);
-  return CreateChooser(common.machine);
+  return CreateChooser(common.machine, common.cpus);
 }
 
-Status Communicator::Impl::CreateChooser(const tune::Machine& machine) {
-  cpus = sys::UsableCpus();
+Status Communicator::Impl::CreateChooser(const tune::Machine& machine, int common_cpus) {
   crowded = ranks > cpus;
   const int channels = fabric == nullptr ? 1 : fabric->channels();
   Result<tune::Chooser> result = tune::Chooser::Create(
       {.ranks = ranks,
-       .cpus = cpus,
+       .cpus = common_cpus,
        .machine = machine,
        .algo_filter = settings.algo,
        .proto_filter = settings.proto,
@@ -172,6 +150,16 @@ Status Communicator::Impl::WaitForEveryone(std::int64_t deadline_ns) {
   return Status::Ok();
 }
 
+void Communicator::Impl::LogCreated(std::int64_t begin_ns) const {
+  const bool single_copy = fabric != nullptr && settings.single_copy != SingleCopy::kOff && fabric->EveryoneCanRefer();
+  TUTTI_INFO(log::kInit,
+             "comm {} rank {} nranks {} commId 0x{:x} channels {} shared memory {} bytes single copy {} cpus {} - Init "
+             "COMPLETE in {:.2f} ms",
+             fmt::ptr(this), rank, ranks, HashOf(id), fabric == nullptr ? 1 : fabric->channels(),
+             fabric == nullptr ? 0 : settings.shared_bytes, single_copy ? "yes" : "no", cpus,
+             static_cast<double>(sys::NowNs() - begin_ns) / kNsPerMs);
+}
+
 void Communicator::Impl::Leave() {
   if (left) return;
   left = true;
@@ -179,6 +167,8 @@ void Communicator::Impl::Leave() {
     if (owned->in_use && !owned->job.done && engine != nullptr) (void)WaitFor(owned->job);
   }
   LeaveThread();
+  TUTTI_INFO(log::kInit | log::kDestroy, "comm {} rank {} nranks {} commId 0x{:x} - Destroy COMPLETE", fmt::ptr(this),
+             rank, ranks, HashOf(id));
   if (fabric == nullptr) return;
   std::atomic<RankState>& state = fabric->own().header()->state;
   RankState ready = RankState::kReady;
@@ -190,21 +180,30 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
     return Status(Code::kInvalidArgument, fmt::format("rank {} of {} ranks: need at least 1 rank and 0 <= rank < ranks",
                                                       options.rank, options.ranks));
   }
+  const std::int64_t begin_ns = sys::NowNs();
+  comm::StartLog(options.settings, options.rank);
   auto impl = std::make_shared<Impl>(options);
   if (options.ranks == 1) {
     impl->engine = std::make_unique<exec::cpu::Engine>(nullptr, 0, 1);
     const Result<tune::Machine> machine = comm::LoadMachine(options.settings);
     if (!machine.ok()) return machine.status();
-    TUTTI_RETURN_IF_ERROR(impl->CreateChooser(*machine));
+    impl->cpus = sys::UsableCpus();
+    TUTTI_RETURN_IF_ERROR(impl->CreateChooser(*machine, impl->cpus));
+    comm::ReportSettings(options.settings);
+    impl->LogCreated(begin_ns);
     return Communicator(std::move(impl));
   }
   if (Status s = impl->Connect(options); !s.ok()) {
+    comm::ReportSettings(options.settings);
+    TUTTI_WARN("comm {} rank {} nranks {} commId 0x{:x} - Init FAILED: {}", fmt::ptr(impl.get()), options.rank,
+               options.ranks, HashOf(options.id), s.message());
     if (impl->fabric != nullptr) {
       impl->fabric->own().PublishFailure(s.code(), s.message(), s.peer());
       impl->left = true;
     }
     return s;
   }
+  impl->LogCreated(begin_ns);
   return Communicator(std::move(impl));
 }
 
@@ -229,6 +228,8 @@ int Communicator::rank() const { return impl_->rank; }
 int Communicator::ranks() const { return impl_->ranks; }
 
 void Communicator::Abort(const std::string& reason) {
+  TUTTI_INFO(log::kInit, "comm {} rank {} nranks {} - Abort: {}", fmt::ptr(impl_.get()), impl_->rank, impl_->ranks,
+             reason);
   impl_->Break(Status(Code::kRemote, fmt::format("rank {} aborted: {}", impl_->rank, reason), impl_->rank));
 }
 

@@ -61,7 +61,9 @@ struct Communicator::Impl {
 
   // create.cc
   Status Connect(const CommunicatorOptions& options);
-  Status CreateChooser(const tune::Machine& machine);
+  // `common_cpus`: rank 0's, because all must choose alike.
+  Status CreateChooser(const tune::Machine& machine, int common_cpus);
+  void LogCreated(std::int64_t begin_ns) const;
   Status WaitForEveryone(std::int64_t deadline_ns);
   // Ends what is unfinished and tells the peers that this rank has gone.
   void Leave();
@@ -81,6 +83,9 @@ struct Communicator::Impl {
   // Runs run_job, which has been prepared, to its end.
   Status RunPrepared();
   void Release(exec::cpu::Job* job);
+
+  // log_operation.cc: what NCCL_DEBUG=INFO shows of a call under COLL and TUNING.
+  void LogOperation(const Operation& operation);
 
   // wait.cc
   Status WaitFor(const exec::cpu::Job& job);
@@ -138,6 +143,7 @@ struct Communicator::Impl {
   bool left = false;
   std::int64_t last_test_ns = 0;
   std::uint32_t pauses = 0;
+  std::uint64_t logged_operations = 0;
 };
 
 }  // namespace tutti

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algo/algorithm.h"
+#include "base/log.h"
 #include "comm/impl.h"
 
 namespace tutti {
@@ -14,6 +15,7 @@ using exec::cpu::Job;
 using exec::cpu::PreparedPlan;
 using Kind = Operation::Kind;
 
+constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 constexpr std::size_t kCachedGroups = 32;
 // Outputs of this size are written past the caches: they would only push everything else out.
 constexpr std::size_t kStreamingBytes = std::size_t{16} << 20;
@@ -315,6 +317,7 @@ Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std:
   std::vector<Operation> transfers;
   for (const Operation& o : operations) {
     TUTTI_RETURN_IF_ERROR(Validate(o));
+    if (log::Enabled(log::Level::kInfo, kLogged)) LogOperation(o);
     if (IsTransfer(o.kind)) transfers.push_back(o);
   }
   const auto submit = [&](auto&& prepare) {
@@ -357,6 +360,8 @@ Status Communicator::Run(const Operation& o) {
   if (Status s = c.Validate(o); !s.ok()) return s;
   if (c.broken.load(std::memory_order_relaxed)) [[unlikely]]
     return c.Broken();
+  if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
+    c.LogOperation(o);
   if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
   if (Status s = IsTransfer(o.kind) ? c.PrepareTransfers(std::span(&o, 1), c.run_job) : c.Prepare(o, c.run_job);
       !s.ok()) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+
 namespace tutti {
 
 using exec::cpu::Job;
@@ -82,7 +84,11 @@ Status Communicator::RunGroup(std::span<const Operation> operations) {
   });
   if (!only_transfers) return StartGroup(operations).Wait();
   TUTTI_RETURN_IF_ERROR(c.Broken());
-  for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(c.Validate(o));
+  for (const Operation& o : operations) {
+    TUTTI_RETURN_IF_ERROR(c.Validate(o));
+    if (log::Enabled(log::Level::kInfo, log::kColl | log::kTuning)) [[unlikely]]
+      c.LogOperation(o);
+  }
   TUTTI_RETURN_IF_ERROR(c.PrepareTransfers(operations, c.run_job));
   return c.RunPrepared();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/log.h"
 #include "comm/impl.h"
 #include "sys/clock.h"
 
@@ -54,6 +55,7 @@ void Communicator::Impl::Break(const Status& status) {
     }
   }
   broken.store(true, std::memory_order_release);
+  TUTTI_WARN("comm {} rank {} nranks {} is broken: {}", fmt::ptr(this), rank, ranks, status.message());
 }
 
 Status Communicator::Impl::Broken() {

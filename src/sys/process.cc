@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "sys/error.h"
 #include "sys/fd.h"
 #include "sys/text_file.h"
@@ -150,12 +151,6 @@ bool HasController(std::string_view controllers, std::string_view name) {
     controllers.remove_prefix(std::min(comma + 1, controllers.size()));
   }
   return false;
-}
-
-std::uint64_t Fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
 }
 
 }  // namespace
