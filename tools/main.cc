@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/cli.h"
+#include "tools/env_command.h"
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
 #include "tools/run_command.h"
@@ -34,6 +35,7 @@ constexpr Command kCommands[] = {
     {"perf", PerfCommand, "measure and check a collective, with nccl-tests' options and table"},
     {"plan", PlanCommand, "show what every rank of a collective does, check it, predict its time"},
     {"tune", TuneCommand, "show which algorithm is chosen for which size; measure this machine"},
+    {"env", EnvCommand, "show every setting, its value here and where that came from"},
     {"run", RunCommand, "start N ranks of a program on this host and watch over them"},
     {"version", VersionCommand, "print the version"},
 };
