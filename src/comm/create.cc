@@ -241,7 +241,7 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
   if (!fd.ok()) return fd.status();
   Fabric::Region region;
   region.bytes = bytes;
-  Result<sys::SharedMapping> own = sys::Map(*fd, bytes, sys::Access::kReadWrite);
+  Result<sys::SharedMapping> own = sys::MapOnce(*fd, bytes, sys::Access::kReadWrite);
   if (!own.ok()) return own.status();
   region.own = std::move(*own);
   void* address = region.own.data();
@@ -273,7 +273,7 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
               peer);
         }
         if (peer == c.rank) return Status::Ok();
-        Result<sys::SharedMapping> mapping = sys::Map(member.shared, size, sys::Access::kRead);
+        Result<sys::SharedMapping> mapping = sys::MapOnce(member.shared, size, sys::Access::kRead);
         if (!mapping.ok()) return mapping.status();
         region.peers[peer] = std::move(*mapping);
         return Status::Ok();

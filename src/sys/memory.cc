@@ -10,6 +10,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -29,25 +32,24 @@ int CreateMemfd(const char* name) {
   return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
+// What MapOnce has mapped in this process, by device and inode. A file keeps its inode while it is mapped, so an entry
+// whose mapping has gone is of a file that may have gone too.
+struct MapTable {
+  using Key = std::pair<dev_t, ino_t>;
+  struct Entry {
+    std::weak_ptr<std::byte> data;
+    std::size_t bytes = 0;
+    Access access = Access::kRead;
+  };
+  std::mutex mutex;
+  std::map<Key, Entry> entries;
+};
+MapTable& Mapped() {
+  static auto* table = new MapTable;  // never destroyed: threads may outlive static objects
+  return *table;
+}
+
 }  // namespace
-
-SharedMapping::SharedMapping(SharedMapping&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-SharedMapping& SharedMapping::operator=(SharedMapping&& other) noexcept {
-  if (this != &other) {
-    Unmap();
-    data_ = std::exchange(other.data_, nullptr);
-    bytes_ = std::exchange(other.bytes_, 0);
-  }
-  return *this;
-}
-
-void SharedMapping::Unmap() {
-  if (data_ != nullptr) munmap(data_, bytes_);
-  data_ = nullptr;
-  bytes_ = 0;
-}
 
 Result<Fd> internal::CreateUnlinkedFile(const char* directory, std::size_t bytes) {
   std::string path = fmt::format("{}/tutti-XXXXXX", directory);
@@ -110,9 +112,26 @@ Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access) {
                                          "sysctl vm.max_map_count.");
   }
   SharedMapping mapping;
-  mapping.data_ = static_cast<std::byte*>(data);
+  mapping.data_ = {static_cast<std::byte*>(data), [bytes](std::byte* p) { munmap(p, bytes); }};
   mapping.bytes_ = bytes;
   return mapping;
+}
+
+Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return Map(fd, bytes, access);  // which reports it
+  MapTable& table = Mapped();
+  std::lock_guard lock(table.mutex);
+  MapTable::Entry& entry = table.entries[{info.st_dev, info.st_ino}];
+  SharedMapping mapping;
+  mapping.data_ = entry.data.lock();
+  mapping.bytes_ = entry.bytes;
+  const bool may_write = entry.access == Access::kReadWrite || access == Access::kRead;
+  if (mapping.data_ != nullptr && entry.bytes >= bytes && may_write) return mapping;
+  Result<SharedMapping> fresh = Map(fd, bytes, access);
+  if (fresh.ok()) entry = {fresh->data_, bytes, access};
+  std::erase_if(table.entries, [](const auto& item) { return item.second.data.expired(); });
+  return fresh;
 }
 
 Result<Fd> ReopenReadOnly(const Fd& fd) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "sys/fd.h"
 #include "tutti/status.h"
@@ -16,22 +17,19 @@ namespace tutti::sys {
 
 enum class Access : std::uint8_t { kRead, kReadWrite };
 
-// Owns a mapping of shared memory, or none; unmaps it when destroyed. The descriptor it was made from may be
-// closed.
+// Holds a mapping of shared memory, or none; the last holder unmaps it. The descriptor it was made from may be closed.
 class SharedMapping {
  public:
   SharedMapping() = default;
-  SharedMapping(SharedMapping&& other) noexcept;
-  SharedMapping& operator=(SharedMapping&& other) noexcept;
-  ~SharedMapping() { Unmap(); }
 
-  std::byte* data() const { return data_; }  // page-aligned; null where there is no mapping
+  std::byte* data() const { return data_.get(); }  // page-aligned; null where there is no mapping
   std::size_t bytes() const { return bytes_; }
-  void Unmap();
+  void Unmap() { *this = SharedMapping(); }
 
  private:
   friend Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
-  std::byte* data_ = nullptr;
+  friend Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access);
+  std::shared_ptr<std::byte> data_;
   std::size_t bytes_ = 0;
 };
 
@@ -46,6 +44,10 @@ Result<Fd> CreateSharedMemory(const char* name, std::size_t bytes);
 // Maps the first `bytes` of a shared memory object. Fails unless the object really has that many, so that a
 // peer which lies about its size cannot cause SIGBUS.
 Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
+// The same, but where this process holds a mapping of the object that MapOnce made, of at least `bytes` and with at
+// least that access, returns it. So ranks that are threads see each other's pages at one address, and n of
+// them need n mappings instead of n squared. Any thread.
+Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access);
 
 // A descriptor of the same memory that can be mapped kRead only: what to give to peers that must not write.
 // Opened through /proc/self/fd; where /proc is missing, a plain duplicate. Guards against mistakes, not

@@ -43,6 +43,34 @@ TEST(MemoryTest, MappingOutlivesDescriptorAndMoves) {
   EXPECT_EQ(std::to_integer<int>(moved.data()[0]), 1);
 }
 
+TEST(MemoryTest, AProcessMapsAnObjectOnce) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 8192);
+  Result<Fd> other = CreateSharedMemory("tutti-test", 8192);
+  ASSERT_TRUE(fd.ok() && other.ok());
+  Result<SharedMapping> owner = MapOnce(*fd, 8192, Access::kReadWrite);
+  const Result<Fd> passed_on = ReopenReadOnly(*fd);
+  ASSERT_TRUE(owner.ok() && passed_on.ok());
+  Result<SharedMapping> peer = MapOnce(*passed_on, 8192, Access::kRead);
+  ASSERT_TRUE(peer.ok());
+  EXPECT_EQ(peer->data(), owner->data());
+  EXPECT_NE(MapOnce(*other, 8192, Access::kRead)->data(), owner->data());
+  owner->Unmap();
+  EXPECT_EQ(std::to_integer<int>(peer->data()[8191]), 0);  // one holder is enough
+  EXPECT_EQ(MapOnce(*fd, 8192, Access::kRead)->data(), peer->data());
+}
+
+TEST(MemoryTest, MapOnceNeverGivesLessThanWasAskedFor) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 8192);
+  ASSERT_TRUE(fd.ok());
+  Result<SharedMapping> half = MapOnce(*fd, 4096, Access::kRead);
+  Result<SharedMapping> whole = MapOnce(*fd, 8192, Access::kRead);
+  Result<SharedMapping> writable = MapOnce(*fd, 8192, Access::kReadWrite);
+  ASSERT_TRUE(half.ok() && whole.ok() && writable.ok());
+  EXPECT_EQ(whole->bytes(), 8192u);
+  writable->data()[8191] = std::byte{7};
+  EXPECT_EQ(std::to_integer<int>(whole->data()[8191]), 7);
+}
+
 TEST(MemoryTest, LyingAboutTheSizeIsAnError) {
   Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
   ASSERT_TRUE(fd.ok());

@@ -57,7 +57,7 @@ Result<Segment> Segment::Create(const Geometry& geometry, int rank) {
   Result<sys::Fd> fd = sys::CreateSharedMemory("tutti", geometry.bytes);
   if (!fd.ok()) return fd.status();
   s.fd_ = std::move(*fd);
-  Result<sys::SharedMapping> mapping = sys::Map(s.fd_, geometry.bytes, sys::Access::kReadWrite);
+  Result<sys::SharedMapping> mapping = sys::MapOnce(s.fd_, geometry.bytes, sys::Access::kReadWrite);
   if (!mapping.ok()) return mapping.status();
   s.mapping_ = std::move(*mapping);
   Header* h = new (s.mapping_.data()) Header{};
@@ -74,7 +74,7 @@ Result<Segment> Segment::Create(const Geometry& geometry, int rank) {
 Result<Segment> Segment::Open(const Geometry& geometry, int rank, const sys::Fd& fd) {
   Segment s;
   s.geometry_ = geometry;
-  Result<sys::SharedMapping> mapping = sys::Map(fd, geometry.bytes, sys::Access::kRead);
+  Result<sys::SharedMapping> mapping = sys::MapOnce(fd, geometry.bytes, sys::Access::kRead);
   if (!mapping.ok()) return mapping.status();
   s.mapping_ = std::move(*mapping);
   const Header* h = s.header();
