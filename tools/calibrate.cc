@@ -11,10 +11,12 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <new>
 #include <optional>
 #include <vector>
 
+#include "comm/impl.h"
 #include "exec/cpu/fold.h"
 #include "tools/launch.h"
 #include "tutti/tutti.h"
@@ -36,21 +38,16 @@ double ElapsedUs(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - since).count();
 }
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Median time of one call of `call`, us, over batches of `count` calls.
+// Time of one call of `call`, us: the least over batches of `count` calls, so that other load does little harm.
 double TimeOf(int count, const std::function<void()>& call) {
-  std::vector<double> batches;
+  double least = std::numeric_limits<double>::infinity();
   call();
   for (int b = 0; b < kBatches; ++b) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < count; ++i) call();
-    batches.push_back(ElapsedUs(begin) / count);
+    least = std::min(least, ElapsedUs(begin) / count);
   }
-  return Median(std::move(batches));
+  return least;
 }
 
 // One of the two ranks, with a communicator for each way across a link.
@@ -147,38 +144,53 @@ void MeasureMemory(tune::Machine& m) {
   m.copy_us_per_kib = TimeOf(200, [&] { CopyBytes(c.data(), a.data(), kBytes); }) / 64;
 }
 
-}  // namespace
-
-Result<tune::Machine> MeasureMachine() {
+// Starts two ranks and gives them ids of `count` communicators; what the first leaves on the board is the result.
+Result<tune::Machine> AskTwoRanks(std::size_t count,
+                                  const std::function<Status(int rank, std::span<const UniqueId>, Board&)>& work) {
   void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return Status(Code::kSystem, "no memory for the measurement");
   Board* board = new (page) Board{};
-  std::vector<UniqueId> ids(4);
+  std::vector<UniqueId> ids(count);
   for (UniqueId& id : ids) {
     const Result<UniqueId> fresh = CreateUniqueId();
     if (!fresh.ok()) return fresh.status();
     id = *fresh;
   }
   const int code = LaunchRanks(2, {.name = "tutti tune"}, [&](int rank) {
-    Rank measuring(rank, ids);
-    tune::Machine machine;
-    const Status s = measuring.Measure(machine);
-    if (rank == 0) {
-      MeasureMemory(machine);
-      board->machine = machine;
-    }
-    if (!s.ok()) {
-      std::snprintf(board->failure, sizeof(board->failure), "%s", s.message().c_str());
-      return 1;
-    }
-    MeasureSwitch(rank, *board);
-    return 0;
+    const Status s = work(rank, ids, *board);
+    if (!s.ok()) std::snprintf(board->failure, sizeof(board->failure), "%s", s.message().c_str());
+    return s.ok() ? 0 : 1;
   });
   const tune::Machine machine = board->machine;
   const std::string failure = board->failure;
   munmap(page, sizeof(Board));
   if (code == 0) return machine;
   return Status(Code::kInternal, fmt::format("the measuring ranks failed{}{}", failure.empty() ? "" : ": ", failure));
+}
+
+}  // namespace
+
+Result<tune::Machine> MeasureMachine() {
+  return AskTwoRanks(4, [](int rank, std::span<const UniqueId> ids, Board& board) {
+    Rank measuring(rank, ids);
+    tune::Machine machine;
+    TUTTI_RETURN_IF_ERROR(measuring.Measure(machine));
+    if (rank == 0) {
+      MeasureMemory(machine);
+      board.machine = machine;
+    }
+    MeasureSwitch(rank, board);
+    return Status::Ok();
+  });
+}
+
+Result<tune::Machine> MachineAtInit() {
+  return AskTwoRanks(1, [](int rank, std::span<const UniqueId> ids, Board& board) {
+    const Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = ids[0]});
+    if (!c.ok()) return c.status();
+    if (rank == 0) board.machine = c->impl()->machine;
+    return Status::Ok();
+  });
 }
 
 }  // namespace tutti::tools

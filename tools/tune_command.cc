@@ -62,11 +62,16 @@ bool CanReadPeers() {
   return can;
 }
 
+// The constants that a communicator of this machine would work with: stored ones, or what it measures at init.
+Result<tune::Machine> MachineInForce() {
+  const Result<std::optional<tune::Machine>> stored = comm::LoadMachine(Settings::FromEnvironment());
+  if (!stored.ok()) return stored.status();
+  return stored->has_value() ? Result<tune::Machine>(**stored) : MachineAtInit();
+}
+
 // The library's choices for `ranks` ranks of this host under the environment's settings.
-Result<ChoiceOf> OpenChooser(int ranks) {
+Result<ChoiceOf> OpenChooser(int ranks, const tune::Machine& machine) {
   const Settings settings = Settings::FromEnvironment();
-  const Result<tune::Machine> machine = comm::LoadMachine(settings);
-  if (!machine.ok()) return machine.status();
   const int channels = std::max(1, settings.max_channels);
   const transport::shm::Geometry geometry =
       transport::shm::MakeGeometry(ranks, channels, static_cast<std::size_t>(settings.shared_bytes));
@@ -74,7 +79,7 @@ Result<ChoiceOf> OpenChooser(int ranks) {
   const Result<tune::Chooser> chooser = tune::Chooser::Create(
       {.ranks = ranks,
        .cpus = sys::UsableCpus(),
-       .machine = *machine,
+       .machine = machine,
        .algo_filter = settings.algo,
        .proto_filter = settings.proto,
        .can_refer = settings.single_copy != SingleCopy::kOff && CanReadPeers(),
@@ -184,12 +189,14 @@ int TuneCommand(int argc, char** argv) {
   CLI::App app("Shows which algorithm and protocol are chosen for which size.", "tutti tune");
   int ranks = static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
   std::string op = "all";
-  bool calibrate = false, ranges = false;
+  bool calibrate = false, constants = false, ranges = false;
   app.add_option("--ranks", ranks, "for this many ranks on this host (default: one per processor)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--op", op, "one operation (default all)");
   app.add_flag("--calibrate", calibrate,
                "measure the constants of the cost model on this machine first, and store them");
+  app.add_flag("--constants", constants,
+               "print the constants in force: those stored, or else what a communicator measures at init");
   app.add_flag("--ranges", ranges, "one line for each run of sizes with the same choice");
   app.footer(
       "Times are the cost model's, for an otherwise idle machine; sizes are one rank's count in bytes.\n\n"
@@ -206,7 +213,13 @@ int TuneCommand(int argc, char** argv) {
     }
     fmt::print("{}\n", *stored);
   }
-  const Result<ChoiceOf> choose = OpenChooser(ranks);
+  const Result<tune::Machine> machine = MachineInForce();
+  if (!machine.ok()) {
+    fmt::print(stderr, "tutti tune: {}\n", machine.status().message());
+    return kExitFailed;
+  }
+  if (constants) fmt::print("{}\n", machine->ToText());
+  const Result<ChoiceOf> choose = OpenChooser(ranks, *machine);
   if (!choose.ok()) {
     fmt::print(stderr, "tutti tune: {}\n", choose.status().message());
     return kExitFailed;

@@ -13,7 +13,7 @@
 
 namespace tutti::tools {
 
-// `tutti tune [--ranks N] [--op OP] [--calibrate]`: which algorithm and protocol are chosen for which size,
+// `tutti tune [--ranks N] [--op OP] [--calibrate] [--constants]`: which algorithm and protocol are chosen for which size,
 // and the time that the cost model predicts; --calibrate measures the model's constants on this machine
 // first.
 int TuneCommand(int argc, char** argv);

@@ -10,6 +10,7 @@
 #include "comm/impl.h"
 #include "comm/launch.h"
 #include "comm/machine_file.h"
+#include "comm/measure.h"
 #include "comm/rank_profile.h"
 #include "comm/settings_source.h"
 #include "comm/unique_id.h"
@@ -28,6 +29,9 @@ constexpr std::int64_t kNsPerMs = 1000000;
 constexpr std::int64_t kSpinNs = 10000;
 constexpr std::int64_t kCrowdedSpinNs = 700;
 constexpr int kCrowdedPolls = 20;
+// A wait at init gives the core away, and after so many turns sleeps, so as not to be in the way of the others.
+constexpr int kTurnsBeforeSleep = 1000;
+constexpr std::int64_t kSleepAtInitNs = 50000;
 // Ranks beyond which one channel has to do, so that the rings of all links stay small.
 constexpr int kManyRanks = 256;
 
@@ -49,10 +53,10 @@ Communicator::Impl::~Impl() { Leave(); }
 // Finds the other ranks, maps their shared pages, agrees on what all must know, and waits until all are that far.
 Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   const std::int64_t deadline_ns = sys::NowNs() + settings.init_timeout_ms * kNsPerMs;
-  const Result<tune::Machine> machine = comm::LoadMachine(settings);
-  if (!machine.ok()) return machine.status();
+  const Result<std::optional<tune::Machine>> stored = comm::LoadMachine(settings);
+  if (!stored.ok()) return stored.status();
   cpus = sys::UsableCpus();
-  const Result<comm::RankProfile> profile = comm::MakeProfile(settings, *machine, cpus);
+  Result<comm::RankProfile> profile = comm::MakeProfile(settings, *stored, cpus);
   if (!profile.ok()) return profile.status();
   const std::vector<std::byte> payload = comm::Encode(*profile);
 
@@ -87,7 +91,16 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   if (!met.ok()) return met;
   TUTTI_RETURN_IF_ERROR(comparison.Check());
   fabric->FinishConnecting();
-  TUTTI_RETURN_IF_ERROR(WaitForEveryone(deadline_ns));
+  TUTTI_RETURN_IF_ERROR(WaitAtInit(
+      deadline_ns, [&] { return fabric->EveryoneConnected(); },
+      "met the others, but not all of them finished connecting"));
+  if (!common.machine_known) {
+    const Result<tune::Machine> measured = comm::MeasureMachine(
+        *fabric,
+        [&](const std::function<bool()>& ready, const char* what) { return WaitAtInit(deadline_ns, ready, what); });
+    if (!measured.ok()) return measured.status();
+    common.machine = *measured;
+  }
 
   if (rank == 0 || profile->warnings != common.warnings) comm::ReportSettings(settings);
   if (rank == 0) {
@@ -95,10 +108,11 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   }
   comm::TakeFromRankZero(common.settings, settings);
   engine = std::make_unique<exec::cpu::Engine>(fabric.get(), rank, ranks);
-  return CreateChooser(common.machine, common.cpus);
+  machine = common.machine;
+  return CreateChooser(common.cpus);
 }
 
-Status Communicator::Impl::CreateChooser(const tune::Machine& machine, int common_cpus) {
+Status Communicator::Impl::CreateChooser(int common_cpus) {
   crowded = ranks > cpus;
   const int channels = fabric == nullptr ? 1 : fabric->channels();
   Result<tune::Chooser> result = tune::Chooser::Create(
@@ -124,9 +138,13 @@ Status Communicator::Impl::CreateChooser(const tune::Machine& machine, int commo
   return Status::Ok();
 }
 
-Status Communicator::Impl::WaitForEveryone(std::int64_t deadline_ns) {
-  for (int turn = 0; !fabric->EveryoneConnected(); ++turn) {
-    sys::YieldCpu();
+Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::function<bool()>& ready, const char* what) {
+  for (int turn = 0; !ready(); ++turn) {
+    if (turn < kTurnsBeforeSleep) {
+      sys::YieldCpu();
+    } else {
+      sys::SleepNs(kSleepAtInitNs);
+    }
     if (turn % 64 != 0) continue;
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
@@ -134,6 +152,7 @@ Status Communicator::Impl::WaitForEveryone(std::int64_t deadline_ns) {
         return Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric->Describe(peer).reason), peer);
       }
       if (turn % 4096 == 0 && fabric->ProcessIsDead(peer)) {
+        if (ready()) return Status::Ok();  // it did what it was waited for, and went
         return Status(Code::kRemote,
                       fmt::format("rank {} (pid {}) died while rank {} was connecting to it", peer,
                                   fabric->process(peer).pid, rank),
@@ -141,10 +160,8 @@ Status Communicator::Impl::WaitForEveryone(std::int64_t deadline_ns) {
       }
     }
     if (sys::NowNs() > deadline_ns) {
-      return Status(Code::kTimeout,
-                    fmt::format("rank {} met the other {} ranks, but not all of them finished connecting "
-                                "within TUTTI_INIT_TIMEOUT_MS={}",
-                                rank, ranks - 1, settings.init_timeout_ms));
+      return Status(Code::kTimeout, fmt::format("rank {} of {} {} within TUTTI_INIT_TIMEOUT_MS={}", rank, ranks, what,
+                                                settings.init_timeout_ms));
     }
   }
   return Status::Ok();
@@ -185,10 +202,11 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   auto impl = std::make_shared<Impl>(options);
   if (options.ranks == 1) {
     impl->engine = std::make_unique<exec::cpu::Engine>(nullptr, 0, 1);
-    const Result<tune::Machine> machine = comm::LoadMachine(options.settings);
+    const Result<std::optional<tune::Machine>> machine = comm::LoadMachine(options.settings);
     if (!machine.ok()) return machine.status();
+    impl->machine = machine->value_or(tune::Machine{});
     impl->cpus = sys::UsableCpus();
-    TUTTI_RETURN_IF_ERROR(impl->CreateChooser(*machine, impl->cpus));
+    TUTTI_RETURN_IF_ERROR(impl->CreateChooser(impl->cpus));
     comm::ReportSettings(options.settings);
     impl->LogCreated(begin_ns);
     return Communicator(std::move(impl));

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,9 +63,10 @@ struct Communicator::Impl {
   // create.cc
   Status Connect(const CommunicatorOptions& options);
   // `common_cpus`: rank 0's, because all must choose alike.
-  Status CreateChooser(const tune::Machine& machine, int common_cpus);
+  Status CreateChooser(int common_cpus);
   void LogCreated(std::int64_t begin_ns) const;
-  Status WaitForEveryone(std::int64_t deadline_ns);
+  // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
+  Status WaitAtInit(std::int64_t deadline_ns, const std::function<bool()>& ready, const char* what);
   // Ends what is unfinished and tells the peers that this rank has gone.
   void Leave();
 
@@ -109,6 +111,7 @@ struct Communicator::Impl {
   const int rank;
   const int ranks;
   Settings settings;
+  tune::Machine machine;  // the constants that the chooser works with
   tune::Chooser chooser;
   int cpus = 1;
   bool crowded = false;                            // more ranks than cores

@@ -25,14 +25,16 @@ std::string MachineFile(const Settings& settings) {
   return fmt::format("{}/tutti/tuning-{}.txt", folder, sys::HostName());
 }
 
-Result<tune::Machine> LoadMachine(const Settings& settings) {
+Result<std::optional<tune::Machine>> LoadMachine(const Settings& settings) {
   const std::string file = MachineFile(settings);
   std::error_code ignored;
-  if (settings.tuning_file.empty() && (file.empty() || !std::filesystem::exists(file, ignored))) return tune::Machine{};
+  if (settings.tuning_file.empty() && (file.empty() || !std::filesystem::exists(file, ignored))) {
+    return std::optional<tune::Machine>();
+  }
   const Result<std::string> text = sys::ReadFile(file);
   if (!text.ok()) return text.status();
   Result<tune::Machine> machine = tune::Machine::Parse(*text);
-  if (machine.ok()) return machine;
+  if (machine.ok()) return std::optional(*machine);
   return Status(machine.status().code(), fmt::format("{}: {}", file, machine.status().message()));
 }
 

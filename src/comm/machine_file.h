@@ -3,6 +3,7 @@
 #ifndef TUTTI_COMM_MACHINE_FILE_H_
 #define TUTTI_COMM_MACHINE_FILE_H_
 
+#include <optional>
 #include <string>
 
 #include "tune/model.h"
@@ -15,8 +16,8 @@ namespace tutti::comm {
 // tutti/tuning-HOSTNAME.txt in $XDG_CACHE_HOME or ~/.cache. Empty where there is no home either.
 std::string MachineFile(const Settings& settings);
 
-// The stored constants; the built-in ones where no file was named and none is stored. An error names the file.
-Result<tune::Machine> LoadMachine(const Settings& settings);
+// The stored constants, or nothing where no file was named and none is stored. An error names the file.
+Result<std::optional<tune::Machine>> LoadMachine(const Settings& settings);
 
 }  // namespace tutti::comm
 

@@ -24,6 +24,7 @@ struct Header {
   std::uint64_t warnings;
   std::uint32_t cpus;
   std::uint32_t settings_bytes;
+  std::uint32_t machine_known;
   tune::Machine machine;
 };
 static_assert(std::is_trivially_copyable_v<Header>);
@@ -62,8 +63,12 @@ std::string Show(std::string value) {
 
 }  // namespace
 
-Result<RankProfile> MakeProfile(const Settings& settings, const tune::Machine& machine, int cpus) {
-  RankProfile profile{.cpus = cpus, .warnings = Fnv1a(settings.warnings), .machine = machine, .settings = ""};
+Result<RankProfile> MakeProfile(const Settings& settings, const std::optional<tune::Machine>& machine, int cpus) {
+  RankProfile profile{.cpus = cpus,
+                      .warnings = Fnv1a(settings.warnings),
+                      .machine_known = machine.has_value(),
+                      .machine = machine.value_or(tune::Machine{}),
+                      .settings = ""};
   const Settings standard;
   for (const Setting& setting : AllSettings()) {
     if (!IsCompared(setting)) continue;
@@ -86,6 +91,7 @@ std::vector<std::byte> Encode(const RankProfile& profile) {
                       .warnings = profile.warnings,
                       .cpus = static_cast<std::uint32_t>(profile.cpus),
                       .settings_bytes = static_cast<std::uint32_t>(profile.settings.size()),
+                      .machine_known = profile.machine_known ? 1U : 0U,
                       .machine = profile.machine};
   std::vector<std::byte> payload(sizeof(header) + profile.settings.size());
   std::memcpy(payload.data(), &header, sizeof(header));
@@ -103,6 +109,7 @@ Result<RankProfile> ParseProfile(std::span<const std::byte> payload) {
     if (header.build == Build() && header.settings_bytes == rest && rest <= kMostSettingsBytes) {
       return RankProfile{.cpus = std::max(static_cast<int>(header.cpus), 1),
                          .warnings = header.warnings,
+                         .machine_known = header.machine_known != 0,
                          .machine = header.machine,
                          .settings = std::string(reinterpret_cast<const char*>(payload.data() + sizeof(header)), rest)};
     }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ namespace tutti::comm {
 struct RankProfile {
   int cpus = 1;
   std::uint64_t warnings = 0;  // hash of Settings::warnings
+  bool machine_known = false;  // the constants were stored; else they are measured once all are connected
   tune::Machine machine;
   std::string settings;  // those that ranks compare and that are not the default: "NAME=value\n" each
 };
@@ -31,7 +33,7 @@ struct RankProfile {
 inline constexpr std::size_t kMostSettingsBytes = 4096;
 
 // Fails where the settings are longer than kMostSettingsBytes.
-Result<RankProfile> MakeProfile(const Settings& settings, const tune::Machine& machine, int cpus);
+Result<RankProfile> MakeProfile(const Settings& settings, const std::optional<tune::Machine>& machine, int cpus);
 std::vector<std::byte> Encode(const RankProfile& profile);
 // Fails for what another build of Tutti has sent, whose numbers may mean something else.
 Result<RankProfile> ParseProfile(std::span<const std::byte> payload);

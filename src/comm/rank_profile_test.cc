@@ -37,6 +37,8 @@ TEST(RankProfileTest, CrossesTheWire) {
   EXPECT_EQ(received->cpus, 7);
   EXPECT_EQ(received->warnings, sent->warnings);
   EXPECT_EQ(received->machine.switch_us, 3.5);
+  EXPECT_TRUE(received->machine_known);
+  EXPECT_FALSE(MakeProfile(settings, std::nullopt, 7)->machine_known);
 }
 
 TEST(RankProfileTest, NothingIsSentOfTheDefaults) { EXPECT_EQ(TextOf(Settings()), ""); }

@@ -57,6 +57,8 @@ class Fabric {
   const RingSizes& rings() const { return own_.geometry().rings; }
   Segment& own() { return own_; }
   const Segment& own() const { return own_; }
+  // A peer's pages, read-only. REQUIRES: peer is connected and not the own rank.
+  const Segment& peer(int peer) const { return peers_[peer]; }
 
   Outgoing& out(int channel, int peer) { return outgoing_[channel * options_.ranks + peer]; }
   Incoming& in(int channel, int peer) { return incoming_[channel * options_.ranks + peer]; }

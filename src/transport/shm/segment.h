@@ -51,6 +51,7 @@ Geometry MakeGeometry(int ranks, int channels, std::size_t bytes);
 enum class RankState : std::uint32_t { kStarting, kReady, kLeft, kFailed };
 
 inline constexpr std::size_t kReasonBytes = 480;
+inline constexpr std::size_t kNoteBytes = 256;
 
 // The first page of a segment.
 struct Header {
@@ -70,13 +71,18 @@ struct Header {
   alignas(64) std::atomic<std::int32_t> cpu;
   // Set once the owner has mapped everybody; init ends when all have.
   alignas(64) std::atomic<std::uint32_t> mapped;
+  // For what ranks tell each other at init beyond that (comm/measure.h): the owner fills in address and notes, then
+  // raises `told` with release order.
+  alignas(64) std::atomic<std::uint32_t> told;
+  std::uint64_t address;
+  std::byte notes[kNoteBytes];
   // A value that a peer tries to read through the system call, at this address of the owner.
   alignas(64) std::uint64_t probe;
   std::uint64_t probe_address;
 };
 static_assert(sizeof(Header) <= 4096);
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 // One mapped segment, the own one (writable) or a peer's (read-only).
 class Segment {
