@@ -134,6 +134,11 @@ Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access) {
   return fresh;
 }
 
+Status ReleasePages(const SharedMapping& mapping, std::size_t offset, std::size_t bytes) {
+  if (madvise(mapping.data() + offset, bytes, MADV_REMOVE) == 0) return Status::Ok();
+  return SystemError(errno, fmt::format("cannot give {} bytes of shared memory back", bytes));
+}
+
 Result<Fd> ReopenReadOnly(const Fd& fd) {
   Fd copy(open(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (copy.valid()) return copy;

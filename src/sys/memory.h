@@ -49,6 +49,10 @@ Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
 // them need n mappings instead of n squared. Any thread.
 Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access);
 
+// Gives pages of a shared memory object back to the system, for all who have mapped them; they are zeros when touched
+// next. REQUIRES: offset and bytes are multiples of 4096; the mapping is writable.
+Status ReleasePages(const SharedMapping& mapping, std::size_t offset, std::size_t bytes);
+
 // A descriptor of the same memory that can be mapped kRead only: what to give to peers that must not write.
 // Opened through /proc/self/fd; where /proc is missing, a plain duplicate. Guards against mistakes, not
 // against a process of the same user, which can open the object again.

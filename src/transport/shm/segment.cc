@@ -110,6 +110,8 @@ proto::Post* Segment::posts(int channel, int receiver) const {
   return reinterpret_cast<proto::Post*>(ll(channel, receiver) + geometry_.rings.ll_units() * proto::kLlLinesPerUnit);
 }
 
+Status Segment::ReleasePool() { return sys::ReleasePages(mapping_, geometry_.pool_offset, geometry_.pool_bytes); }
+
 void Segment::PublishFailure(Code code, const std::string& reason, int culprit) {
   Header* h = header();
   if (h->state.load(std::memory_order_acquire) == RankState::kFailed) return;

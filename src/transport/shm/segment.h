@@ -99,6 +99,9 @@ class Segment {
   proto::Ll128Line* ll128(int channel, int receiver) const;
   proto::Post* posts(int channel, int receiver) const;
   std::byte* pool() const { return base() + geometry_.pool_offset; }
+  // Gives the pool's pages back to the system; they return zeroed when touched. REQUIRES: the own segment, and no peer
+  // reads the pool.
+  Status ReleasePool();
   const Geometry& geometry() const { return geometry_; }
   // Closed by ReleaseFd once everybody has it.
   const sys::Fd& fd() const { return fd_; }
