@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -64,6 +65,8 @@ struct Operation {
   ReduceOp op = ReduceOp::kSum;
   int root = 0;         // root, or the peer of a send or receive
   double scalar = 1.0;  // this rank's factor under kPreMulSum, converted to the element type
+  // For integer types, where set: the exact factor, of which the element type keeps the low bits.
+  std::optional<std::int64_t> integer_scalar = std::nullopt;
 };
 
 // A running operation. Destroying it waits for the operation. Threads: use it on the thread of its communicator.

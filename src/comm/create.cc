@@ -181,7 +181,7 @@ void Communicator::Impl::Leave() {
   if (left) return;
   left = true;
   for (const auto& owned : jobs) {
-    if (owned->in_use && !owned->job.done && engine != nullptr) (void)WaitFor(owned->job);
+    if (owned->in_use && !owned->done && engine != nullptr) (void)WaitFor(*owned);
   }
   LeaveThread();
   TUTTI_INFO(log::kInit | log::kDestroy, "comm {} rank {} nranks {} commId 0x{:x} - Destroy COMPLETE", fmt::ptr(this),

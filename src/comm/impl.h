@@ -49,8 +49,7 @@ struct Recipe {
 };
 
 // A job with the storage of a group's plan, reused from operation to operation.
-struct OwnedJob {
-  exec::cpu::Job job;
+struct OwnedJob : exec::cpu::Job {
   bool in_use = false;
 };
 
@@ -78,6 +77,7 @@ struct Communicator::Impl {
   const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
   exec::cpu::Lane FindLane(std::size_t bytes);
+  Result<double> PredictUs(const Operation& operation);
   exec::cpu::Job* NewJob();
   // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
   Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
@@ -120,6 +120,8 @@ struct Communicator::Impl {
   std::unique_ptr<exec::cpu::Engine> engine;
   UniqueId id;
   int shared_allocations = 0;
+  int children = 0;  // communicators split off so far
+  int shrinks = 0;
   std::vector<sys::SharedMapping> own_regions;  // where ranks == 1
 
   // Plans and recipes, filled as they are first used.
@@ -136,7 +138,8 @@ struct Communicator::Impl {
   std::size_t last_group = 0;                                            // the last that was used
   std::array<std::optional<exec::cpu::Lane>, comm::kSizeClasses> lanes;  // of sends and receives, by size
   std::vector<std::unique_ptr<comm::OwnedJob>> jobs;
-  exec::cpu::Job run_job;  // Run's, so that it need not look for one
+  std::vector<comm::OwnedJob*> free_jobs;  // those of `jobs` that are not in use
+  exec::cpu::Job run_job;                  // Run's, so that it need not look for one
 
   // Set by any thread.
   std::atomic<bool> broken{false};

@@ -187,12 +187,13 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
     job.fold = GetFold(job.type, barrier ? ReduceOp::kMax : o.op);
     if (o.op == ReduceOp::kPreMulSum && !barrier) {
       job.scale_inputs = true;
-      job.scalar = o.scalar;
+      job.scale = MakeScaleFactor(o.scalar);
+      if (o.integer_scalar) job.scale.integer = static_cast<std::uint64_t>(*o.integer_scalar);
     } else if (o.op == ReduceOp::kAvg && !barrier) {
       const bool integer = static_cast<int>(o.type) <= static_cast<int>(DataType::kUint64);
       job.divisor = integer ? ranks : 1;
       job.scale_inputs = !integer;
-      job.scalar = 1.0 / ranks;
+      job.scale = {0, 1.0 / ranks};
     }
   }
   // A value that was scaled first lies nowhere but in the pool; the chunks stay as the recipe's on all ranks.
@@ -244,7 +245,7 @@ const PreparedPlan* Communicator::Impl::FindTransferPlan(std::span<const Operati
   for (std::size_t tried = 0; tried < kCachedGroups; ++tried) {
     CachedGroup& oldest = groups[next_group++ % kCachedGroups];
     const bool used = run_job.transfer_plan == oldest.plan.get() || std::ranges::any_of(jobs, [&](const auto& j) {
-                        return j->in_use && j->job.transfer_plan == oldest.plan.get();
+                        return j->in_use && j->transfer_plan == oldest.plan.get();
                       });
     if (used) continue;
     oldest = std::move(group);
@@ -300,14 +301,14 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
 }
 
 Job* Communicator::Impl::NewJob() {
-  for (const std::unique_ptr<comm::OwnedJob>& owned : jobs) {
-    if (owned->in_use) continue;
-    owned->in_use = true;
-    return &owned->job;
+  if (free_jobs.empty()) {
+    jobs.push_back(std::make_unique<comm::OwnedJob>());
+    free_jobs.push_back(jobs.back().get());
   }
-  jobs.push_back(std::make_unique<comm::OwnedJob>());
-  jobs.back()->in_use = true;
-  return &jobs.back()->job;
+  comm::OwnedJob* job = free_jobs.back();
+  free_jobs.pop_back();
+  job->in_use = true;
+  return job;
 }
 
 void Communicator::Impl::Submit(Job* job) { engine->Submit(job); }
@@ -341,9 +342,9 @@ Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std:
 }
 
 void Communicator::Impl::Release(Job* job) {
-  for (const std::unique_ptr<comm::OwnedJob>& owned : jobs) {
-    if (&owned->job == job) owned->in_use = false;
-  }
+  auto* owned = static_cast<comm::OwnedJob*>(job);
+  owned->in_use = false;
+  free_jobs.push_back(owned);
 }
 
 Status Communicator::Impl::RunPrepared() {
@@ -368,6 +369,16 @@ Status Communicator::Run(const Operation& o) {
     return s;
   }
   return c.RunPrepared();
+}
+
+// REQUIRES: Validate found no fault.
+Result<double> Communicator::Impl::PredictUs(const Operation& o) {
+  const std::size_t bytes = comm::SmallestOfClass(comm::SizeClass(o.count * SizeOf(o.type)));
+  if (o.count == 0 && o.kind != Kind::kBarrier) return 0.0;
+  if (IsTransfer(o.kind)) return chooser.ChooseTransfer(bytes).predicted_us;
+  const Result<tune::Choice> choice = chooser.Choose(CollectiveOf(o.kind), bytes);
+  if (!choice.ok()) return choice.status();
+  return choice->predicted_us;
 }
 
 std::string Communicator::Explain(const Operation& o) const {

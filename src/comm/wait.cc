@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "comm/impl.h"
+#include "comm/queue.h"
 #include "sys/clock.h"
 
 namespace tutti {
@@ -153,7 +154,7 @@ void Communicator::Impl::Pause(const exec::cpu::Job& job, const WaitState& wait)
   if (crowded && ++pauses % kPausesPerBalance == 0) BalanceCores();
   if (wait.waited_ns < spin_ns && !engine->WaitsForPeerOn(cpu)) {
     sys::CpuPause();
-  } else if (wait.waited_ns < kYieldNs || !t_running.empty()) {
+  } else if (wait.waited_ns < kYieldNs || !t_running.empty() || comm::OthersOpenOnThread(this)) {
     sys::YieldCpu();
   } else {
     fabric->Sleep(kSleepNs, [&] {
@@ -173,6 +174,7 @@ Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
     Pause(job, wait);
     if (engine->Advance(); job.done) return job.status;
     if (!t_running.empty()) MoveOthers(this);
+    comm::MoveOthersOnThread(this);
     if (broken.load(std::memory_order_relaxed)) [[unlikely]] {
       const Status s = Broken();
       engine->Fail(s);

@@ -292,7 +292,7 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
       const std::size_t offset = Offset(job, part, input, operand.index, round, &elements);
       part.operands[i] = input ? job.in + offset : job.out + offset;
       if (input && job.scale_inputs) {
-        Scale(landing, part.operands[i], work.elements, job.type, job.scalar);
+        Scale(landing, part.operands[i], work.elements, job.type, job.scale);
         part.operands[i] = landing;
       }
       continue;

@@ -49,21 +49,6 @@ FoldFn Find(const FoldTable& table, DataType type, ReduceOp op) {
   return table.fold[static_cast<int>(type)][static_cast<int>(sums ? ReduceOp::kSum : op)];
 }
 
-ScaleFactor ToFactor(double scalar) {
-  constexpr double kTwo63 = 9223372036854775808.0;
-  ScaleFactor factor{0, scalar};
-  if (scalar >= 2 * kTwo63) {
-    factor.integer = UINT64_MAX;
-  } else if (scalar >= 0) {
-    factor.integer = static_cast<std::uint64_t>(scalar);
-  } else if (scalar > -kTwo63) {
-    factor.integer = static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar));
-  } else if (!std::isnan(scalar)) {
-    factor.integer = std::uint64_t{1} << 63;
-  }
-  return factor;
-}
-
 }  // namespace
 
 const char* Name(Isa isa) {
@@ -83,13 +68,28 @@ FoldFn GetFoldVariant(DataType type, ReduceOp op, Isa isa) {
   return table ? Find(*table, type, op) : nullptr;
 }
 
-void Scale(void* out, const void* in, std::size_t count, DataType type, double scalar) {
-  BestTable().scale[static_cast<int>(type)](out, in, count, ToFactor(scalar));
+ScaleFactor MakeScaleFactor(double scalar) {
+  constexpr double kTwo63 = 9223372036854775808.0;
+  ScaleFactor factor{0, scalar};
+  if (scalar >= 2 * kTwo63) {
+    factor.integer = UINT64_MAX;
+  } else if (scalar >= 0) {
+    factor.integer = static_cast<std::uint64_t>(scalar);
+  } else if (scalar > -kTwo63) {
+    factor.integer = static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar));
+  } else if (!std::isnan(scalar)) {
+    factor.integer = std::uint64_t{1} << 63;
+  }
+  return factor;
+}
+
+void Scale(void* out, const void* in, std::size_t count, DataType type, const ScaleFactor& factor) {
+  BestTable().scale[static_cast<int>(type)](out, in, count, factor);
 }
 
 bool ScaleVariant(void* out, const void* in, std::size_t count, DataType type, double scalar, Isa isa) {
   const FoldTable* table = FindTable(isa);
-  if (table) table->scale[static_cast<int>(type)](out, in, count, ToFactor(scalar));
+  if (table) table->scale[static_cast<int>(type)](out, in, count, MakeScaleFactor(scalar));
   return table != nullptr;
 }
 

@@ -51,11 +51,22 @@ using FoldFn = void (*)(void* out, const void* const* operands, int operand_coun
 // divides (DivideIntegers) after.
 FoldFn GetFold(DataType type, ReduceOp op);
 
-// out[i] = in[i] * scalar. For integers the scalar is first converted to the element type: truncated toward zero, then
-// wrapped (so -1 negates, also in unsigned types); NaN counts as 0 and values beyond 64 bits are clamped to them.
-// double multiplies by the scalar itself, all other floating types by the scalar as a float, and round the product
-// once. `out` may equal `in`, otherwise the two do not overlap.
-void Scale(void* out, const void* in, std::size_t count, DataType type, double scalar);
+// A scalar in the forms that the element types need: integer types multiply by the low bits of `integer`,
+// double by `real`, the others by `real` as a float.
+struct ScaleFactor {
+  std::uint64_t integer;
+  double real;
+};
+// For integers the scalar is truncated toward zero (so -1 negates, also in unsigned types); NaN counts as 0 and values
+// beyond 64 bits are clamped to them.
+ScaleFactor MakeScaleFactor(double scalar);
+
+// out[i] = in[i] * factor. Integers wrap; floating types round the product once. `out` may equal `in`, otherwise the
+// two do not overlap.
+void Scale(void* out, const void* in, std::size_t count, DataType type, const ScaleFactor& factor);
+inline void Scale(void* out, const void* in, std::size_t count, DataType type, double scalar) {
+  Scale(out, in, count, type, MakeScaleFactor(scalar));
+}
 
 // data[i] = data[i] / divisor, truncating toward zero: the end of an integer average.
 // REQUIRES: type is an integer type; divisor >= 1. A divisor that the element type cannot hold is fine.

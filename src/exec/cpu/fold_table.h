@@ -10,13 +10,6 @@
 
 namespace tutti {
 
-// A scalar in the forms that the element types need: integer types multiply by the low bits of `integer`,
-// double by `real`, the others by `real` as a float.
-struct ScaleFactor {
-  std::uint64_t integer;
-  double real;
-};
-
 using ScaleFn = void (*)(void* out, const void* in, std::size_t count, const ScaleFactor& factor);
 
 // data[i] /= divisor. REQUIRES: divisor >= 2.

@@ -74,8 +74,8 @@ struct Job {
   std::size_t element = 1;  // bytes
   DataType type = DataType::kUint8;
   FoldFn fold = nullptr;
-  bool scale_inputs = false;  // multiply every input element by `scalar` before it is used
-  double scalar = 1.0;
+  bool scale_inputs = false;  // multiply every input element by `scale` before it is used
+  ScaleFactor scale{1, 1.0};
   int divisor = 1;  // divide the finished output by this (integer averages)
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;

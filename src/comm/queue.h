@@ -1,0 +1,152 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_QUEUE_H_
+#define TUTTI_COMM_QUEUE_H_
+
+// Operations of a communicator that go on without their caller.
+//
+// Post gives an operation to the engine, moves it on as far as it goes, and returns. Who moves the rest on: the thread
+// that waits (Wait) or asks (Poll), and, when both stay away, the process's progress thread (progress.h). So an
+// operation whose caller waits at once never changes threads, and costs what Communicator::Run costs.
+//
+// Threads: any of these functions may be called by any thread. A lock, one atomic exchange where nobody else holds it,
+// guards the engine. Wait holds it until the operations have ended, so a second thread that posts meanwhile waits too;
+// Poll and Abort never wait for it.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/impl.h"
+#include "sys/fork.h"
+#include "tutti/communicator.h"
+
+namespace tutti::comm {
+
+// Held for short times, or by a thread that waits for peers. One exchange when it is free.
+class EngineLock {
+ public:
+  bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }
+  void lock() {
+    if (!try_lock()) [[unlikely]]
+      LockSlowly();
+  }
+  void unlock() { word_.store(0, std::memory_order_release); }
+
+ private:
+  void LockSlowly();
+  std::atomic<std::uint32_t> word_{0};
+};
+
+class Queue : public std::enable_shared_from_this<Queue> {
+ public:
+  explicit Queue(Communicator communicator);
+  // REQUIRES: Close or Abandon was called, or nothing is unfinished.
+  ~Queue();
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+  // Begins an operation. Errors: a bad argument, or what has broken the communicator; the operation has not begun then.
+  Status Post(const Operation& operation);
+  // The same for several as one: sends and receives proceed together. All or nothing begins. What was submitted moves
+  // on only by MoveOn, Wait or the progress thread, so that several queues can be filled first.
+  Status Submit(std::span<const Operation> operations);
+  void MoveOn();
+
+  // Waits until all operations begun so far have ended; the first failure of this communicator, if any.
+  Status Wait();
+  // kInProgress while something is unfinished, then as Wait. Moves the engine on if nobody else does. Never waits.
+  Status Poll();
+  bool idle() const { return open_count_.load(std::memory_order_acquire) == 0; }
+
+  // Ends all operations with an error, here and on the peers. They have ended when this returns, except that a thread
+  // in Wait may still be on its way out.
+  void Break(const Status& status);
+
+  // Ends what is unfinished, tells the peers that this rank leaves, frees everything. Afterwards all calls fail.
+  void Close();
+  // After a fork, in the child: forgets the communicator without a word to anybody.
+  void Abandon();
+
+  // For the progress thread.
+  enum class Need : std::uint8_t {
+    kNothing,   // nothing is unfinished
+    kCaller,    // the caller has been here since the last look
+    kAttention  // unfinished and left alone
+  };
+  Need Look();
+  // Moves on what is unfinished, looks at peers and clock. Returns whether something moved.
+  bool Tend();
+
+  // Runs `use` with the communicator while nothing else uses it, after all operations have ended. For what needs the
+  // communicator itself: regions, facts about it.
+  template <typename Use>
+  Status WithIdle(Use&& use) {
+    std::lock_guard lock(lock_);
+    TUTTI_RETURN_IF_ERROR(WaitLocked());
+    return use(*communicator_);
+  }
+  // The same without waiting for operations, and where the communicator is broken too: it runs none.
+  template <typename Use>
+  Status WithCommunicator(Use&& use) {
+    std::lock_guard lock(lock_);
+    if (impl_ == nullptr) return after_;
+    return use(*communicator_);
+  }
+  // What Post would say against an operation.
+  Status Check(const Operation& operation);
+  // The cost model's estimate for operations that run as one, us.
+  Result<double> PredictUs(std::span<const Operation> operations);
+  // Whether it was made by the process that this one was forked from: then nothing of it may be used here.
+  bool foreign() const { return fork_generation_ != sys::ForkGeneration(); }
+  // Facts that never change, without waiting. Null after Close.
+  const Communicator::Impl* facts() const { return facts_.load(std::memory_order_relaxed); }
+
+ private:
+  Status Usable() const;
+  Status SubmitOne(const Operation& operation, exec::cpu::Job** submitted);
+  Status SubmitTransfers(std::span<const Operation> operations);
+  exec::cpu::Job* TakeJob();
+  void GiveBack(exec::cpu::Job* job);
+  Status WaitLocked();
+  void Collect();
+  void LeftOpen();
+
+  const int rank_;
+  const int ranks_;
+  const std::uint32_t fork_generation_;
+  EngineLock lock_;
+
+  // Guarded by lock_.
+  std::optional<Communicator> communicator_;
+  Communicator::Impl* impl_ = nullptr;  // null after Close
+  std::vector<exec::cpu::Job*> open_;
+  std::size_t first_open_ = 0;
+  bool run_job_taken_ = false;
+  Communicator::Impl::WaitState wait_{};
+
+  std::atomic<const Communicator::Impl*> facts_{nullptr};  // impl_, for identity only
+  std::atomic<std::uint32_t> open_count_{0};
+  std::atomic<std::uint32_t> visits_{0};  // of callers; what Look compares
+  std::uint32_t seen_visits_ = 0;         // the progress thread's
+  std::atomic<bool> listed_{false};       // the progress thread knows of it
+  friend class Progress;
+
+  std::mutex life_mutex_;                    // keeps the communicator alive during Break
+  Communicator::Impl* breakable_ = nullptr;  // guarded by life_mutex_
+  Status after_;                             // of calls after Close; guarded by lock_
+};
+
+// Communicators of this thread with unfinished operations, other than `self`: while the thread waits in one of them all
+// move on, because nobody else may do it.
+bool OthersOpenOnThread(const Communicator::Impl* self);
+void MoveOthersOnThread(const Communicator::Impl* self);
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_QUEUE_H_
