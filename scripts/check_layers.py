@@ -30,7 +30,7 @@ DOORS = [
     (r"sys/.*|linux/.*|netinet/.*|arpa/.*|net/.*|unistd\.h|fcntl\.h|sched\.h|dlfcn\.h|poll\.h|netdb\.h|ifaddrs\.h|"
      r"spawn\.h|pthread\.h|signal\.h|csignal|dirent\.h|time\.h",
      ("src/sys/",), "only src/sys talks to the system: use a function of sys/, or add one there"),
-    (r"cuda.*|nvml\.h|cooperative_groups.*", ("src/sys/", "src/exec/gpu/"),
+    (r"cuda.*|nvml\.h|cooperative_groups.*", ("src/sys/", "src/exec/gpu/", "include/nccl.h"),
      "CUDA and NVML belong to src/sys, device code to src/exec/gpu"),
     (r"sodium.*", ("src/sys/",), "authentication belongs to sys/auth.h"),
     (r"hwloc.*", ("src/sys/",), "hwloc belongs to src/sys"),

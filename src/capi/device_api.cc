@@ -1,0 +1,226 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// The host side of NCCL's device interface, which lies in nccl_device.h: what is plain arithmetic works; what needs a
+// GPU says so. The types follow that header's layout in 2.28.9; they are declared here because programs without CUDA
+// never see them.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "capi/error.h"
+#include "capi/handle.h"
+
+extern "C" {
+
+typedef struct {
+  int nRanks, rank, stride;
+} ncclTeam_t;
+
+typedef struct ncclDevResourceRequirements {
+  struct ncclDevResourceRequirements* next;
+  size_t bufferSize, bufferAlign;
+  uint32_t* outBufferHandle;
+  int ginSignalCount, ginCounterCount;
+  uint32_t* outGinSignalStart;
+  uint32_t* outGinCounterStart;
+} ncclDevResourceRequirements_t;
+
+typedef struct {
+  uint32_t bufHandle;
+  int nBarriers;
+} ncclLsaBarrierHandle_t;
+
+typedef struct {
+  uint32_t signal0;
+  uint32_t bufHandle;
+} ncclGinBarrierHandle_t;
+
+typedef struct {
+  uint32_t bufHandle;
+  uint32_t nSlots;
+} ncclLLA2AHandle_t;
+
+typedef struct {
+  size_t size;
+  unsigned int magic, version;
+  int rank, nRanks, cudaDev, nvmlDev;
+  bool deviceApiSupport, multimemSupport;
+  int ginType;
+} ncclCommProperties_t;
+
+struct ncclDevCommRequirements;
+struct ncclDevComm;
+struct ncclMultimemHandle;
+}
+
+namespace tutti::capi {
+namespace {
+
+Status NeedsGpu(const char* what) {
+  return Status(Code::kUnsupported, fmt::format("{} needs a GPU with symmetric memory, and there is none here: use the "
+                                                "functions of nccl.h, or run where there is one",
+                                                what));
+}
+
+// A team of a communicator that cannot be used is empty; the last error says why.
+template <typename Make>
+ncclTeam_t TeamOf(const char* function, ncclComm* comm, Make&& make) {
+  ncclTeam_t team{0, 0, 0};
+  (void)Call(function, [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+    team = make(comm->ranks.load(), comm->rank.load());
+    return Status::Ok();
+  });
+  return team;
+}
+
+// The rank, in the communicator, of member `member` of a team that this rank belongs to; -1 on a mistake.
+int WorldRank(const char* function, ncclComm* comm, const ncclTeam_t& team, int member) {
+  int world = -1;
+  (void)Call(function, [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+    if (member < 0 || member >= team.nRanks) {
+      return InvalidArgument(fmt::format("rank {} is not in a team of {}", member, team.nRanks));
+    }
+    world = comm->rank.load() + (member - team.rank) * team.stride;
+    return Status::Ok();
+  });
+  return world;
+}
+
+Status CheckCounts(bool good, const void* handle, const void* requirements) {
+  if (!good) return InvalidArgument("a count is negative");
+  if (handle == nullptr || requirements == nullptr) return InvalidArgument("a pointer for the answer is NULL");
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace tutti::capi
+
+using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Status;
+
+// Ranks on host memory cannot load and store each other's buffers, so each is alone in its load-store team.
+TUTTI_NCCL_API(ncclTeam_t, ncclTeamWorld, (ncclComm_t comm)) {
+  return TeamOf("ncclTeamWorld", comm, [](int ranks, int rank) { return ncclTeam_t{ranks, rank, 1}; });
+}
+
+TUTTI_NCCL_API(ncclTeam_t, ncclTeamLsa, (ncclComm_t comm)) {
+  return TeamOf("ncclTeamLsa", comm, [](int, int) { return ncclTeam_t{1, 0, 1}; });
+}
+
+TUTTI_NCCL_API(ncclTeam_t, ncclTeamRail, (ncclComm_t comm)) {
+  return TeamOf("ncclTeamRail", comm, [](int ranks, int rank) { return ncclTeam_t{ranks, rank, 1}; });
+}
+
+TUTTI_NCCL_API(int, ncclTeamRankToWorld, (ncclComm_t comm, ncclTeam_t team, int rank)) {
+  return WorldRank("ncclTeamRankToWorld", comm, team, rank);
+}
+
+TUTTI_NCCL_API(int, ncclTeamRankToLsa, (ncclComm_t comm, ncclTeam_t team, int rank)) {
+  const int world = WorldRank("ncclTeamRankToLsa", comm, team, rank);
+  return world < 0 ? -1 : world - comm->rank.load();
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclLsaBarrierCreateRequirement,
+               (ncclTeam_t team, int nBarriers, ncclLsaBarrierHandle_t* outHandle,
+                ncclDevResourceRequirements_t* outReq)) {
+  return Call("ncclLsaBarrierCreateRequirement", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckCounts(nBarriers >= 0 && team.nRanks >= 0, outHandle, outReq));
+    *outReq = {};
+    outHandle->nBarriers = nBarriers;
+    // Per barrier: an epoch, two multicast words, and an inbox for each member.
+    outReq->bufferSize = static_cast<std::size_t>(nBarriers) * (3 + team.nRanks) * sizeof(std::uint32_t);
+    outReq->bufferAlign = alignof(std::uint32_t);
+    outReq->outBufferHandle = &outHandle->bufHandle;
+    return Status::Ok();
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGinBarrierCreateRequirement,
+               (ncclComm_t comm, ncclTeam_t team, int nBarriers, ncclGinBarrierHandle_t* outHandle,
+                ncclDevResourceRequirements_t* outReq)) {
+  return Call("ncclGinBarrierCreateRequirement", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    TUTTI_RETURN_IF_ERROR(CheckCounts(nBarriers >= 0 && team.nRanks >= 0, outHandle, outReq));
+    *outReq = {};
+    outReq->ginSignalCount = nBarriers * team.nRanks;
+    outReq->outGinSignalStart = &outHandle->signal0;
+    return Status::Ok();
+  });
+}
+
+TUTTI_NCCL_API(int, ncclLLA2ACalcSlots, (int maxElts, int maxEltSize)) {
+  constexpr int kSlotBytes = 8;
+  return maxElts * ((maxEltSize + kSlotBytes - 1) / kSlotBytes);
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclLLA2ACreateRequirement,
+               (int nBlocks, int nSlots, ncclLLA2AHandle_t* outHandle, ncclDevResourceRequirements_t* outReq)) {
+  return Call("ncclLLA2ACreateRequirement", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckCounts(nBlocks >= 0 && nSlots >= 0, outHandle, outReq));
+    constexpr std::size_t kLineBytes = 16;
+    *outReq = {};
+    outHandle->nSlots = nSlots;
+    outReq->bufferSize = static_cast<std::size_t>(nBlocks) * (1 + 2 * static_cast<std::size_t>(nSlots)) * kLineBytes;
+    outReq->bufferAlign = kLineBytes;
+    outReq->outBufferHandle = &outHandle->bufHandle;
+    return Status::Ok();
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclDevCommCreate,
+               (ncclComm_t comm, const ncclDevCommRequirements* /*reqs*/, ncclDevComm* /*outDevComm*/)) {
+  return Call("ncclDevCommCreate", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    return NeedsGpu("a device communicator");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclDevCommDestroy, (ncclComm_t comm, const ncclDevComm* /*devComm*/)) {
+  return Call("ncclDevCommDestroy", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    return InvalidUsage("there is no device communicator: ncclDevCommCreate made none");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommQueryProperties, (ncclComm_t comm, ncclCommProperties_t* props)) {
+  return Call("ncclCommQueryProperties", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+    if (props == nullptr) return InvalidArgument("the pointer for the properties is NULL");
+    if (props->magic != NCCL_API_MAGIC) {
+      return InvalidUsage("the properties must be initialised with NCCL_COMM_PROPERTIES_INITIALIZER");
+    }
+    props->rank = comm->rank.load();
+    props->nRanks = comm->ranks.load();
+    props->cudaDev = props->nvmlDev = comm->device;
+    props->deviceApiSupport = props->multimemSupport = false;
+    props->ginType = 0;
+    return Status::Ok();
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGetLsaDevicePointer,
+               (ncclWindow_t /*window*/, size_t /*offset*/, int /*lsaRank*/, void** outPtr)) {
+  if (outPtr != nullptr) *outPtr = nullptr;
+  return Call("ncclGetLsaDevicePointer", [] { return NeedsGpu("a device pointer of a window"); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGetPeerDevicePointer,
+               (ncclWindow_t /*window*/, size_t /*offset*/, int /*peer*/, void** outPtr)) {
+  if (outPtr != nullptr) *outPtr = nullptr;
+  return Call("ncclGetPeerDevicePointer", [] { return NeedsGpu("a device pointer of a window"); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGetLsaMultimemDevicePointer,
+               (ncclWindow_t /*window*/, size_t /*offset*/, void** outPtr)) {
+  if (outPtr != nullptr) *outPtr = nullptr;
+  return Call("ncclGetLsaMultimemDevicePointer", [] { return NeedsGpu("a multicast pointer of a window"); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGetMultimemDevicePointer,
+               (ncclWindow_t /*window*/, size_t /*offset*/, ncclMultimemHandle* /*multimem*/, void** outPtr)) {
+  if (outPtr != nullptr) *outPtr = nullptr;
+  return Call("ncclGetMultimemDevicePointer", [] { return NeedsGpu("a multicast pointer of a window"); });
+}

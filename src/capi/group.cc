@@ -1,0 +1,306 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "capi/error.h"
+
+namespace tutti::capi {
+namespace {
+
+// The operations of one communicator.
+struct Batch {
+  ncclComm* comm = nullptr;
+  std::vector<Operation> operations;
+};
+
+struct Group {
+  int depth = 0;
+  Status failure;  // of the first call that failed for another reason than a wrong argument
+  std::vector<Batch> batches;
+  std::size_t batches_used = 0;  // the others keep their memory for later
+  std::vector<LifeJob> jobs;
+  std::vector<std::shared_ptr<ncclComm>> doomed;
+
+  void Clear();
+  std::span<Batch> used() { return {batches.data(), batches_used}; }
+};
+
+thread_local Group t_group;
+
+void Group::Clear() {
+  for (Batch& batch : used()) batch.operations.clear();
+  batches_used = 0;
+  jobs.clear();
+  doomed.clear();
+  failure = Status::Ok();
+}
+
+Status RunGuarded(const std::function<Status()>& run) {
+  Status s;
+  const ncclResult_t result = Call("", [&] { return s = run(); });
+  if (result == ncclSuccess || !s.ok()) return s;
+  return Status(Code::kSystem, LastError());  // an exception
+}
+
+// The job as it runs on a thread of its own or of the caller.
+Status Finish(LifeJob& job) {
+  const Status s = RunGuarded(job.run);
+  if (!s.ok() && job.comm != nullptr) FailHandle(*job.comm, s);
+  return s;
+}
+
+// Where a job that blocked its caller has failed: the handle it was to make does not exist.
+void Discard(LifeJob& job) {
+  if (job.slot == nullptr || job.comm == nullptr) return;
+  *job.slot = nullptr;
+  TakeDown(*job.comm);
+}
+
+void BeginBackground(ncclComm& comm) {
+  std::lock_guard lock(comm.mutex);
+  ++comm.background;
+  comm.state.store(State::kPending, std::memory_order_release);
+}
+
+void EndBackground(ncclComm& comm, const Status& outcome, State next) {
+  std::lock_guard lock(comm.mutex);
+  if (!outcome.ok() && comm.failure.ok()) comm.failure = outcome;
+  State pending = State::kPending;
+  comm.state.compare_exchange_strong(pending, next, std::memory_order_release);
+  --comm.background;
+  comm.ended.notify_all();
+}
+
+// Lets a job go on behind its caller's back. Its communicators are pending until it has ended.
+void RunInBackground(LifeJob job) {
+  std::vector<std::pair<std::shared_ptr<ncclComm>, State>> involved;
+  if (job.comm != nullptr) involved.emplace_back(job.comm, State::kFailed);
+  if (job.parent != nullptr) involved.emplace_back(job.parent, job.parent->state.load());
+  for (auto& [comm, after] : involved) BeginBackground(*comm);
+  try {
+    std::thread([job, involved]() mutable {
+      const Status s = Finish(job);
+      for (auto& [comm, after] : involved) EndBackground(*comm, s, after);
+    }).detach();
+  } catch (...) {
+    for (auto& [comm, after] : involved) EndBackground(*comm, Status::Ok(), after);
+    throw;
+  }
+}
+
+// Runs all jobs at the same time. The first error; all that blocked and failed is discarded.
+Status RunAll(std::vector<LifeJob>& jobs) {
+  std::vector<Status> outcomes(jobs.size());
+  std::vector<std::thread> threads;
+  std::vector<std::size_t> here;
+  bool background = false;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!jobs[i].blocking) {
+      RunInBackground(jobs[i]);
+      background = true;
+    } else {
+      here.push_back(i);
+    }
+  }
+  try {
+    for (std::size_t k = 1; k < here.size(); ++k) {
+      threads.emplace_back([&, i = here[k]] { outcomes[i] = Finish(jobs[i]); });
+    }
+    if (!here.empty()) outcomes[here[0]] = Finish(jobs[here[0]]);
+  } catch (const std::system_error& e) {
+    for (std::size_t k = threads.size() + 1; k < here.size(); ++k) {
+      outcomes[here[k]] =
+          Status(Code::kSystem, fmt::format("no thread for communicator {} of the group: {}", k, e.what()));
+    }
+    if (!here.empty()) outcomes[here[0]] = outcomes[here.back()];
+  }
+  for (std::thread& thread : threads) thread.join();
+  Status first;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (outcomes[i].ok()) continue;
+    // What failed by itself says more than what heard of it.
+    if (first.ok() || (first.code() == Code::kRemote && outcomes[i].code() != Code::kRemote)) first = outcomes[i];
+  }
+  if (!first.ok()) {
+    for (LifeJob& job : jobs) {
+      if (job.blocking) Discard(job);
+    }
+    return first;
+  }
+  return background ? InProgress() : Status::Ok();
+}
+
+Batch& BatchOf(ncclComm* comm) {
+  Group& group = t_group;
+  for (Batch& batch : group.used()) {
+    if (batch.comm == comm) return batch;
+  }
+  if (group.batches_used == group.batches.size()) group.batches.emplace_back();
+  Batch& batch = group.batches[group.batches_used++];
+  batch.comm = comm;
+  return batch;
+}
+
+// Begins the operations of all communicators, then lets them run. If one of them cannot begin, those that have begun
+// are ended with an error on all ranks, which would otherwise wait for this one.
+Status RunOperations(std::span<Batch> batches) {
+  if (batches.size() == 1 && batches[0].operations.size() == 1) {
+    if (!Ready(batches[0].comm)) return WhyNotReady(batches[0].comm);
+    return batches[0].comm->queue->Post(batches[0].operations[0]);
+  }
+  for (const Batch& batch : batches) {
+    if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+    for (const Operation& o : batch.operations) TUTTI_RETURN_IF_ERROR(batch.comm->queue->Check(o));
+  }
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const Status s = batches[i].comm->queue->Submit(batches[i].operations);
+    if (s.ok()) continue;
+    for (std::size_t k = 0; k < i; ++k) {
+      batches[k].comm->queue->Break(Status(s.code(), "another communicator of the same group failed: " + s.message(),
+                                           batches[k].comm->rank.load()));
+    }
+    return s;
+  }
+  for (const Batch& batch : batches) batch.comm->queue->MoveOn();
+  return Status::Ok();
+}
+
+Status CheckBlocking(const Group& group) {
+  bool blocking = false, background = false;
+  for (const LifeJob& job : group.jobs) (job.blocking ? blocking : background) = true;
+  if (blocking && background) {
+    return InvalidArgument("the group mixes blocking and non-blocking communicators: use one config.blocking for all");
+  }
+  if (background && group.batches_used > 0) {
+    return InvalidUsage(
+        "the group makes or ends a non-blocking communicator and calls operations too: end the group first, and wait "
+        "until ncclCommGetAsyncError gives ncclSuccess");
+  }
+  return Status::Ok();
+}
+
+Status RunGroup(Group& group) {
+  Status s = group.failure;
+  if (s.ok()) s = CheckBlocking(group);
+  for (LifeJob& job : group.jobs) {
+    if (job.comm != nullptr) job.comm->made_in_group = nullptr;
+  }
+  if (!s.ok()) {
+    for (LifeJob& job : group.jobs) Discard(job);
+  } else if (!group.jobs.empty()) {
+    s = RunAll(group.jobs);
+  }
+  if (s.ok() && group.batches_used > 0) s = RunOperations(group.used());
+  for (const std::shared_ptr<ncclComm>& comm : group.doomed) {
+    const Status drained = comm->owner != nullptr ? comm->owner->Wait() : Status::Ok();
+    TakeDown(*comm);
+    if (s.ok()) s = drained;
+  }
+  return s;
+}
+
+}  // namespace
+
+bool InGroup() { return t_group.depth > 0; }
+
+Status RunOrDefer(LifeJob job) {
+  if (InGroup()) {
+    if (job.comm != nullptr && job.slot != nullptr) job.comm->made_in_group = &t_group;
+    t_group.jobs.push_back(std::move(job));
+    return Status::Ok();
+  }
+  std::vector<LifeJob> jobs;
+  jobs.push_back(std::move(job));
+  return RunAll(jobs);
+}
+
+Status DestroyOrDefer(ncclComm& comm) {
+  if (InGroup()) {
+    t_group.doomed.push_back(comm.shared_from_this());
+    return Status::Ok();
+  }
+  const bool open = comm.owner != nullptr && !comm.owner->idle();
+  const Status drained = open ? comm.owner->Wait() : Status::Ok();
+  TakeDown(comm);
+  return drained;
+}
+
+Status PostOrDefer(ncclComm* comm, const Operation& operation) {
+  if (!Ready(comm)) [[unlikely]] {
+    const bool soon = InGroup() && comm != nullptr && comm->alive() && comm->made_in_group == &t_group;
+    if (!soon) {
+      Status why = WhyNotReady(comm);
+      if (InGroup() && why.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = why;
+      return why;
+    }
+    BatchOf(comm).operations.push_back(operation);
+    return Status::Ok();
+  }
+  if (!InGroup()) [[likely]]
+    return comm->queue->Post(operation);
+  if (Status s = comm->queue->Check(operation); !s.ok()) {
+    if (s.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = s;
+    return s;
+  }
+  BatchOf(comm).operations.push_back(operation);
+  return Status::Ok();
+}
+
+void BeginGroup() { ++t_group.depth; }
+
+Status EndGroup() {
+  Group& group = t_group;
+  if (group.depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
+  if (--group.depth > 0) return Status::Ok();
+  struct Clearer {
+    ~Clearer() { t_group.Clear(); }
+  } clearer;
+  return RunGroup(group);
+}
+
+}  // namespace tutti::capi
+
+using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Status;
+
+TUTTI_NCCL_API(ncclResult_t, ncclGroupStart, ()) {
+  BeginGroup();
+  return ncclSuccess;
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGroupEnd, ()) {
+  return Call("ncclGroupEnd", [] { return EndGroup(); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
+  return Call("ncclGroupSimulateEnd", [&]() -> Status {
+    Group& group = t_group;
+    if (group.depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
+    TUTTI_RETURN_IF_ERROR(WriteSimInfo(simInfo, NCCL_UNDEF_FLOAT));
+    if (--group.depth > 0) return Status::Ok();
+    struct Clearer {
+      ~Clearer() { t_group.Clear(); }
+    } clearer;
+    Status s = group.failure;
+    if (s.ok() && (!group.jobs.empty() || !group.doomed.empty())) {
+      s = InvalidUsage("the group makes or ends communicators, which cannot be simulated: end it with ncclGroupEnd");
+    }
+    for (LifeJob& job : group.jobs) Discard(job);
+    TUTTI_RETURN_IF_ERROR(s);
+    double longest_us = 0;  // communicators run at the same time
+    for (const Batch& batch : group.used()) {
+      if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+      const tutti::Result<double> us = batch.comm->queue->PredictUs(batch.operations);
+      if (!us.ok()) return us.status();
+      longest_us = std::max(longest_us, *us);
+    }
+    return WriteSimInfo(simInfo, longest_us);
+  });
+}

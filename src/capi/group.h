@@ -1,0 +1,47 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_CAPI_GROUP_H_
+#define TUTTI_CAPI_GROUP_H_
+
+// The group of a thread: what was called since the outermost ncclGroupStart.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "capi/handle.h"
+#include "tutti/communicator.h"
+#include "tutti/status.h"
+
+namespace tutti::capi {
+
+// A part of a communicator's life that takes a while: being made, split, finalized. Alone it runs at once; in a group,
+// when the group ends, at the same time as the others.
+struct LifeJob {
+  std::shared_ptr<ncclComm> comm;    // what it makes or ends; null for a rank that a split leaves out
+  std::shared_ptr<ncclComm> parent;  // null: none
+  ncclComm_t* slot = nullptr;        // where the caller keeps `comm`; becomes NULL when it fails before it returns
+  std::function<Status()> run;
+  bool blocking = true;
+};
+
+// Runs a job, or keeps it for the end of the group. With an error nothing is left behind. kInProgress where it goes on
+// in the background.
+Status RunOrDefer(LifeJob job);
+
+// Takes comm down now, or when the group ends.
+Status DestroyOrDefer(ncclComm& comm);
+
+// Begins an operation, or keeps it for the end of the group.
+Status PostOrDefer(ncclComm* comm, const Operation& operation);
+
+// Whether this thread is in a group.
+bool InGroup();
+
+void BeginGroup();
+// Ends the group; the outermost runs what was kept.
+Status EndGroup();
+
+}  // namespace tutti::capi
+
+#endif  // TUTTI_CAPI_GROUP_H_

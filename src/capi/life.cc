@@ -1,0 +1,192 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked of a communicator, and how it ends.
+#include <fmt/format.h>
+
+#include "capi/error.h"
+#include "capi/group.h"
+
+namespace tutti::capi {
+namespace {
+
+Status Finalize(ncclComm* comm) {
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  const State state = comm->state.load();
+  if (state == State::kFinalized) return InvalidArgument("the communicator has been finalized before");
+  if (state == State::kRevoked) return InvalidArgument("the communicator was revoked: destroy it instead");
+  const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
+  return RunOrDefer({.comm = kept,
+                     .run = [kept]() -> Status {
+                       const Status s = kept->queue->Wait();
+                       if (s.ok()) kept->state.store(State::kFinalized, std::memory_order_release);
+                       return s;
+                     },
+                     .blocking = kept->config.blocking});
+}
+
+void WaitForBackground(ncclComm& comm) {
+  std::unique_lock lock(comm.mutex);
+  comm.ended.wait(lock, [&] { return comm.background == 0; });
+}
+
+// In a forked child: forgets the handle; the parent's communicator does not notice.
+Status DropForeign(ncclComm& comm) {
+  comm.state.store(State::kGone);
+  if (comm.owner != nullptr) comm.owner->Abandon();
+  comm.magic.store(0);
+  return Status::Ok();
+}
+
+Status Destroy(ncclComm* comm) {
+  if (comm == nullptr) return Status::Ok();
+  if (comm->alive() && comm->foreign()) return DropForeign(*comm);
+  TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+  if (comm->made_in_group != nullptr) {
+    return InvalidUsage("the communicator is made when the group ends: call ncclGroupEnd before it is destroyed");
+  }
+  WaitForBackground(*comm);
+  return DestroyOrDefer(*comm);
+}
+
+Status Abort(ncclComm* comm) {
+  if (comm == nullptr) return Status::Ok();
+  if (comm->alive() && comm->foreign()) return DropForeign(*comm);
+  TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+  const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
+  bool pending;
+  {
+    std::lock_guard lock(comm->mutex);
+    if (comm->state.exchange(State::kGone) == State::kGone) return Status::Ok();
+    pending = comm->background > 0;
+    comm->abort = true;
+  }
+  if (comm->owner != nullptr) {
+    comm->owner->Break(Status(
+        Code::kRemote, fmt::format("rank {} aborted: ncclCommAbort was called", comm->rank.load()), comm->rank.load()));
+  }
+  if (pending && comm->owner == nullptr) {
+    Bury(*comm);  // whoever makes it sees `abort`, and takes down what it made
+    return Status::Ok();
+  }
+  if (pending) WaitForBackground(*comm);
+  TakeDown(*comm);
+  return Status::Ok();
+}
+
+Status Revoke(ncclComm* comm, int flags) {
+  if (comm == nullptr) return Status::Ok();
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (flags != NCCL_REVOKE_DEFAULT) {
+    return InvalidArgument(fmt::format("revoke flags {:#x}: only NCCL_REVOKE_DEFAULT (0) exists", flags));
+  }
+  State state = comm->state.load();
+  if (state == State::kRevoked) return InvalidArgument("the communicator has been revoked before");
+  if (state == State::kFinalized) return InvalidArgument("the communicator has been finalized: destroy it instead");
+  if (!comm->state.compare_exchange_strong(state, State::kRevoked)) {
+    return InvalidArgument("the communicator was destroyed or revoked by another thread at this moment");
+  }
+  comm->queue->Break(
+      Status(Code::kRemote, fmt::format("rank {} revoked the communicator", comm->rank.load()), comm->rank.load()));
+  return Status::Ok();
+}
+
+Status AsyncError(ncclComm* comm, ncclResult_t* error) {
+  if (error == nullptr) return InvalidArgument("the pointer for the error is NULL");
+  *error = ncclSuccess;
+  if (comm != nullptr && !comm->alive() && comm->abort.load()) return Status::Ok();  // aborted: nothing goes on
+  TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+  switch (comm->state.load(std::memory_order_acquire)) {
+    case State::kPending:
+      *error = ncclInProgress;
+      return Status::Ok();
+    case State::kFailed: {
+      std::lock_guard lock(comm->mutex);
+      *error = Report("ncclCommGetAsyncError", comm->failure);
+      return Status::Ok();
+    }
+    case State::kGone:
+    case State::kRevoked:
+      return Status::Ok();
+    default:
+      break;
+  }
+  {
+    std::lock_guard lock(comm->mutex);
+    if (!comm->failure.ok()) {
+      *error = Report("ncclCommGetAsyncError", comm->failure);
+      return Status::Ok();
+    }
+  }
+  if (const Status s = comm->queue->Poll(); !s.ok()) *error = Report("ncclCommGetAsyncError", s);
+  return Status::Ok();
+}
+
+template <typename Value>
+Status Fact(const ncclComm* comm, int* out, Value&& value) {
+  if (out == nullptr) return InvalidArgument("the pointer for the answer is NULL");
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  *out = value(*comm);
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace tutti::capi
+
+using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Status;
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
+  return Call("ncclCommFinalize", [&] { return Finalize(comm); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) {
+  return Call("ncclCommDestroy", [&] { return Destroy(comm); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
+  return Call("ncclCommAbort", [&] { return Abort(comm); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags)) {
+  return Call("ncclCommRevoke", [&] { return Revoke(comm, revokeFlags); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError)) {
+  return Call("ncclCommGetAsyncError", [&] { return AsyncError(comm, asyncError); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count)) {
+  return Call("ncclCommCount", [&] { return Fact(comm, count, [](const ncclComm& c) { return c.ranks.load(); }); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device)) {
+  return Call("ncclCommCuDevice", [&] { return Fact(comm, device, [](const ncclComm& c) { return c.device; }); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank)) {
+  return Call("ncclCommUserRank", [&] { return Fact(comm, rank, [](const ncclComm& c) { return c.rank.load(); }); });
+}
+
+TUTTI_NCCL_API(const char*, ncclGetLastError, (ncclComm_t comm)) {
+  // The watchdog of a program asks on another thread than the one whose call failed.
+  if (*LastError() == '\0' && comm != nullptr && comm->alive() && !comm->foreign() && comm->queue != nullptr &&
+      comm->state.load(std::memory_order_acquire) != State::kGone) {
+    (void)Call("ncclGetLastError", [&] {
+      if (const Status s = comm->queue->Poll(); !s.ok()) Report("asynchronous", s);
+      return Status::Ok();
+    });
+  }
+  return LastError();
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclTuttiSynchronize, (ncclComm_t comm)) {
+  return Call("ncclTuttiSynchronize", [&]() -> Status {
+    if (!Ready(comm)) [[unlikely]] {
+      TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+    }
+    if (InGroup()) {
+      return InvalidUsage("waits for operations that begin only when the group ends: call ncclGroupEnd first");
+    }
+    return comm->queue->Wait();
+  });
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Buffers: allocating, registering, windows; and the memory of communicators.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "capi/error.h"
+#include "capi/group.h"
+#include "comm/footprint.h"
+
+namespace tutti::capi {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+Status Allocate(void** pointer, std::size_t bytes) {
+  if (pointer == nullptr) return InvalidArgument("the pointer for the memory is NULL");
+  *pointer = nullptr;
+  if (bytes == 0) return Status::Ok();
+  if (bytes > SIZE_MAX - kPageBytes) return InvalidArgument(fmt::format("{} bytes cannot exist", bytes));
+  *pointer = std::aligned_alloc(kPageBytes, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+  if (*pointer != nullptr) return Status::Ok();
+  return Status(Code::kSystem, fmt::format("no memory for {} bytes: free some, or raise the limit (ulimit -v)", bytes));
+}
+
+Status Register(ncclComm* comm, void* buffer, std::size_t bytes, void** handle) {
+  if (handle == nullptr) return InvalidArgument("the pointer for the handle is NULL");
+  *handle = nullptr;
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (buffer == nullptr || bytes == 0) {
+    return InvalidArgument(fmt::format("a buffer at {} of {} bytes cannot be registered", buffer, bytes));
+  }
+  comm->registrations.insert(++comm->last_registration);
+  *handle = reinterpret_cast<void*>(comm->last_registration);
+  return Status::Ok();
+}
+
+Status Deregister(ncclComm* comm, void* handle) {
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (handle == nullptr) return Status::Ok();
+  if (comm->registrations.erase(reinterpret_cast<std::uintptr_t>(handle)) == 0) {
+    return InvalidArgument(
+        fmt::format("{} is not the handle of a registration of this communicator, or was given back "
+                    "before",
+                    handle));
+  }
+  return Status::Ok();
+}
+
+Status RegisterWindow(ncclComm* comm, const void* buffer, std::size_t bytes, ncclWindow_t* window, int flags) {
+  if (window == nullptr) return InvalidArgument("the pointer for the window is NULL");
+  *window = nullptr;
+  TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+  if (buffer == nullptr || bytes == 0) {
+    return InvalidArgument(fmt::format("a buffer at {} of {} bytes cannot be a window", buffer, bytes));
+  }
+  if ((flags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0) {
+    return InvalidArgument(fmt::format("window flags {:#x} do not exist", flags));
+  }
+  return Status::Ok();  // without a window, as on GPUs that have no symmetric memory
+}
+
+Status NoWindow(const char* what) {
+  return Status(Code::kUnsupported, fmt::format("{}: windows need GPUs with symmetric memory, and there are none here; "
+                                                "ncclCommWindowRegister gave NULL. Use ncclSend and ncclRecv",
+                                                what));
+}
+
+Status Suspend(ncclComm* comm, int flags) {
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (comm->state.load() == State::kSuspended) return InvalidUsage("the communicator is suspended already");
+  TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+  if (flags != NCCL_SUSPEND_MEM) {
+    return InvalidArgument(fmt::format("suspend flags {:#x}: use NCCL_SUSPEND_MEM", flags));
+  }
+  const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
+  return RunOrDefer({.comm = kept, .run = [kept]() -> Status {
+                       TUTTI_RETURN_IF_ERROR(comm::ReleaseBuffers(*kept->queue));
+                       kept->state.store(State::kSuspended, std::memory_order_release);
+                       return Status::Ok();
+                     }});
+}
+
+Status Resume(ncclComm* comm) {
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (comm->state.load() != State::kSuspended) return InvalidUsage("the communicator is not suspended");
+  const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
+  return RunOrDefer({.comm = kept, .run = [kept]() -> Status {
+                       TUTTI_RETURN_IF_ERROR(comm::RestoreBuffers(*kept->queue));
+                       kept->state.store(State::kReady, std::memory_order_release);
+                       return Status::Ok();
+                     }});
+}
+
+Status MemStats(ncclComm* comm, ncclCommMemStat_t stat, std::uint64_t* value) {
+  if (value == nullptr) return InvalidArgument("the pointer for the value is NULL");
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  const Result<comm::MemoryFootprint> bytes = comm::FootprintOf(*comm->queue);
+  if (!bytes.ok()) return bytes.status();
+  switch (stat) {
+    case ncclStatGpuMemSuspend:
+      *value = bytes->releasable;
+      return Status::Ok();
+    case ncclStatGpuMemSuspended:
+      *value = comm->state.load() == State::kSuspended ? 1 : 0;
+      return Status::Ok();
+    case ncclStatGpuMemPersist:
+      *value = bytes->fixed;
+      return Status::Ok();
+    case ncclStatGpuMemTotal:
+      *value = bytes->releasable + bytes->fixed;
+      return Status::Ok();
+  }
+  return InvalidArgument(fmt::format("statistic {} does not exist", static_cast<int>(stat)));
+}
+
+}  // namespace
+}  // namespace tutti::capi
+
+using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Status;
+
+TUTTI_NCCL_API(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
+  return Call("ncclMemAlloc", [&] { return Allocate(ptr, size); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclMemFree, (void* ptr)) {
+  std::free(ptr);
+  return ncclSuccess;
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle)) {
+  return Call("ncclCommRegister", [&] { return Register(comm, buff, size, handle); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle)) {
+  return Call("ncclCommDeregister", [&] { return Deregister(comm, handle); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommWindowRegister,
+               (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags)) {
+  return Call("ncclCommWindowRegister", [&] { return RegisterWindow(comm, buff, size, win, winFlags); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win)) {
+  return Call("ncclCommWindowDeregister", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    if (win == nullptr) return Status::Ok();
+    return InvalidArgument("the window is not one of this communicator: ncclCommWindowRegister gave NULL");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclWinGetUserPtr, (ncclComm_t comm, ncclWindow_t win, void** outUserPtr)) {
+  return Call("ncclWinGetUserPtr", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    if (outUserPtr == nullptr) return InvalidArgument("the pointer for the answer is NULL");
+    *outUserPtr = nullptr;
+    if (win == nullptr) return Status::Ok();  // no window, no pointer
+    return InvalidArgument("the window is not one of this communicator: ncclCommWindowRegister gave NULL");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclPutSignal,
+               (const void* /*localbuff*/, size_t /*count*/, ncclDataType_t /*datatype*/, int /*peer*/,
+                ncclWindow_t /*peerWin*/, size_t /*peerWinOffset*/, int /*sigIdx*/, int /*ctx*/, unsigned int /*flags*/,
+                ncclComm_t comm, cudaStream_t /*stream*/)) {
+  return Call("ncclPutSignal", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    return NoWindow("a put");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclSignal,
+               (int /*peer*/, int /*sigIdx*/, int /*ctx*/, unsigned int /*flags*/, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclSignal", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    return NoWindow("a signal");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclWaitSignal,
+               (int /*nDesc*/, ncclWaitSignalDesc_t* /*signalDescs*/, ncclComm_t comm, cudaStream_t /*stream*/)) {
+  return Call("ncclWaitSignal", [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+    return NoWindow("a wait for signals");
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommSuspend, (ncclComm_t comm, int flags)) {
+  return Call("ncclCommSuspend", [&] { return Suspend(comm, flags); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommResume, (ncclComm_t comm)) {
+  return Call("ncclCommResume", [&] { return Resume(comm); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value)) {
+  return Call("ncclCommMemStats", [&] { return MemStats(comm, stat, value); });
+}

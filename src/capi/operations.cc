@@ -1,0 +1,265 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Data movement, and reductions with a factor.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/float_types.h"
+#include "capi/error.h"
+#include "capi/group.h"
+
+namespace tutti::capi {
+namespace {
+
+using Kind = Operation::Kind;
+
+// A handle of a factor: its place in the communicator's table, and bits of the communicator's serial number, so that
+// one that belongs to another communicator is noticed.
+constexpr int kPlaceBits = 12;
+constexpr std::size_t kMostFactors = (std::size_t{1} << kPlaceBits) - ncclNumOps;
+
+int FactorHandle(const ncclComm& comm, std::size_t place) {
+  const std::uint32_t mixed = (comm.serial * 2654435761u) >> (kPlaceBits + 1);  // 19 bits
+  return static_cast<int>(mixed << kPlaceBits | static_cast<std::uint32_t>(place + ncclNumOps));
+}
+
+Result<PreMulSum*> FindFactor(ncclComm& comm, int handle) {
+  const auto place = static_cast<std::size_t>(handle & ((1 << kPlaceBits) - 1)) - ncclNumOps;
+  if (handle < ncclNumOps || place >= comm.factors.size() || FactorHandle(comm, place) != handle) {
+    return InvalidArgument(
+        fmt::format("reduction operator {} does not exist on rank {}: it is none of NCCL's, and not one of those that "
+                    "ncclRedOpCreatePreMulSum made for this communicator",
+                    handle, comm.rank.load()));
+  }
+  if (!comm.factors[place].used) {
+    return InvalidArgument(fmt::format("reduction operator {} was destroyed before", handle));
+  }
+  return &comm.factors[place];
+}
+
+template <typename T>
+T Load(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof(value));
+  return value;
+}
+
+// Reads a scalar of an element type into an operation.
+void ReadScalar(const void* address, ncclDataType_t type, Operation& o) {
+  switch (type) {
+    case ncclInt8:
+      o.integer_scalar = Load<std::int8_t>(address);
+      break;
+    case ncclUint8:
+      o.integer_scalar = Load<std::uint8_t>(address);
+      break;
+    case ncclInt32:
+      o.integer_scalar = Load<std::int32_t>(address);
+      break;
+    case ncclUint32:
+      o.integer_scalar = Load<std::uint32_t>(address);
+      break;
+    case ncclInt64:
+    case ncclUint64:
+      o.integer_scalar = Load<std::int64_t>(address);
+      break;
+    case ncclFloat16:
+      o.scalar = HalfToFloat(Load<std::uint16_t>(address));
+      break;
+    case ncclFloat32:
+      o.scalar = Load<float>(address);
+      break;
+    case ncclFloat64:
+      o.scalar = Load<double>(address);
+      break;
+    case ncclBfloat16:
+      o.scalar = Bfloat16ToFloat(Load<std::uint16_t>(address));
+      break;
+    case ncclFloat8e4m3:
+      o.scalar = E4M3ToFloat(Load<std::uint8_t>(address));
+      break;
+    default:
+      o.scalar = E5M2ToFloat(Load<std::uint8_t>(address));
+      break;
+  }
+}
+
+Status CheckType(ncclDataType_t type) {
+  if (static_cast<unsigned>(type) < static_cast<unsigned>(ncclNumTypes)) [[likely]]
+    return Status::Ok();
+  return InvalidArgument(fmt::format("data type {} does not exist", static_cast<int>(type)));
+}
+
+// Puts a reduction operator into an operation: one of NCCL's, or a factor of the communicator.
+Status ReadOp(ncclComm* comm, ncclRedOp_t op, ncclDataType_t type, Operation& o) {
+  if (static_cast<unsigned>(op) < static_cast<unsigned>(ncclNumOps)) [[likely]] {
+    o.op = static_cast<ReduceOp>(op);
+    return Status::Ok();
+  }
+  TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+  const Result<PreMulSum*> factor = FindFactor(*comm, op);
+  if (!factor.ok()) return factor.status();
+  if ((*factor)->type != type) {
+    return InvalidArgument(
+        fmt::format("the operator's factor has data type {}, the operation {}: they must be the same",
+                    static_cast<int>((*factor)->type), static_cast<int>(type)));
+  }
+  o.op = ReduceOp::kPreMulSum;
+  ReadScalar((*factor)->address != nullptr ? (*factor)->address : (*factor)->bytes, type, o);
+  return Status::Ok();
+}
+
+struct Data {
+  const void* in;
+  void* out;
+  std::size_t count;
+  ncclDataType_t type;
+};
+
+// Every operation comes this way. `root`: or peer.
+Status Begin(ncclComm* comm, Kind kind, const Data& data, int root = 0, const ncclRedOp_t* op = nullptr) {
+  TUTTI_RETURN_IF_ERROR(CheckType(data.type));
+  Operation o{.kind = kind,
+              .in = data.in,
+              .out = data.out,
+              .count = data.count,
+              .type = static_cast<DataType>(data.type),
+              .root = root};
+  if (op != nullptr) TUTTI_RETURN_IF_ERROR(ReadOp(comm, *op, data.type, o));
+  return PostOrDefer(comm, o);
+}
+
+Status CreateFactor(ncclRedOp_t* op, const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,
+                    ncclComm* comm) {
+  TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+  TUTTI_RETURN_IF_ERROR(CheckType(type));
+  if (op == nullptr) return InvalidArgument("the pointer for the operator is NULL");
+  if (scalar == nullptr) return InvalidArgument("the pointer to the factor is NULL");
+  if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
+    return InvalidArgument(fmt::format("residence {} does not exist: use ncclScalarDevice or ncclScalarHostImmediate",
+                                       static_cast<int>(residence)));
+  }
+  std::size_t place = 0;
+  while (place < comm->factors.size() && comm->factors[place].used) ++place;
+  if (place == kMostFactors) {
+    return InvalidUsage(
+        fmt::format("the communicator has {} operators: destroy those that are not needed any more "
+                    "with ncclRedOpDestroy",
+                    place));
+  }
+  if (place == comm->factors.size()) comm->factors.emplace_back();
+  PreMulSum& factor = comm->factors[place];
+  factor = {.used = true, .type = type};
+  if (residence == ncclScalarDevice) {
+    factor.address = scalar;
+  } else {
+    std::memcpy(factor.bytes, scalar, SizeOf(static_cast<DataType>(type)));
+  }
+  *op = static_cast<ncclRedOp_t>(FactorHandle(*comm, place));
+  return Status::Ok();
+}
+
+Status DestroyFactor(ncclRedOp_t op, ncclComm* comm) {
+  TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
+  if (static_cast<unsigned>(op) < static_cast<unsigned>(ncclNumOps)) {
+    return InvalidArgument(fmt::format("operator {} is NCCL's own and cannot be destroyed", static_cast<int>(op)));
+  }
+  const Result<PreMulSum*> factor = FindFactor(*comm, op);
+  if (!factor.ok()) return factor.status();
+  (*factor)->used = false;
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace tutti::capi
+
+using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Status;
+using Kind = tutti::Operation::Kind;
+
+TUTTI_NCCL_API(ncclResult_t, ncclAllReduce,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+                ncclComm_t comm, cudaStream_t /*stream*/)) {
+  return Call("ncclAllReduce", [&] {
+    return Begin(comm, Kind::kAllReduce, {sendbuff, recvbuff, count, datatype}, 0, &op);
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclReduce,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
+                ncclComm_t comm, cudaStream_t /*stream*/)) {
+  return Call("ncclReduce", [&] {
+    return Begin(comm, Kind::kReduce, {sendbuff, recvbuff, count, datatype}, root, &op);
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclBroadcast,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclBroadcast", [&] {
+    return Begin(comm, Kind::kBroadcast, {sendbuff, recvbuff, count, datatype}, root);
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclBcast,
+               (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclBcast", [&] { return Begin(comm, Kind::kBroadcast, {buff, buff, count, datatype}, root); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclReduceScatter,
+               (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,
+                ncclComm_t comm, cudaStream_t /*stream*/)) {
+  return Call("ncclReduceScatter", [&] {
+    return Begin(comm, Kind::kReduceScatter, {sendbuff, recvbuff, recvcount, datatype}, 0, &op);
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclAllGather,
+               (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclAllGather", [&] {
+    return Begin(comm, Kind::kAllGather, {sendbuff, recvbuff, sendcount, datatype});
+  });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclAlltoAll,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclAlltoAll", [&] { return Begin(comm, Kind::kAllToAll, {sendbuff, recvbuff, count, datatype}); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGather,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclGather", [&] { return Begin(comm, Kind::kGather, {sendbuff, recvbuff, count, datatype}, root); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclScatter,
+               (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclScatter", [&] { return Begin(comm, Kind::kScatter, {sendbuff, recvbuff, count, datatype}, root); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclSend,
+               (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclSend", [&] { return Begin(comm, Kind::kSend, {sendbuff, nullptr, count, datatype}, peer); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclRecv,
+               (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                cudaStream_t /*stream*/)) {
+  return Call("ncclRecv", [&] { return Begin(comm, Kind::kRecv, {nullptr, recvbuff, count, datatype}, peer); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclRedOpCreatePreMulSum,
+               (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,
+                ncclComm_t comm)) {
+  return Call("ncclRedOpCreatePreMulSum", [&] { return CreateFactor(op, scalar, datatype, residence, comm); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclRedOpDestroy, (ncclRedOp_t op, ncclComm_t comm)) {
+  return Call("ncclRedOpDestroy", [&] { return DestroyFactor(op, comm); });
+}
