@@ -14,7 +14,10 @@ namespace tutti {
 namespace {
 
 constexpr int kMostFileWarnings = 20;
-constexpr std::size_t kMostQuoted = 100;  // bytes of a bad value in a warning
+constexpr int kMostUnknown = 20;
+constexpr std::size_t kMostFileLines = 1000;    // that set something
+constexpr std::size_t kLongestLikelyName = 64;  // longer ones are not typing errors
+constexpr std::size_t kMostQuoted = 100;        // bytes of a bad value in a warning
 
 std::string_view Trim(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
@@ -23,12 +26,13 @@ std::string_view Trim(std::string_view s) {
 }
 
 // What somebody wrote, fit for one line of a warning.
-std::string Quote(std::string_view text) {
-  std::string quoted(text.substr(0, kMostQuoted));
+std::string Shorten(std::string_view text) {
+  std::string shown(text.substr(0, kMostQuoted));
   std::ranges::replace_if(
-      quoted, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return fmt::format("\"{}{}\"", quoted, text.size() > kMostQuoted ? "..." : "");
+      shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return shown + (text.size() > kMostQuoted ? "..." : "");
 }
+std::string Quote(std::string_view text) { return fmt::format("\"{}\"", Shorten(text)); }
 
 bool IsName(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -65,6 +69,9 @@ class Reader {
       }
     }
     std::ranges::sort(settings_.ignored);
+    if (unknown_ > kMostUnknown) {
+      Warn(fmt::format("{} more names are not settings of Tutti or NCCL and have no effect", unknown_ - kMostUnknown));
+    }
   }
 
   // The fewest channels bind: they raise a maximum that nobody has set. NCCL's users set only the minimum.
@@ -109,9 +116,10 @@ class Reader {
   }
 
   void WarnUnknown(const Given& given) {
+    if (++unknown_ > kMostUnknown) return;
     const std::string where = given.in_file ? given.origin + ": " : "";
-    const std::string_view nearest = NearestSetting(given.name);
-    Warn(fmt::format("{}{} is not a setting of Tutti or NCCL and has no effect{}", where, given.name,
+    const std::string_view nearest = given.name.size() > kLongestLikelyName ? "" : NearestSetting(given.name);
+    Warn(fmt::format("{}{} is not a setting of Tutti or NCCL and has no effect{}", where, Shorten(given.name),
                      nearest.empty() ? "; `tutti env` lists all" : fmt::format("; did you mean {}?", nearest)));
   }
 
@@ -125,6 +133,7 @@ class Reader {
 
   Settings& settings_;
   std::vector<Given> given_;
+  int unknown_ = 0;  // names, so far
 };
 
 }  // namespace
@@ -152,9 +161,13 @@ std::vector<ConfigLine> ParseConfigFile(const ConfigFile& file, std::string& war
     if (!IsName(name)) {
       warn(fmt::format("{} is left out: {} is not a variable's name", Quote(line), Quote(name)));
     } else if (value.find('\0') != std::string_view::npos) {
-      warn(fmt::format("{} is left out: its value has a zero byte", name));
+      warn(fmt::format("{} is left out: its value has a zero byte", Shorten(name)));
     } else if (before != lines.end()) {
-      warn(fmt::format("{} is left out: line {} has set it, and the first holds", name, before->number));
+      warn(fmt::format("{} is left out: line {} has set it, and the first holds", Shorten(name), before->number));
+    } else if (lines.size() == kMostFileLines) {
+      warnings += fmt::format("{}:{}: the rest of the file is left out: it sets more than {} variables\n", file.name,
+                              number, kMostFileLines);
+      break;
     } else {
       lines.push_back({.name = name, .value = value, .number = number});
     }

@@ -259,6 +259,19 @@ TEST(SettingsTest, WarningsOfAFileAreBounded) {
   EXPECT_TRUE(warnings.ends_with("f: 980 more lines are left out\n")) << warnings;
 }
 
+TEST(SettingsTest, HugeFilesAndNamesCostLittle) {
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += fmt::format("NCCL_NAME{}=1\n", i);
+  text += "NCCL_ALGO=ring\n";
+  const Settings settings = With({}, {{"f", text}, {"g", "NCCL_" + std::string(1000000, 'A') + "=1\n"}});
+  EXPECT_EQ(settings.algo, "");
+  EXPECT_NE(settings.warnings.find("f:1001: the rest of the file is left out: it sets more than 1000 variables\n"),
+            std::string::npos);
+  EXPECT_TRUE(settings.warnings.ends_with("981 more names are not settings of Tutti or NCCL and have no effect\n"));
+  EXPECT_EQ(Lines(settings.warnings), 22);
+  EXPECT_LT(settings.warnings.size(), 5000u);
+}
+
 TEST(SettingsTest, BadValuesInFilesAreNamedByFileAndLine) {
   const Settings settings = With({}, {{"c.conf", "TUTTI_TIMEOUT_MS=soon\nNCCL_DEBGU=1\nLD_PRELOAD=x\nTUTTI_RANK=1\n"}});
   EXPECT_EQ(settings.warnings,
