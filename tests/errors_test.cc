@@ -19,7 +19,9 @@
 #include "base/settings_reader.h"
 #include "comm/bootstrap.h"
 #include "comm/launch.h"
+#include "comm/queue.h"
 #include "comm/rank_profile.h"
+#include "comm/subset.h"
 #include "comm/unique_id.h"
 #include "sys/memory.h"
 #include "tests/support/ranks.h"
@@ -275,6 +277,27 @@ void ProvokeRunning(Page& page) {
   for (const Status& s : outcomes) page.Expect(s);
 }
 
+void ProvokeSubsets(Page& page) {
+  const UniqueId id = *CreateUniqueId();
+  const auto each = [&](const std::function<Status(comm::Queue&, int rank)>& body) {
+    const UniqueId id = *CreateUniqueId();
+    for (const Status& s : OnRanks(2, [&](int rank) {
+           Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = id, .settings = Quick()});
+           if (!c.ok()) return c.status();
+           comm::Queue queue(std::move(*c));
+           return body(queue, rank);
+         })) {
+      page.Expect(s);
+    }
+  };
+  each([](comm::Queue& queue, int) { return comm::Split(queue, -5, 0).status(); });
+  each([](comm::Queue& queue, int) { return comm::CheckShrink(queue, std::vector{7}); });
+  each([](comm::Queue& queue, int rank) { return comm::CheckShrink(queue, std::vector{1 - rank, 1 - rank}); });
+  each([](comm::Queue& queue, int rank) { return comm::CheckShrink(queue, std::vector{rank}); });
+  each([&](comm::Queue& queue, int) { return comm::Grow(queue, 2, &id).status(); });
+  each([](comm::Queue& queue, int) { return comm::Grow(queue, 3, nullptr).status(); });
+}
+
 // REQUIRES: no other thread runs.
 void ProvokeDeath(Page& page) {
   const UniqueId id = *CreateUniqueId();
@@ -302,6 +325,7 @@ TEST(ErrorsTest, ThePageHasTheSentencesThatUsersSee) {
   ProvokeLaunch(page);
   ProvokeMeetings(page);
   ProvokeRunning(page);
+  ProvokeSubsets(page);
   for (const Row& row : page.rows()) {
     EXPECT_EQ(row.listed_as_provoked, !row.seen.empty())
         << (row.seen.empty() ? "nothing provoked: " : "the page says no, but here it was: ") << row.message;

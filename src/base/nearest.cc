@@ -29,8 +29,10 @@ std::optional<std::string_view> Nearest(std::string_view word, std::span<const s
   std::optional<std::string_view> best;
   int best_distance = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;  // farther is another word
   for (std::string_view candidate : candidates) {
-    int distance = EditDistance(word, candidate);
-    if (word.size() >= 2 && candidate.starts_with(word)) distance = 1;  // the beginning of it
+    const bool beginning = word.size() >= 2 && candidate.starts_with(word);
+    const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (!beginning && static_cast<int>(longer) >= best_distance) continue;  // so many insertions at least
+    const int distance = beginning ? 1 : EditDistance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -24,7 +24,7 @@ constexpr IgnoredSettings kIgnored[] = {
               "NCCL_IPC_USE_ABSTRACT_SOCKET",
      .reason = "Paces NCCL's own bootstrap; Tutti's needs no pacing on one host"},
     {.names = "NCCL_REPORT_CONNECT_PROGRESS",
-     .reason = "NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=BOOTSTRAP shows how far the meeting of the ranks is"},
+     .reason = "Where ranks do not meet in time, the error names those who are missing"},
     {.names = "NCCL_HOSTID", .reason = "All ranks are on one host, which its kernel's boot id names"},
     {.names =
          "NCCL_NET NCCL_NET_PLUGIN NCCL_NET_PLUGIN_REF_COUNT NCCL_NET_GDR_LEVEL NCCL_NET_GDR_READ "
@@ -44,7 +44,8 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason = "Describes how GPUs and network cards are wired; algorithms for host memory do not ask"},
     {.names = "NCCL_IGNORE_CPU_AFFINITY NCCL_SET_CPU_STACK_SIZE",
      .reason = "Tutti leaves affinities and stacks as it finds them"},
-    {.names = "NCCL_SET_THREAD_NAME", .reason = "Threads that Tutti starts always have names"},
+    {.names = "NCCL_SET_THREAD_NAME",
+     .reason = "The thread that moves data in the background is always named tutti-progress"},
     {.names = "NCCL_CGA_CLUSTER_SIZE NCCL_NTHREADS NCCL_LL128_NTHREADS NCCL_CTA_POLICY NCCL_WORK_FIFO_BYTES "
               "NCCL_WORK_ARGS_BYTES NCCL_MEM_SYNC_DOMAIN NCCL_SET_STACK_SIZE NCCL_L1_SHARED_MEMORY_CARVEOUT "
               "NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE NCCL_LL128_C2C NCCL_GROUP_CUDA_STREAM",
@@ -77,7 +78,7 @@ constexpr IgnoredSettings kIgnored[] = {
     {.names = "NCCL_CHECK_POINTERS NCCL_CHECK_MODE", .reason = "Arguments are always checked; it costs nanoseconds"},
     {.names = "NCCL_NVTX_DISABLE", .reason = "There are no NVTX ranges yet"},
     {.names = "NCCL_RAS_ENABLE NCCL_RAS_ADDR NCCL_RAS_TIMEOUT_FACTOR",
-     .reason = "There is no RAS service; each rank finds dead peers and mismatched calls itself"},
+     .reason = "There is no RAS service; each rank finds dead and late peers itself"},
     {.names = "NCCL_PROFILER_PLUGIN NCCL_ENV_PLUGIN NCCL_STATIC_PLUGIN NCCL_PROFILE_EVENT_MASK NCCL_INSPECTOR_*",
      .reason = "Plugins built for NCCL are not loaded"},
     {.names = "NCCL_PARAM_DUMP_ALL NCCL_NO_CACHE", .reason = "`tutti env` shows all settings and where they came from"},

@@ -9,6 +9,7 @@
 #include "sys/clock.h"
 #include "sys/fork.h"
 #include "sys/futex.h"
+#include "sys/log_output.h"
 
 namespace tutti::comm {
 namespace {
@@ -54,7 +55,10 @@ void Progress::Remove(Queue& queue) {
 }
 
 void Progress::Start() {
-  std::thread([this] { Run(); }).detach();
+  std::thread([this] {
+    sys::SetThreadName("tutti-progress");
+    Run();
+  }).detach();
   started_ = true;
 }
 

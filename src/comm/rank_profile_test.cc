@@ -175,6 +175,19 @@ TEST_F(CommunicatorLogTest, OneLineAtInitAndOneAtTheEnd) {
   EXPECT_EQ(Count("\n"), 6) << Log();
 }
 
+TEST_F(CommunicatorLogTest, TheVersionIsNamedOnceWhereItIsAskedFor) {
+  for (const char* level : {"WARN", "VERSION"}) {
+    const std::vector<std::string> environment = {fmt::format("NCCL_DEBUG={}", level),
+                                                  fmt::format("NCCL_DEBUG_FILE={}/log", folder_.string())};
+    const Settings settings = ReadSettings(environment, {});
+    sys::ReopenLog(LogConfig(settings));
+    for (const int rank : {1, 0, 0}) StartLog(settings, rank);
+  }
+  log::SetRank(-1);
+  EXPECT_TRUE(Log().starts_with("NCCL version 2.28.9 (Tutti ")) << Log();
+  EXPECT_EQ(Count("\n"), 1) << Log();
+}
+
 TEST_F(CommunicatorLogTest, NothingAtWarnWhenAllIsWell) {
   Open(log::Level::kWarn, log::kAllSubsystems);
   EXPECT_EQ(Run(std::vector<Settings>(2), [](Communicator& c) { return c.Run(Barrier()); }),
