@@ -10,6 +10,7 @@
 
 #include "comm/bootstrap_gatherer.h"
 #include "comm/bootstrap_message.h"
+#include "comm/bootstrap_visitor.h"
 #include "comm/unique_id.h"
 #include "sys/auth.h"
 #include "sys/clock.h"
@@ -29,177 +30,7 @@ namespace {
 
 constexpr std::int64_t kShortestPauseNs = 50'000;
 constexpr std::int64_t kLongestPauseNs = 10 * sys::kNsPerMs;
-constexpr std::int64_t kAgreeNs = sys::kNsPerSecond;
 constexpr std::int64_t kTellNs = sys::kNsPerSecond;  // how long a rank that may not take part tries to say so
-
-// One connection to the gatherer, from the greeting to the outcome of the meeting.
-class Visit {
- public:
-  Visit(const Attendance& attendance, sys::Fd socket, std::vector<std::byte>& buffer)
-      : attendance_(attendance), options_(*attendance.options), socket_(std::move(socket)), buffer_(buffer) {}
-
-  // kInProgress: was not let in, and may try again; the sentence says why.
-  Status Run(const OnMember& on_member) {
-    Status status = Introduce();
-    if (status.ok()) status = Enter();
-    if (status.ok()) status = Attend(on_member);
-    return status;
-  }
-
- private:
-  Status Introduce();
-  Status Enter();
-  Status Attend(const OnMember& on_member);
-  Status TakeMembers(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member);
-  Result<sys::Received> Receive();
-  Status GivenUpOn(const Status& why) const;
-  Status Refuse(const Status& status);
-
-  std::span<const std::byte> Text(const sys::Received& received) const {
-    return std::span(buffer_).first(received.bytes);
-  }
-  std::string Self() const { return fmt::format("rank {} (pid {})", options_.rank, attendance_.process.pid); }
-  std::string Host() const { return fmt::format("rank {} (pid {})", host_.rank, host_.process.pid); }
-
-  const Attendance& attendance_;
-  const MeetOptions& options_;
-  sys::Fd socket_;
-  std::vector<std::byte>& buffer_;
-  sys::Nonce own_nonce_{};
-  Welcome host_;
-  int taken_ = 0;
-};
-
-Result<sys::Received> Visit::Receive() {
-  while (true) {
-    Result<sys::Received> received = sys::ReceiveMessage(socket_, buffer_);
-    if (received.ok() || received.status().code() != Code::kInProgress) return received;
-    TUTTI_RETURN_IF_ERROR(sys::WaitReadable(socket_, attendance_.deadline_ns));
-  }
-}
-
-Status Visit::Introduce() {
-  const Result<sys::PeerCredentials> host = sys::Credentials(socket_);
-  if (!host.ok()) return host.status();
-  host_.process.pid = host->pid;
-  if (attendance_.id.kind == IdKind::kDerived && host->uid != sys::UserId()) {
-    return Status(Code::kInProgress, fmt::format("a process of another user (pid {}, uid {}) holds the job's socket "
-                                                 "name, and the launcher gave the job no secret",
-                                                 host->pid, host->uid));
-  }
-  const Result<sys::Nonce> nonce = sys::FreshNonce();
-  if (!nonce.ok()) return nonce.status();
-  own_nonce_ = *nonce;
-  const Result<std::size_t> sent = sys::SendMessage(socket_, Encode(Greeting{.nonce = *nonce}));
-  if (!sent.ok()) return Status(Code::kInProgress, sent.status().message());
-  return Status::Ok();
-}
-
-Status Visit::Enter() {
-  Result<sys::Received> received = Receive();
-  if (!received.ok()) return GivenUpOn(received.status());
-  const Result<Challenge> challenge = ParseChallenge(Text(*received));
-  if (!challenge.ok() ||
-      !sys::SameMac(challenge->mac, ChallengeMac(attendance_.id.secret, own_nonce_, challenge->nonce))) {
-    return Status(Code::kInProgress, fmt::format("process {} holds the job's socket name and does not know the job's "
-                                                 "secret",
-                                                 host_.process.pid));
-  }
-  const Hello hello{.rank = options_.rank,
-                    .ranks = options_.ranks,
-                    .left_ms = std::max<std::int64_t>(attendance_.deadline_ns - sys::NowNs(), 0) / sys::kNsPerMs,
-                    .self = attendance_.Introduce()};
-  std::vector<int> fds;
-  if (options_.shared != nullptr) fds.push_back(options_.shared->get());
-  const Result<std::size_t> sent =
-      sys::SendMessage(socket_, Encode(hello, attendance_.id.secret, own_nonce_, challenge->nonce), fds);
-  if (!sent.ok() && sent.status().code() != Code::kSystem) return Status(Code::kInProgress, sent.status().message());
-  if (!sent.ok()) return sent.status();
-  received = Receive();
-  if (!received.ok()) return GivenUpOn(received.status());
-  Status failure;
-  if (ParseFailure(Text(*received), failure).ok()) return failure;
-  const Result<Welcome> welcome = ParseWelcome(Text(*received));
-  if (!welcome.ok()) return welcome.status();
-  host_ = *welcome;
-  if (options_.report != nullptr) options_.report->gatherer = host_.rank;
-  return Status::Ok();
-}
-
-// Why no answer came before this rank was let in.
-Status Visit::GivenUpOn(const Status& why) const {
-  if (why.code() == Code::kRemote) return Status(Code::kInProgress, "the rank that gathers the others closed the door");
-  if (why.code() != Code::kTimeout) return why;
-  return Status(Code::kTimeout, fmt::format("process {}, which gathers the ranks, did not answer {}. Likely it is "
-                                            "stopped or starved of CPU time",
-                                            host_.process.pid, Self()));
-}
-
-Status Visit::Attend(const OnMember& on_member) {
-  while (true) {
-    Result<sys::Received> received = Receive();
-    if (!received.ok() && received.status().code() == Code::kRemote) {
-      const bool same = host_.process_namespace == attendance_.process_namespace;
-      return Status(Code::kRemote,
-                    fmt::format("{}, which gathered the ranks, {} before they had met. Its own output should say why",
-                                Host(), DiedOrLeft(same ? host_.process : sys::ProcessId{})),
-                    host_.rank);
-    }
-    if (!received.ok() && received.status().code() == Code::kTimeout) {
-      return Status(
-          Code::kTimeout,
-          fmt::format("{}, which gathers the ranks, fell silent. Likely it is stopped or starved of CPU time", Host()),
-          host_.rank);
-    }
-    if (!received.ok()) return Refuse(received.status());
-    if (received->fds_lost) return Refuse(sys::DescriptorsLost());
-    const std::span<const std::byte> message = Text(*received);
-    Status failure;
-    if (ParseFailure(message, failure).ok()) return failure;
-    if (ParseBare(message, MessageKind::kComplete).ok() && taken_ == options_.ranks) return Status::Ok();
-    const Status taken = TakeMembers(message, std::move(received->fds), on_member);
-    if (!taken.ok()) return Refuse(taken);
-    if (taken_ < options_.ranks) continue;
-    const Result<std::size_t> sent = sys::SendMessage(socket_, EncodeBare(MessageKind::kReady));
-    if (!sent.ok() && sent.status().code() != Code::kRemote) return sent.status();
-  }
-}
-
-Status Visit::TakeMembers(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member) {
-  const Result<Members> members = ParseMembers(message);
-  if (!members.ok()) return members.status();
-  const std::size_t announced = std::ranges::count(members->members, 1u, &Introduction::has_shared);
-  const std::size_t count = members->members.size();
-  if (members->first != taken_ || count > static_cast<std::size_t>(options_.ranks - taken_) ||
-      announced != fds.size()) {
-    return Status(Code::kInternal,
-                  fmt::format("{} sent ranks {} to {} with {} descriptors, expected were rank {} and "
-                              "{} descriptors",
-                              Host(), members->first, members->first + count, fds.size(), taken_, announced));
-  }
-  std::size_t next_fd = 0;
-  for (const Introduction& member : members->members) {
-    sys::Fd shared = member.has_shared != 0 ? std::move(fds[next_fd++]) : sys::Fd();
-    const Status taken = on_member(taken_, attendance_.MakeMember(member, std::move(shared)));
-    if (!taken.ok()) return Untaken(taken, taken_);
-    ++taken_;
-  }
-  return Status::Ok();
-}
-
-// Lets the others know that this rank gives up. What all of them will say: another may have given up before.
-Status Visit::Refuse(const Status& status) {
-  const Status own = Blame(status, options_.rank, Self());
-  (void)sys::SendMessage(socket_, Encode(own)).ok();  // where it fails, the gatherer has failed before
-  const std::int64_t until_ns = std::min(attendance_.deadline_ns, sys::NowNs() + kAgreeNs);
-  while (true) {
-    const Result<sys::Received> received = sys::ReceiveMessage(socket_, buffer_);
-    Status agreed;
-    if (received.ok() && ParseFailure(Text(*received), agreed).ok()) return agreed;
-    if (received.ok()) continue;
-    if (received.status().code() != Code::kInProgress || !sys::WaitReadable(socket_, until_ns).ok()) return own;
-  }
-}
 
 enum class Role { kVisitOrGather, kVisit };
 
@@ -212,7 +43,7 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
     Result<sys::Fd> socket = sys::TryConnect(sys::SocketKind::kPacket, name);
     if (socket.ok()) {
       if (attendance.options->report != nullptr) ++attendance.options->report->attempts;
-      reason = Visit(attendance, std::move(*socket), buffer).Run(on_member);
+      reason = Visitor(attendance, std::move(*socket), buffer).Run(on_member);
       if (reason.code() != Code::kInProgress) return reason;
     } else if (socket.status().code() != Code::kInProgress) {
       return socket.status();

@@ -8,20 +8,24 @@
 // No rank is special and no address is agreed on beforehand. The id's secret gives the name of an abstract
 // unix socket. The first rank to come takes that name and gathers the others; the rest find the name taken
 // and visit. Both sides prove that they know the secret before anything else is said (bootstrap_message.h
-// draws the exchange). When all have come the gatherer sends everybody's data to everybody, waits until all
-// have it, and says so.
+// draws the exchange). When all have come the gatherer gives each a place in a binary tree of which it is the root, and
+// everybody's data go down the tree, each rank passing on to two others what it takes; when all have everything the
+// gatherer says so.
 //
-// Cost: one connection per rank, all of them closed at the end. A visitor sends 3 messages and receives everybody's
-// data in messages of up to 250 descriptors; the gatherer sends ranks^2 descriptors in all, the work of any scheme by
-// which every rank gets one of every other. Measured on two cores, with descriptors created, sent, received and closed:
-// 8 processes 5 ms and 64 processes 45 ms, their start and end included; 64 threads 17 ms, 256 threads 130 ms, 1024
-// processes 2.5 s.
+// Cost: a rank exchanges 5 small messages with the gatherer, takes n payloads and descriptors from its parent in the
+// tree and passes them on to at most 2 children, so the work of every rank grows as the number of ranks; the gatherer
+// answers n callers besides. Measured on two cores, from the start of all to the end of the last, a payload of 1000 bytes
+// and a descriptor for each (src/comm/init_bench.cc): 8 processes 3 ms, 64 processes 18 ms, 256 processes 80 ms, 64
+// threads 8 ms, 256 threads 65 ms.
 //
-// Descriptors: a visitor holds one socket and one message's descriptors (at most 250, fewer where many ranks share a
-// process); the gatherer one socket and one descriptor per rank.
+// Descriptors: a rank holds a socket to the gatherer, at most 3 of the tree, and one message's descriptors (at most 250,
+// fewer where many ranks share a process); the gatherer one socket and one descriptor per rank.
 //
-// Strangers who find the socket's name and connect are given 1 second to prove that they know the secret, are
-// never waited for, and are dropped without a word.
+// On several hosts the ranks of each host will meet like this, and the gatherers of the hosts among each other: the id
+// has room for an address, and no message but Place says how a peer is reached.
+//
+// Only the gatherer listens. Strangers who find the socket's name and connect are given 1 second to prove that they know
+// the secret, are never waited for, and are dropped without a word; where hundreds of them wait the oldest goes first.
 
 #include <cstddef>
 #include <cstdint>

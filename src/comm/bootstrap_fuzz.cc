@@ -48,6 +48,7 @@ void CheckMembers(std::span<const std::byte> message) {
 void CheckOthers(std::span<const std::byte> message) {
   if (const auto greeting = ParseGreeting(message); greeting.ok()) RequireSame(Encode(*greeting), message);
   if (const auto challenge = ParseChallenge(message); challenge.ok()) RequireSame(Encode(*challenge), message);
+  if (const auto place = ParsePlace(message); place.ok()) RequireSame(Encode(*place), message);
   if (const auto welcome = ParseWelcome(message); welcome.ok()) RequireSame(Encode(*welcome), message);
   for (const MessageKind kind : {MessageKind::kReady, MessageKind::kComplete}) {
     if (ParseBare(message, kind).ok()) RequireSame(EncodeBare(kind), message);

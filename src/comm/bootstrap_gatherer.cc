@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "sys/auth.h"
@@ -18,8 +17,9 @@ constexpr std::int64_t kStrangerNs = sys::kNsPerSecond;
 constexpr std::int64_t kLingerNs = 500 * sys::kNsPerMs;  // for ranks that come after a fault
 constexpr std::int64_t kFarewellNs = 300 * sys::kNsPerMs;
 constexpr std::int64_t kLargestMarginNs = 100 * sys::kNsPerMs;
-constexpr int kSpareVisitors = 64;
-constexpr int kAcceptsPerTurn = 64;
+constexpr std::int64_t kDisagreementNs = 100 * sys::kNsPerMs;  // from the first other number of ranks to the verdict
+constexpr int kMostStrangers = 256;                            // beyond one for each rank that is still to come
+constexpr int kAcceptsPerTurn = 256;
 constexpr int kFdsInFlightPerProcess = 2048;
 
 // When to give up, so that a rank which has `left_ns` from `now_ns` on still hears why.
@@ -27,63 +27,9 @@ std::int64_t EarlyEnoughNs(std::int64_t now_ns, std::int64_t left_ns) {
   return now_ns + left_ns - std::min(kLargestMarginNs, left_ns / 10);
 }
 
+int ParentOf(int position) { return (position - 1) / static_cast<int>(kMostChildren); }
+
 }  // namespace
-
-Introduction Attendance::Introduce() const {
-  return {.process = process,
-          .process_namespace = process_namespace,
-          .uid = sys::UserId(),
-          .has_shared = options->shared != nullptr ? 1u : 0u,
-          .payload = options->payload};
-}
-
-Member Attendance::MakeMember(const Introduction& introduction, sys::Fd shared) const {
-  const bool known = introduction.process_namespace == process_namespace;
-  return {.process = known ? introduction.process : sys::ProcessId{},
-          .uid = introduction.uid,
-          .payload = {introduction.payload.begin(), introduction.payload.end()},
-          .shared = std::move(shared)};
-}
-
-std::string RankList(const std::vector<int>& ranks) {
-  constexpr std::size_t kMostRanges = 12;
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (ranges.size() == kMostRanges) {
-      ranges.push_back(fmt::format("{} more", ranks.size() - i));
-      break;
-    }
-    if (end - i <= 2) end = i + 1;
-    ranges.push_back(end - i == 1 ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-    i = end;
-  }
-  std::string text;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == ranges.size() ? " and " : ", ") + ranges[i];
-  }
-  return text;
-}
-
-const char* DiedOrLeft(sys::ProcessId process) {
-  // A process that is being killed closes its sockets shortly before the kernel shows it as dead.
-  for (int i = 0; i < 20; ++i) {
-    if (sys::ProbeProcess(process) == sys::Liveness::kDead) return "died";
-    sys::SleepNs(sys::kNsPerMs);
-  }
-  return "left";
-}
-
-Status Untaken(const Status& status, int rank) {
-  if (status.peer() >= 0) return status;
-  return Status(status.code(), fmt::format("could not take what rank {} sent: {}", rank, status.message()));
-}
-
-Status Blame(const Status& status, int rank, const std::string& who) {
-  if (status.peer() >= 0) return status;
-  return Status(status.code(), fmt::format("{} {}", who, status.message()), rank);
-}
 
 Gatherer::Gatherer(const Attendance& attendance)
     : attendance_(attendance),
@@ -110,13 +56,11 @@ Status Gatherer::SeatSelf() {
   Seat& seat = seats_[options_.rank];
   seat.taken = heard_[options_.rank] = true;
   seats_taken_ = heard_count_ = 1;
+  claims_[options_.ranks] = {options_.rank};
   seat.introduction = attendance_.Introduce();
   if (options_.shared == nullptr) return Status::Ok();
   Result<sys::Fd> copy = options_.shared->Duplicate();
-  if (!copy.ok()) {
-    return Status(copy.status().code(), fmt::format("{} {}", Describe(options_.rank), copy.status().message()),
-                  options_.rank);
-  }
+  if (!copy.ok()) return Blame(copy.status(), options_.rank, Describe(options_.rank));
   seat.shared = std::move(*copy);
   return Status::Ok();
 }
@@ -126,27 +70,48 @@ std::string Gatherer::Describe(int rank) const {
 }
 
 Status Gatherer::Gather() {
-  while (seats_taken_ < options_.ranks) {
-    Turn(deadline_ns_);
+  while (seats_taken_ < options_.ranks || disagreed_ns_ != 0) {
+    const std::int64_t verdict_ns = disagreed_ns_ != 0 ? disagreed_ns_ + kDisagreementNs : deadline_ns_;
+    Turn(std::min(verdict_ns, deadline_ns_));
     if (!fault_.ok()) return fault_;
+    if (disagreed_ns_ != 0 && sys::NowNs() >= verdict_ns) return Disagreement();
     if (seats_taken_ < options_.ranks && sys::NowNs() >= deadline_ns_) {
-      const std::vector<int> missing = MissingRanks();
-      return Late(missing, fmt::format("{} of {} ranks have come, all but", seats_taken_, options_.ranks),
+      const std::string dropped =
+          strangers_ == 0 ? "" : fmt::format("; {} connections were dropped that did not know the secret", strangers_);
+      return Late(MissingRanks(), fmt::format("{} of {} ranks have come, all but", seats_taken_, options_.ranks),
                   "Likely causes: not started, too slow, another id, another host or network name space; or a job "
-                  "with this id has met already");
+                  "with this id has met already" +
+                      dropped);
     }
   }
   return Status::Ok();
 }
 
+// Who was told what, where not all were told the same. The peer is the first rank of the smallest party.
+Status Gatherer::Disagreement() const {
+  std::string parties;
+  int culprit = -1;
+  std::size_t smallest = SIZE_MAX;
+  for (auto [ranks, believers] : claims_) {
+    std::ranges::sort(believers);
+    believers.erase(std::ranges::unique(believers).begin(), believers.end());
+    parties += fmt::format("{}{} {} told that {} {}{}", parties.empty() ? "" : ", ", NamedRanks(believers),
+                           believers.size() == 1 ? "was" : "were", parties.empty() ? "the job has" : "it has", ranks,
+                           parties.empty() ? " ranks" : "");
+    if (believers.size() < smallest) culprit = believers.front();
+    smallest = std::min(smallest, believers.size());
+  }
+  return Status(Code::kInvalidUsage,
+                parties + ": give all ranks the same number of ranks, and each job an id of its own", culprit);
+}
+
 Status Gatherer::Late(const std::vector<int>& culprits, const std::string& what, const std::string& why) const {
-  return Status(
-      Code::kTimeout,
-      fmt::format("the ranks did not meet within {} ms: {} {} {}. {}. See the output of {}, or raise "
-                  "TUTTI_INIT_TIMEOUT_MS",
-                  (sys::NowNs() - attendance_.begin_ns) / sys::kNsPerMs, what, culprits.size() == 1 ? "rank" : "ranks",
-                  RankList(culprits), why, culprits.size() == 1 ? "that rank" : "those ranks"),
-      culprits.empty() ? -1 : culprits.front());
+  return Status(Code::kTimeout,
+                fmt::format("the ranks did not meet within {} ms: {} {}. {}. See the output of {}, or raise "
+                            "TUTTI_INIT_TIMEOUT_MS",
+                            (sys::NowNs() - attendance_.begin_ns) / sys::kNsPerMs, what, NamedRanks(culprits), why,
+                            culprits.size() == 1 ? "that rank" : "those ranks"),
+                culprits.empty() ? -1 : culprits.front());
 }
 
 std::vector<int> Gatherer::MissingRanks() const {
@@ -157,141 +122,193 @@ std::vector<int> Gatherer::MissingRanks() const {
   return missing;
 }
 
+// Those that have not got everything although their parents in the tree have.
 std::vector<int> Gatherer::UnreadyRanks() const {
+  std::vector<bool> ready(options_.ranks);
+  ready[options_.rank] = true;
+  for (const Caller& caller : callers_) ready[caller.rank] = caller.stage == Stage::kReady;
   std::vector<int> unready;
-  for (const Visitor& visitor : visitors_) {
-    if (visitor.stage == Stage::kJoined) unready.push_back(visitor.rank);
+  for (int position = 1; position < options_.ranks; ++position) {
+    if (!ready[RankAt(position)] && ready[RankAt(ParentOf(position))]) unready.push_back(RankAt(position));
   }
   std::ranges::sort(unready);
   return unready;
 }
 
-void Gatherer::Turn(std::int64_t until_ns) {
-  const bool accepting = listener_.valid() && visitors_.size() < 2u * options_.ranks + kSpareVisitors;
-  std::vector<sys::Watched> watched;
-  watched.push_back({.fd = accepting ? listener_.get() : -1});
-  for (const Visitor& visitor : visitors_) {
-    using enum sys::Watched::For;
-    watched.push_back({.fd = visitor.socket.get(), .what = visitor.blocked ? kReadingAndWriting : kReading});
-    if (!Joined(visitor)) until_ns = std::min(until_ns, visitor.accepted_ns + kStrangerNs);
+std::vector<int> Gatherer::StoppedRanks() const {
+  std::vector<int> stopped;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const Introduction& member = seats_[rank].introduction;
+    const std::optional<sys::ProcessStat> stat =
+        sys::ReadProcessStat(attendance_.Known(member.process, member.process_namespace).pid);
+    if (stat && (stat->state == 'T' || stat->state == 't')) stopped.push_back(rank);
   }
-  const Result<int> ready = sys::WaitAny(watched, until_ns);
+  return stopped;
+}
+
+Status Gatherer::NotTaken() const {
+  const std::vector<int> stopped = StoppedRanks();
+  const std::string what = fmt::format("all {} have come, but the data of the others was not taken by", options_.ranks);
+  if (!stopped.empty()) return Late(stopped, what, "A signal has stopped it: SIGCONT lets it go on");
+  return Late(UnreadyRanks(), what, "Likely cause: starved of CPU time");
+}
+
+void Gatherer::Turn(std::int64_t until_ns, const sys::Fd* writable) {
+  using enum sys::Watched::For;
+  std::vector<sys::Watched> watched;
+  watched.push_back({.fd = listener_.get()});
+  watched.push_back({.fd = writable == nullptr ? -1 : writable->get(), .what = kReadingAndWriting});
+  for (const Caller& caller : callers_) {
+    watched.push_back({.fd = caller.socket.get()});
+    if (!Joined(caller)) until_ns = std::min(until_ns, caller.accepted_ns + kStrangerNs);
+  }
+  const Result<int> ready = sys::WaitAny(watched, std::min(until_ns, sys::NowNs() + kProbeNs));
   if (!ready.ok() && fault_.ok()) fault_ = ready.status();
-  for (std::size_t i = 0; i < visitors_.size(); ++i) {
-    if (watched[i + 1].readable) Serve(visitors_[i]);
+  for (std::size_t i = 0; i < callers_.size(); ++i) {
+    if (watched[i + 2].readable) Serve(callers_[i]);
   }
   DropLateStrangers();
-  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.gone; });
+  LookForTheDead();
+  std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
   if (watched[0].readable) AcceptAll();
+}
+
+void Gatherer::LookForTheDead() {
+  const std::int64_t now_ns = sys::NowNs();
+  if (failing_ || now_ns - probed_ns_ < kProbeNs) return;
+  probed_ns_ = now_ns;
+  for (Caller& caller : callers_) {
+    if (caller.rank < 0 || caller.gone) continue;
+    const Introduction& member = seats_[caller.rank].introduction;
+    const sys::ProcessId process = attendance_.Known(member.process, member.process_namespace);
+    if (process == attendance_.process) continue;
+    if (sys::ProbeProcess(process) == sys::Liveness::kDead) Lost(caller);
+  }
 }
 
 void Gatherer::AcceptAll() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Result<sys::Fd> socket = sys::Accept(listener_);
     if (!socket.ok()) {
-      if (socket.status().code() != Code::kInProgress && fault_.ok()) {
-        fault_ = Status(socket.status().code(),
-                        fmt::format("{} {}", Describe(options_.rank), socket.status().message()), options_.rank);
-      }
-      if (socket.status().code() != Code::kInProgress) sys::SleepNs(sys::kNsPerMs);  // poll would return at once
-      return;
+      if (socket.status().code() == Code::kInProgress) return;
+      if (DropOldestStranger()) continue;  // likely out of descriptors: now there is one
+      if (fault_.ok()) fault_ = Blame(socket.status(), options_.rank, Describe(options_.rank));
+      return sys::SleepNs(sys::kNsPerMs);  // poll would return at once
     }
-    Visitor visitor;
-    visitor.socket = std::move(*socket);
-    visitor.accepted_ns = sys::NowNs();
-    const Result<sys::PeerCredentials> credentials = sys::Credentials(visitor.socket);
-    if (credentials.ok()) visitor.credentials = *credentials;
+    Caller caller;
+    caller.socket = std::move(*socket);
+    caller.accepted_ns = sys::NowNs();
+    const Result<sys::PeerCredentials> credentials = sys::Credentials(caller.socket);
+    if (credentials.ok()) caller.credentials = *credentials;
     const bool foreign = !credentials.ok() || credentials->uid != sys::UserId();
     if (foreign && attendance_.id.kind == IdKind::kDerived) {
       ++strangers_;
       continue;
     }
-    visitors_.push_back(std::move(visitor));
-    Serve(visitors_.back());  // its Greeting is often there already
+    const auto unknown = std::ranges::count_if(callers_, [this](const Caller& c) { return !c.gone && !Joined(c); });
+    if (unknown >= kMostStrangers + options_.ranks) DropOldestStranger();
+    callers_.push_back(std::move(caller));
+    Serve(callers_.back());  // its Greeting is often there already
   }
 }
 
-void Gatherer::Serve(Visitor& visitor) {
-  while (!visitor.gone) {
-    Result<sys::Received> received = sys::ReceiveMessage(visitor.socket, buffer_);
+bool Gatherer::DropOldestStranger() {
+  const auto oldest = [this](Stage stage) {
+    return std::ranges::find_if(callers_, [stage](const Caller& c) { return !c.gone && c.stage == stage; });
+  };
+  auto found = oldest(Stage::kGreeting);
+  if (found == callers_.end()) found = oldest(Stage::kHello);
+  if (found == callers_.end()) return false;
+  DropStranger(*found);
+  return true;
+}
+
+void Gatherer::Serve(Caller& caller) {
+  while (!caller.gone) {
+    Result<sys::Received> received = sys::ReceiveMessage(caller.socket, buffer_);
     if (received.ok()) {
-      Handle(visitor, *received);
+      Handle(caller, *received);
     } else if (received.status().code() == Code::kInProgress) {
       return;
     } else {
-      Lost(visitor);
+      Lost(caller);
     }
   }
 }
 
-void Gatherer::Handle(Visitor& visitor, sys::Received& received) {
+void Gatherer::Handle(Caller& caller, sys::Received& received) {
   const std::span<const std::byte> message = std::span(buffer_).first(received.bytes);
-  switch (visitor.stage) {
+  switch (caller.stage) {
     case Stage::kGreeting:
-      return HandleGreeting(visitor, message);
+      return HandleGreeting(caller, message);
     case Stage::kHello:
-      return HandleHello(visitor, message, received);
+      return HandleHello(caller, message, received);
     case Stage::kJoined:
     case Stage::kReady:
-      return HandleJoined(visitor, message);
+      return HandleJoined(caller, message);
   }
 }
 
-void Gatherer::DropStranger(Visitor& visitor) {
+void Gatherer::DropStranger(Caller& caller) {
   ++strangers_;
-  visitor.gone = true;
+  caller.gone = true;
+  caller.socket.Close();
 }
 
 void Gatherer::DropLateStrangers() {
   const std::int64_t now_ns = sys::NowNs();
-  for (Visitor& visitor : visitors_) {
-    if (!visitor.gone && !Joined(visitor) && now_ns - visitor.accepted_ns >= kStrangerNs) DropStranger(visitor);
+  for (Caller& caller : callers_) {
+    if (!caller.gone && !Joined(caller) && now_ns - caller.accepted_ns >= kStrangerNs) DropStranger(caller);
   }
 }
 
-void Gatherer::Lost(Visitor& visitor) {
-  visitor.gone = true;
-  if (!Joined(visitor)) return DropStranger(visitor);
-  if (failing_ || !fault_.ok()) return;
-  const sys::ProcessId process = attendance_.MakeMember(seats_[visitor.rank].introduction, sys::Fd()).process;
+void Gatherer::Lost(Caller& caller) {
+  caller.gone = true;
+  if (!Joined(caller)) return DropStranger(caller);
+  if (failing_ || !fault_.ok() || caller.rank < 0) return;
+  const Introduction& member = seats_[caller.rank].introduction;
+  const sys::ProcessId process = attendance_.Known(member.process, member.process_namespace);
   fault_ = Status(Code::kRemote,
-                  fmt::format("{} {} before the ranks had met. Its own output should say why", Describe(visitor.rank),
+                  fmt::format("{} {} before the ranks had met. Its own output should say why", Describe(caller.rank),
                               DiedOrLeft(process)),
-                  visitor.rank);
+                  caller.rank);
 }
 
-void Gatherer::HandleGreeting(Visitor& visitor, std::span<const std::byte> message) {
+void Gatherer::HandleGreeting(Caller& caller, std::span<const std::byte> message) {
   const Result<Greeting> greeting = ParseGreeting(message);
   const Result<sys::Nonce> nonce = sys::FreshNonce();
-  if (!greeting.ok() || !nonce.ok()) return DropStranger(visitor);
-  visitor.its_nonce = greeting->nonce;
-  visitor.own_nonce = *nonce;
+  if (!greeting.ok() || !nonce.ok()) return DropStranger(caller);
+  caller.its_nonce = greeting->nonce;
+  caller.own_nonce = *nonce;
   const Challenge challenge{.nonce = *nonce, .mac = ChallengeMac(attendance_.id.secret, greeting->nonce, *nonce)};
-  if (!sys::SendMessage(visitor.socket, Encode(challenge)).ok()) return DropStranger(visitor);
-  visitor.stage = Stage::kHello;
+  if (!sys::SendMessage(caller.socket, Encode(challenge)).ok()) return DropStranger(caller);
+  caller.stage = Stage::kHello;
 }
 
-void Gatherer::HandleHello(Visitor& visitor, std::span<const std::byte> message, sys::Received& received) {
-  const Result<Hello> hello = ParseHello(message, attendance_.id.secret, visitor.its_nonce, visitor.own_nonce);
-  if (!hello.ok()) return DropStranger(visitor);
-  visitor.stage = Stage::kJoined;
+void Gatherer::HandleHello(Caller& caller, std::span<const std::byte> message, sys::Received& received) {
+  const Result<Hello> hello = ParseHello(message, attendance_.id.secret, caller.its_nonce, caller.own_nonce);
+  if (!hello.ok()) return DropStranger(caller);
+  caller.stage = Stage::kJoined;
   if (hello->rank >= 0 && hello->rank < options_.ranks && !heard_[hello->rank]) {
     heard_[hello->rank] = true;
     ++heard_count_;
   }
   if (failing_) {
-    (void)sys::SendMessage(visitor.socket, Encode(fault_)).ok();
-    visitor.gone = true;
+    (void)sys::SendMessage(caller.socket, Encode(fault_)).ok();
+    caller.gone = true;
     return;
   }
-  const Status judgement = Judge(*hello, visitor, received);
-  if (judgement.ok()) return TakeSeat(visitor, *hello, received.fds);
-  if (fault_.ok()) fault_ = judgement;
+  const Status judgement = Judge(*hello, caller, received);
+  if (!judgement.ok() && fault_.ok()) fault_ = judgement;
+  if (!judgement.ok()) return;
+  claims_[hello->ranks].push_back(hello->rank);
+  if (hello->ranks == options_.ranks) return TakeSeat(caller, *hello, received.fds);
+  if (disagreed_ns_ == 0) disagreed_ns_ = sys::NowNs();
 }
 
-Status Gatherer::Judge(const Hello& hello, const Visitor& visitor, const sys::Received& received) const {
+Status Gatherer::Judge(const Hello& hello, const Caller& caller, const sys::Received& received) const {
   const std::string self = Describe(options_.rank);
-  const std::string it = fmt::format("rank {} (pid {})", hello.rank, visitor.credentials.pid);
+  const std::string it = fmt::format("rank {} (pid {})", hello.rank, caller.credentials.pid);
   if (hello.version != kBootstrapVersion) {
     return Status(Code::kInvalidUsage,
                   fmt::format("{} speaks version {} of the bootstrap protocol, {} version {}: they run different "
@@ -299,17 +316,11 @@ Status Gatherer::Judge(const Hello& hello, const Visitor& visitor, const sys::Re
                               it, hello.version, self, kBootstrapVersion),
                   hello.rank);
   }
-  if (hello.ranks != options_.ranks) {
-    return Status(Code::kInvalidUsage,
-                  fmt::format("{} was told that the job has {} ranks, {} that it has {}: give all ranks the same "
-                              "number, and each job an id of its own",
-                              it, hello.ranks, self, options_.ranks),
-                  hello.rank);
-  }
+  if (hello.ranks != options_.ranks) return Status::Ok();  // what else is wrong with it will show: see Disagreement
   if (hello.rank < 0 || hello.rank >= options_.ranks) {
     return Status(Code::kInvalidUsage,
-                  fmt::format("process {} says that it is rank {} of {}: ranks go from 0 to {}",
-                              visitor.credentials.pid, hello.rank, options_.ranks, options_.ranks - 1),
+                  fmt::format("process {} says that it is rank {} of {}: ranks go from 0 to {}", caller.credentials.pid,
+                              hello.rank, options_.ranks, options_.ranks - 1),
                   hello.rank);
   }
   if (seats_[hello.rank].taken) {
@@ -317,7 +328,7 @@ Status Gatherer::Judge(const Hello& hello, const Visitor& visitor, const sys::Re
         Code::kInvalidUsage,
         fmt::format("two ranks of {} say that they are rank {}: process {} and process {}. Likely two jobs "
                     "share one id, or one rank was started twice; give each job an id of its own",
-                    options_.ranks, hello.rank, seats_[hello.rank].introduction.process.pid, visitor.credentials.pid),
+                    options_.ranks, hello.rank, seats_[hello.rank].introduction.process.pid, caller.credentials.pid),
         hello.rank);
   }
   if (received.fds_lost) {
@@ -333,13 +344,13 @@ Status Gatherer::Judge(const Hello& hello, const Visitor& visitor, const sys::Re
   return Status::Ok();
 }
 
-void Gatherer::TakeSeat(Visitor& visitor, const Hello& hello, std::vector<sys::Fd>& fds) {
-  visitor.rank = hello.rank;
+void Gatherer::TakeSeat(Caller& caller, const Hello& hello, std::vector<sys::Fd>& fds) {
+  caller.rank = hello.rank;
   Seat& seat = seats_[hello.rank];
   seat.taken = true;
   ++seats_taken_;
   seat.introduction = hello.self;
-  seat.introduction.uid = visitor.credentials.uid;
+  seat.introduction.uid = caller.credentials.uid;
   seat.payload.assign(hello.self.payload.begin(), hello.self.payload.end());
   seat.introduction.payload = seat.payload;
   if (!fds.empty()) seat.shared = std::move(fds.front());
@@ -347,14 +358,14 @@ void Gatherer::TakeSeat(Visitor& visitor, const Hello& hello, std::vector<sys::F
   deadline_ns_ = std::min(deadline_ns_, EarlyEnoughNs(sys::NowNs(), left_ns));
   const Welcome welcome{
       .rank = options_.rank, .process = attendance_.process, .process_namespace = attendance_.process_namespace};
-  const Result<std::size_t> sent = sys::SendMessage(visitor.socket, Encode(welcome));
-  if (!sent.ok()) Lost(visitor);
+  const Result<std::size_t> sent = sys::SendMessage(caller.socket, Encode(welcome));
+  if (!sent.ok()) Lost(caller);
 }
 
-void Gatherer::HandleJoined(Visitor& visitor, std::span<const std::byte> message) {
-  const bool expects_ready = visitor.stage == Stage::kJoined && !messages_.empty();
+void Gatherer::HandleJoined(Caller& caller, std::span<const std::byte> message) {
+  const bool expects_ready = caller.stage == Stage::kJoined && distributing_;
   if (expects_ready && ParseBare(message, MessageKind::kReady).ok()) {
-    visitor.stage = Stage::kReady;
+    caller.stage = Stage::kReady;
     return;
   }
   Status failure;
@@ -364,8 +375,8 @@ void Gatherer::HandleJoined(Visitor& visitor, std::span<const std::byte> message
   }
   if (fault_.ok()) {
     fault_ = Status(Code::kInternal,
-                    fmt::format("{} sent {} bytes that make no sense here", Describe(visitor.rank), message.size()),
-                    visitor.rank);
+                    fmt::format("{} sent {} bytes that make no sense here", Describe(caller.rank), message.size()),
+                    caller.rank);
   }
 }
 
@@ -379,81 +390,94 @@ int Gatherer::FdsPerMessage() const {
   return std::clamp(kFdsInFlightPerProcess / most, 4, sys::kMostFdsPerMessage);
 }
 
-void Gatherer::ComposeMessages() {
-  const std::size_t most_fds = FdsPerMessage();
-  constexpr std::size_t kMembersHeaderBytes = 16;
-  Members members;
-  std::vector<int> fds;
-  std::size_t bytes = kMembersHeaderBytes;
-  const auto flush = [&](int next) {
-    messages_.push_back({.bytes = Encode(members), .fds = std::move(fds)});
-    members = {.first = next};
-    fds.clear();
-    bytes = kMembersHeaderBytes;
-  };
-  for (int rank = 0; rank < options_.ranks; ++rank) {
-    const Seat& seat = seats_[rank];
-    const std::size_t added = EncodedBytes(seat.introduction);
-    if (bytes + added > kMostMessageBytes || fds.size() + seat.shared.valid() > most_fds) flush(rank);
-    members.members.push_back(seat.introduction);
-    if (seat.shared.valid()) fds.push_back(seat.shared.get());
-    bytes += added;
+Status Gatherer::SendPatiently(const sys::Fd& socket, const Message& message, std::span<const int> fds) {
+  for (int attempt = 0;; ++attempt) {
+    const Result<std::size_t> sent = sys::SendMessage(socket, message, fds);
+    if (sent.ok() || sent.status().code() == Code::kRemote) return Status::Ok();
+    if (sent.status().code() != Code::kInProgress) return Blame(sent.status(), options_.rank, Describe(options_.rank));
+    if (attempt > 0) sys::SleepNs(kRetryNs);
+    Turn(deadline_ns_, &socket);
+    if (!fault_.ok()) return fault_;
+    if (sys::NowNs() >= deadline_ns_) return NotTaken();
   }
-  flush(options_.ranks);
 }
 
-bool Gatherer::SendPending() {
-  bool progress = false;
-  for (Visitor& visitor : visitors_) {
-    visitor.blocked = false;
-    while (visitor.sent < messages_.size() && !visitor.gone && !visitor.blocked) {
-      const Outgoing& next = messages_[visitor.sent];
-      const Result<std::size_t> sent = sys::SendMessage(visitor.socket, next.bytes, next.fds);
-      if (sent.ok()) {
-        ++visitor.sent;
-        progress = true;
-      } else if (sent.status().code() == Code::kInProgress) {
-        visitor.blocked = true;
-      } else {
-        Lost(visitor);
-      }
+// From the root down, branch by branch, so that few of the sockets are open here at a time.
+Status Gatherer::GivePlaces() {
+  struct Open {
+    int position;
+    sys::Fd parent;
+  };
+  std::vector<const sys::Fd*> control(options_.ranks);
+  for (const Caller& caller : callers_) control[caller.rank] = &caller.socket;
+  std::vector<Open> open;
+  open.push_back({.position = 0});
+  while (!open.empty()) {
+    const Open place = std::move(open.back());
+    open.pop_back();
+    std::vector<sys::Fd> children;
+    for (std::uint32_t i = 1; i <= kMostChildren; ++i) {
+      const int position = place.position * static_cast<int>(kMostChildren) + static_cast<int>(i);
+      if (position >= options_.ranks) break;
+      Result<sys::SocketPair> link = sys::MakeSocketPair(sys::SocketKind::kPacket);
+      if (!link.ok()) return Blame(link.status(), options_.rank, Describe(options_.rank));
+      children.push_back(std::move(link->a));
+      open.push_back({.position = position, .parent = std::move(link->b)});
     }
+    if (place.position == 0) {
+      children_ = std::move(children);
+      continue;
+    }
+    std::vector<int> fds = {place.parent.get()};
+    for (const sys::Fd& child : children) fds.push_back(child.get());
+    const Message message = Encode(Place{.children = static_cast<std::uint32_t>(children.size())});
+    TUTTI_RETURN_IF_ERROR(SendPatiently(*control[RankAt(place.position)], message, fds));
   }
-  return progress;
+  return Status::Ok();
+}
+
+Status Gatherer::SendMembers() {
+  const std::size_t most_fds = FdsPerMessage();
+  constexpr std::size_t kMembersHeaderBytes = 16;
+  for (int next = 0; next < options_.ranks;) {
+    Members members{.first = next};
+    std::vector<int> fds;
+    std::size_t bytes = kMembersHeaderBytes;
+    for (; next < options_.ranks; ++next) {
+      const Seat& seat = seats_[next];
+      bytes += EncodedBytes(seat.introduction);
+      if (bytes > kMostMessageBytes || fds.size() + seat.shared.valid() > most_fds) break;
+      members.members.push_back(seat.introduction);
+      if (seat.shared.valid()) fds.push_back(seat.shared.get());
+    }
+    const Message message = Encode(members);
+    for (const sys::Fd& child : children_) TUTTI_RETURN_IF_ERROR(SendPatiently(child, message, fds));
+  }
+  return Status::Ok();
 }
 
 Status Gatherer::Distribute(const OnMember& on_member) {
+  Turn(sys::NowNs());  // a second rank of one number may be knocking
+  if (!fault_.ok()) return fault_;
+  if (disagreed_ns_ != 0) return Disagreement();
   listener_.Close();
-  for (Visitor& visitor : visitors_) {
-    if (!Joined(visitor)) DropStranger(visitor);
+  for (Caller& caller : callers_) {
+    if (!Joined(caller)) DropStranger(caller);
   }
-  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.gone; });
-  ComposeMessages();
-  bool taken = false;
-  while (true) {
-    const bool progress = SendPending();
-    const bool all_sent =
-        std::ranges::all_of(visitors_, [this](const Visitor& visitor) { return visitor.sent == messages_.size(); });
-    if (fault_.ok() && all_sent && !taken) {
-      TUTTI_RETURN_IF_ERROR(TakeMembers(on_member));
-      taken = true;
-    }
-    if (!fault_.ok()) return fault_;
-    const std::vector<int> unready = UnreadyRanks();
-    if (taken && unready.empty()) break;
-    if (sys::NowNs() >= deadline_ns_) {
-      return Late(unready, fmt::format("all {} have come, but the data of the others was not taken by", options_.ranks),
-                  "Likely cause: stopped, or starved of CPU time");
-    }
-    // A socket can be writable and yet take nothing, where too many descriptors are under way.
-    if (!progress && !all_sent) sys::SleepNs(100'000);
+  std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
+  distributing_ = true;
+  TUTTI_RETURN_IF_ERROR(GivePlaces());
+  TUTTI_RETURN_IF_ERROR(SendMembers());
+  TUTTI_RETURN_IF_ERROR(TakeMembers(on_member));
+  while (!UnreadyRanks().empty()) {
     Turn(deadline_ns_);
     if (!fault_.ok()) return fault_;
+    if (sys::NowNs() >= deadline_ns_) return NotTaken();
   }
-  for (const Visitor& visitor : visitors_) {
-    (void)sys::SendMessage(visitor.socket, EncodeBare(MessageKind::kComplete)).ok();
+  for (const Caller& caller : callers_) {
+    (void)sys::SendMessage(caller.socket, EncodeBare(MessageKind::kComplete)).ok();
   }
-  visitors_.clear();
+  callers_.clear();
   return Status::Ok();
 }
 
@@ -471,16 +495,16 @@ Status Gatherer::Fail(Status fault) {
   failing_ = true;
   const Message message = Encode(fault_);
   const std::int64_t farewell_ns = std::min(sys::NowNs() + kFarewellNs, attendance_.deadline_ns);
-  for (Visitor& visitor : visitors_) {
-    if (!Joined(visitor)) continue;
+  for (Caller& caller : callers_) {
+    if (!Joined(caller)) continue;
     while (true) {
-      const Result<std::size_t> sent = sys::SendMessage(visitor.socket, message);
+      const Result<std::size_t> sent = sys::SendMessage(caller.socket, message);
       if (sent.ok() || sent.status().code() != Code::kInProgress) break;
-      if (!sys::WaitWritable(visitor.socket, farewell_ns).ok()) break;
+      if (!sys::WaitWritable(caller.socket, farewell_ns).ok()) break;
     }
-    visitor.gone = true;
+    caller.gone = true;
   }
-  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.gone; });
+  std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
   const std::int64_t until_ns = std::min(sys::NowNs() + kLingerNs, deadline_ns_);
   while (listener_.valid() && heard_count_ < options_.ranks && sys::NowNs() < until_ns) Turn(until_ns);
   return fault_;

@@ -3,43 +3,27 @@
 #ifndef TUTTI_COMM_BOOTSTRAP_GATHERER_H_
 #define TUTTI_COMM_BOOTSTRAP_GATHERER_H_
 
-// The rank that came first: listens, authenticates, gathers, and sends everything to everyone. Part of
-// bootstrap.h.
+// The rank that came first: listens, authenticates, gathers, gives each rank its place in a tree, and sends everything
+// down that tree. Part of bootstrap.h.
+//
+//   position 0: the gatherer        position p + 1 of n: the rank (gatherer + p + 1) modulo n
+//        /        \                 The children of position p are 2 p + 1 and 2 p + 2.
+//       1          2
+//     /   \      /   \              Connected by pairs of sockets that the gatherer makes and hands out, so nobody else
+//    3     4    5     6             has to listen.
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "comm/bootstrap.h"
+#include "comm/bootstrap_attendance.h"
 #include "comm/bootstrap_message.h"
-#include "comm/unique_id.h"
 #include "sys/unix_socket.h"
 
 namespace tutti::comm {
-
-// What one call of Meet knows from its start.
-struct Attendance {
-  const MeetOptions* options = nullptr;
-  IdParts id;
-  sys::ProcessId process;
-  std::uint64_t process_namespace = 0;
-  std::int64_t begin_ns = 0;
-  std::int64_t deadline_ns = 0;
-
-  Introduction Introduce() const;
-  // What to hand to OnMember for another's, or its own, introduction.
-  Member MakeMember(const Introduction& introduction, sys::Fd shared) const;
-};
-
-// "3, 5-7 and 9", of ascending ranks; cut off after a dozen.
-std::string RankList(const std::vector<int>& ranks);
-// Why a member's connection ended: it "died" or "left", as the process table shows.
-const char* DiedOrLeft(sys::ProcessId process);
-
-// An error of OnMember as a meeting tells it: as it is where it blames a rank, else with the rank it is about.
-Status Untaken(const Status& status, int rank);
-// A status as all ranks are to read it: as it is where it blames a rank, else with the rank in trouble as its subject.
-Status Blame(const Status& status, int rank, const std::string& who);
 
 class Gatherer {
  public:
@@ -51,16 +35,15 @@ class Gatherer {
 
  private:
   enum class Stage : std::uint8_t { kGreeting, kHello, kJoined, kReady };  // what is expected of it, or has come
-  struct Visitor {
+  // A connection.
+  struct Caller {
     sys::Fd socket;
     Stage stage = Stage::kGreeting;
     std::int64_t accepted_ns = 0;
     sys::PeerCredentials credentials;
     sys::Nonce its_nonce{}, own_nonce{};
     int rank = -1;
-    std::size_t sent = 0;  // of messages_
-    bool blocked = false;  // its socket took no more
-    bool gone = false;     // to be forgotten
+    bool gone = false;  // to be forgotten
   };
   struct Seat {
     bool taken = false;
@@ -68,14 +51,11 @@ class Gatherer {
     std::vector<std::byte> payload;
     sys::Fd shared;
   };
-  struct Outgoing {
-    Message bytes;
-    std::vector<int> fds;
-  };
-
-  bool Joined(const Visitor& visitor) const { return visitor.stage >= Stage::kJoined; }
+  bool Joined(const Caller& caller) const { return caller.stage >= Stage::kJoined; }
   // "rank 3 (pid 17)"
   std::string Describe(int rank) const;
+
+  int RankAt(int position) const { return (options_.rank + position) % options_.ranks; }
 
   Status SeatSelf();
   Status Gather();
@@ -84,42 +64,58 @@ class Gatherer {
   // Tells all who have joined, and for a while those who still come, why the meeting failed. Returns `fault`.
   Status Fail(Status fault);
 
-  // Waits until something happens, at most until `until_ns`, and handles it. Faults end up in fault_.
-  void Turn(std::int64_t until_ns);
+  // Waits until something happens, at most until `until_ns`, and handles it; `writable`: or until it takes something.
+  // Faults end up in fault_.
+  void Turn(std::int64_t until_ns, const sys::Fd* writable = nullptr);
   void AcceptAll();
-  void Serve(Visitor& visitor);
-  void Handle(Visitor& visitor, sys::Received& received);
-  void HandleGreeting(Visitor& visitor, std::span<const std::byte> message);
-  void HandleHello(Visitor& visitor, std::span<const std::byte> message, sys::Received& received);
-  void HandleJoined(Visitor& visitor, std::span<const std::byte> message);
-  void Lost(Visitor& visitor);
-  void DropStranger(Visitor& visitor);
+  void Serve(Caller& caller);
+  void Handle(Caller& caller, sys::Received& received);
+  void HandleGreeting(Caller& caller, std::span<const std::byte> message);
+  void HandleHello(Caller& caller, std::span<const std::byte> message, sys::Received& received);
+  void HandleJoined(Caller& caller, std::span<const std::byte> message);
+  void Lost(Caller& caller);
+  void DropStranger(Caller& caller);
+  // False where there is none.
+  bool DropOldestStranger();
   void DropLateStrangers();
-  Status Judge(const Hello& hello, const Visitor& visitor, const sys::Received& received) const;
-  void TakeSeat(Visitor& visitor, const Hello& hello, std::vector<sys::Fd>& fds);
+  Status Judge(const Hello& hello, const Caller& caller, const sys::Received& received) const;
+  void TakeSeat(Caller& caller, const Hello& hello, std::vector<sys::Fd>& fds);
 
-  void ComposeMessages();
-  // Sends what the sockets take. Whether it sent anything.
-  bool SendPending();
+  // Makes the links of the tree.
+  Status GivePlaces();
+  Status SendMembers();
+  // Sends all of it, however long that takes; an error where the meeting fails before. A receiver that is gone counts as
+  // served: what that means for the meeting is found out elsewhere.
+  Status SendPatiently(const sys::Fd& socket, const Message& message, std::span<const int> fds);
   int FdsPerMessage() const;
+
+  // Faults that are found out with time.
+  void LookForTheDead();
+  Status Disagreement() const;
   std::vector<int> MissingRanks() const;
   std::vector<int> UnreadyRanks() const;
+  std::vector<int> StoppedRanks() const;
+  Status NotTaken() const;
   Status Late(const std::vector<int>& culprits, const std::string& what, const std::string& why) const;
 
   const Attendance& attendance_;
   const MeetOptions& options_;
   sys::Fd listener_;
-  std::vector<Visitor> visitors_;
+  std::vector<Caller> callers_;
   std::vector<Seat> seats_;
   std::vector<bool> heard_;  // ranks that have come, in whatever way
   int heard_count_ = 0;
   int seats_taken_ = 0;
-  std::vector<Outgoing> messages_;
+  std::map<int, std::vector<int>> claims_;  // number of ranks -> the ranks that were given that number
+  std::int64_t disagreed_ns_ = 0;           // when claims_ first had two entries; 0: never
+  std::vector<sys::Fd> children_;           // of this rank in the tree
   std::vector<std::byte> buffer_;
   std::int64_t deadline_ns_;
   Status fault_;
+  bool distributing_ = false;
   bool failing_ = false;
   int strangers_ = 0;
+  std::int64_t probed_ns_ = 0;
 };
 
 }  // namespace tutti::comm

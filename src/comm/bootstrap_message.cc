@@ -220,6 +220,20 @@ Result<Welcome> ParseWelcome(std::span<const std::byte> message) {
   return welcome;
 }
 
+Message Encode(const Place& place) {
+  Writer out(MessageKind::kPlace);
+  out.Put(place.children);
+  return out.Take();
+}
+
+Result<Place> ParsePlace(std::span<const std::byte> message) {
+  Reader in(message, MessageKind::kPlace);
+  const Place place{.children = in.Get<std::uint32_t>()};
+  in.Require(place.children <= kMostChildren);
+  if (!in.AtEnd()) return Malformed("Place", message);
+  return place;
+}
+
 std::size_t EncodedBytes(const Introduction& member) { return kIntroductionBytes + member.payload.size(); }
 
 Message Encode(const Members& members) {

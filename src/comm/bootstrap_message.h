@@ -13,8 +13,12 @@
 //      | -- Hello: code, who, payload ---->  |  + descriptor; the visitor shows it too, and joins
 //      | <- Welcome: who gathers ---------  |
 //      |        ... until all have come ... |
-//      | <- Members: some ranks' data ----  |  + their descriptors; as many messages as it takes
-//      | -- Ready ----------------------->  |   I have all of them
+//      | <- Place: links in the tree -----  |  + a socket to the parent, and one to each child
+//      |                                    |
+//      | <- Members: some ranks' data       |  + their descriptors; as many messages as it takes. From the parent,
+//      | -- the same to each child          |    and on to the children; the gatherer is the root
+//      |                                    |
+//      | -- Ready ----------------------->  |   I have all of them, and have passed all of them on
 //      | <- Complete ---------------------  |   all have all of them: success
 //      |   either way, at any time:         |
 //      | -- Failure: code, rank, sentence - |
@@ -35,10 +39,12 @@
 
 namespace tutti::comm {
 
-inline constexpr std::uint32_t kBootstrapVersion = 1;  // raise it with every change to the messages after Challenge
+inline constexpr std::uint32_t kBootstrapVersion =
+    2;  // raise it with every change to what ranks say here or share later
 inline constexpr std::size_t kMostMessageBytes = 64 << 10;
 inline constexpr std::size_t kMostPayloadBytes = 32 << 10;  // of one rank
 inline constexpr std::size_t kMostSentenceBytes = 4 << 10;
+inline constexpr std::uint32_t kMostChildren = 2;
 inline constexpr std::int32_t kMostRanks = 1 << 16;
 
 enum class MessageKind : std::uint32_t {
@@ -46,6 +52,7 @@ enum class MessageKind : std::uint32_t {
   kChallenge,
   kHello,
   kWelcome,
+  kPlace,
   kMembers,
   kReady,
   kComplete,
@@ -107,6 +114,13 @@ struct Welcome {
 };
 Message Encode(const Welcome& welcome);
 Result<Welcome> ParseWelcome(std::span<const std::byte> message);
+
+// Where a rank stands in the tree along which Members go. A socket to its parent travels along, then one to each child.
+struct Place {
+  std::uint32_t children = 0;
+};
+Message Encode(const Place& place);
+Result<Place> ParsePlace(std::span<const std::byte> message);
 
 // Consecutive ranks' introductions; the descriptors of those that have one travel along, in the same order.
 struct Members {

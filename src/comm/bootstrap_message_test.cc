@@ -55,6 +55,8 @@ TEST(BootstrapMessageTest, WhatIsEncodedIsParsed) {
   EXPECT_EQ(welcome->rank, 4);
   EXPECT_EQ(welcome->process, sent.process);
   EXPECT_EQ(welcome->process_namespace, 3u);
+  EXPECT_EQ(ParsePlace(Encode(Place{.children = 1}))->children, 1u);
+  EXPECT_FALSE(ParsePlace(Encode(Place{.children = 3})).ok());
   EXPECT_TRUE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kReady).ok());
   EXPECT_FALSE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kComplete).ok());
   Status failure;
@@ -129,6 +131,7 @@ std::vector<Case> Cases() {
       {"Hello", Encode(SomeHello(payload), kSecret, kNonceA, kNonceB),
        [](auto m) { return ParseUncheckedHello(m).ok(); }},
       {"Welcome", Encode(Welcome{}), [](auto m) { return ParseWelcome(m).ok(); }},
+      {"Place", Encode(Place{.children = 2}), [](auto m) { return ParsePlace(m).ok(); }},
       {"Members", Encode(Members{.first = 0, .members = {member, member}}),
        [](auto m) { return ParseMembers(m).ok(); }},
       {"Ready", EncodeBare(MessageKind::kReady), [](auto m) { return ParseBare(m, MessageKind::kReady).ok(); }},

@@ -313,7 +313,7 @@ TEST_F(BootstrapTest, AnotherVersionIsNamedOnAllRanks) {
   std::vector<Status> outcomes = OnThreads({0, 1}, [&](int rank) { return MeetAndCheck(id_, rank, 3, kPatientMs); });
   newer.join();
   outcomes.push_back(stranger_hears);
-  ExpectAllSay(outcomes, Code::kInvalidUsage, {"rank 2", "version 7", "version 1"});
+  ExpectAllSay(outcomes, Code::kInvalidUsage, {"rank 2", "version 7", "version 2"});
 }
 
 TEST_F(BootstrapTest, BadArgumentsAreErrors) {
