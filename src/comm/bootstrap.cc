@@ -38,7 +38,7 @@ enum class Role { kVisitOrGather, kVisit };
 Status Join(const Attendance& attendance, Role role, const OnMember& on_member) {
   const std::string name = internal::SocketName(attendance.id);
   std::vector<std::byte> buffer(kMostMessageBytes);
-  Status reason(Code::kInProgress, "nobody gathers the ranks");
+  Status reason;  // why the last visit led nowhere
   for (std::int64_t pause_ns = kShortestPauseNs; sys::NowNs() < attendance.deadline_ns;) {
     Result<sys::Fd> socket = sys::TryConnect(sys::SocketKind::kPacket, name);
     if (socket.ok()) {
@@ -49,7 +49,7 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
       return socket.status();
     } else if (role == Role::kVisitOrGather) {
       Result<sys::Fd> listener = sys::Listen(sys::SocketKind::kPacket, name);
-      if (listener.ok()) return Gatherer(attendance).Run(std::move(*listener), on_member);
+      if (listener.ok()) return Gatherer(attendance, reason.message()).Run(std::move(*listener), on_member);
       if (listener.status().code() != Code::kInvalidUsage) return listener.status();
     }
     sys::SleepNs(std::min(pause_ns, attendance.deadline_ns - sys::NowNs()));
@@ -58,7 +58,7 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
   return Status(Code::kTimeout,
                 fmt::format("rank {} of {} could not join the others within {} ms: {}", attendance.options->rank,
                             attendance.options->ranks, (attendance.deadline_ns - attendance.begin_ns) / sys::kNsPerMs,
-                            reason.message()));
+                            reason.ok() ? "nobody gathers the ranks" : reason.message()));
 }
 
 Status Check(const MeetOptions& options) {

@@ -31,9 +31,10 @@ int ParentOf(int position) { return (position - 1) / static_cast<int>(kMostChild
 
 }  // namespace
 
-Gatherer::Gatherer(const Attendance& attendance)
+Gatherer::Gatherer(const Attendance& attendance, std::string earlier)
     : attendance_(attendance),
       options_(*attendance.options),
+      earlier_(std::move(earlier)),
       seats_(options_.ranks),
       heard_(options_.ranks),
       buffer_(kMostMessageBytes),
@@ -76,15 +77,20 @@ Status Gatherer::Gather() {
     if (!fault_.ok()) return fault_;
     if (disagreed_ns_ != 0 && sys::NowNs() >= verdict_ns) return Disagreement();
     if (seats_taken_ < options_.ranks && sys::NowNs() >= deadline_ns_) {
-      const std::string dropped =
-          strangers_ == 0 ? "" : fmt::format("; {} connections were dropped that did not know the secret", strangers_);
       return Late(MissingRanks(), fmt::format("{} of {} ranks have come, all but", seats_taken_, options_.ranks),
-                  "Likely causes: not started, too slow, another id, another host or network name space; or a job "
-                  "with this id has met already" +
-                      dropped);
+                  WhyMissing());
     }
   }
   return Status::Ok();
+}
+
+std::string Gatherer::WhyMissing() const {
+  std::string why =
+      "Likely causes: not started, too slow, another id, another host or network name space; or a job with this id has "
+      "met already";
+  if (strangers_ > 0) why += fmt::format("; {} connections were dropped that did not know the secret", strangers_);
+  if (!earlier_.empty()) why += "; earlier " + earlier_;
+  return why;
 }
 
 // Who was told what, where not all were told the same. The peer is the first rank of the smallest party.

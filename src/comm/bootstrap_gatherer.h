@@ -27,8 +27,9 @@ namespace tutti::comm {
 
 class Gatherer {
  public:
+  // earlier: why this rank could not join somebody else before it became the gatherer; empty where it did not try.
   // REQUIRES: `attendance` outlives this object.
-  explicit Gatherer(const Attendance& attendance);
+  Gatherer(const Attendance& attendance, std::string earlier);
 
   // The whole meeting, from an open listener to the outcome.
   Status Run(sys::Fd listener, const OnMember& on_member);
@@ -92,6 +93,7 @@ class Gatherer {
   // Faults that are found out with time.
   void LookForTheDead();
   Status Disagreement() const;
+  std::string WhyMissing() const;
   std::vector<int> MissingRanks() const;
   std::vector<int> UnreadyRanks() const;
   std::vector<int> StoppedRanks() const;
@@ -100,6 +102,7 @@ class Gatherer {
 
   const Attendance& attendance_;
   const MeetOptions& options_;
+  const std::string earlier_;
   sys::Fd listener_;
   std::vector<Caller> callers_;
   std::vector<Seat> seats_;
