@@ -68,7 +68,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   if (!created.ok()) return created.status();
   fabric = std::make_unique<Fabric>(std::move(*created));
   comm::RankProfile common;  // rank 0's
-  comm::SettingsComparison comparison;
+  comm::SettingsComparison comparison(profile->settings);
   const Status met = comm::Meet(
       {.id = options.id,
        .rank = rank,
@@ -149,10 +149,14 @@ Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::funct
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       if (fabric->StateOf(peer) == RankState::kFailed) {
-        return Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric->Describe(peer).reason), peer);
+        const transport::shm::PeerState said = fabric->Describe(peer);
+        if (said.culprit >= 0 && said.culprit != rank) return Status(Code::kRemote, said.reason, said.culprit);
+        return Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, said.reason), peer);
       }
       if (turn % 4096 == 0 && fabric->ProcessIsDead(peer)) {
-        if (ready()) return Status::Ok();  // it did what it was waited for, and went
+        // It did what it was waited for, and went; others may still be waited for.
+        if (fabric->StateOf(peer) == RankState::kLeft) continue;
+        if (ready()) return Status::Ok();
         return Status(Code::kRemote,
                       fmt::format("rank {} (pid {}) died while rank {} was connecting to it", peer,
                                   fabric->process(peer).pid, rank),

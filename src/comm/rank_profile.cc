@@ -126,13 +126,13 @@ void TakeFromRankZero(std::string_view their_settings, Settings& settings) {
   }
 }
 
+SettingsComparison::SettingsComparison(std::string_view own) : demands_(DemandsIn(own)) {}
+
 bool SettingsComparison::Add(std::string_view settings) {
   auto found = ranks_.find(settings);
   if (found == ranks_.end()) {
     found = ranks_.emplace(settings, std::vector<int>()).first;
-    const std::string demands = DemandsIn(settings);
-    if (count_ == 0) demands_ = demands;
-    agree_ = agree_ && demands == demands_;
+    agree_ = agree_ && DemandsIn(settings) == demands_;
   }
   found->second.push_back(count_++);
   return agree_;

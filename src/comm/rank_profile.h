@@ -44,7 +44,9 @@ void TakeFromRankZero(std::string_view their_settings, Settings& settings);
 // Compares the settings of all ranks.
 class SettingsComparison {
  public:
-  // Call it once for each rank, in rank order. Whether all so far agree in what they must.
+  // own: the settings of this rank.
+  explicit SettingsComparison(std::string_view own);
+  // Call it once for each rank, in rank order. Whether all so far agree with this rank in what they must.
   bool Add(std::string_view settings);
   // The ranks that differ where they must not, with variables, values and ranks in one sentence. The same on all ranks.
   Status Check() const;
@@ -58,7 +60,7 @@ class SettingsComparison {
   std::map<std::string, std::vector<int>, std::less<>> ranks_;  // by text of settings; nearly always one
   int count_ = 0;
   bool agree_ = true;
-  std::string demands_;  // rank 0's values of what must be alike
+  std::string demands_;  // this rank's values of what must be alike
 };
 
 namespace internal {

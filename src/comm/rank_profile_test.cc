@@ -79,14 +79,14 @@ TEST(RankProfileTest, RankZeroDecides) {
 }
 
 TEST(SettingsComparisonTest, AlikeIsFine) {
-  SettingsComparison comparison;
+  SettingsComparison comparison("NCCL_ALGO=ring\n");
   for (int rank = 0; rank < 5; ++rank) EXPECT_TRUE(comparison.Add("NCCL_ALGO=ring\n"));
   EXPECT_TRUE(comparison.Check().ok());
   EXPECT_TRUE(comparison.Warnings().empty());
 }
 
 TEST(SettingsComparisonTest, WhatMustAgreeIsAnErrorThatNamesRanks) {
-  SettingsComparison comparison;
+  SettingsComparison comparison("NCCL_MIN_NCHANNELS=2\n");
   EXPECT_TRUE(comparison.Add("NCCL_MIN_NCHANNELS=2\n"));
   EXPECT_FALSE(comparison.Add(""));
   EXPECT_FALSE(comparison.Add("TUTTI_SHARED_BYTES=4096\n"));
@@ -98,8 +98,15 @@ TEST(SettingsComparisonTest, WhatMustAgreeIsAnErrorThatNamesRanks) {
             "TUTTI_SHARED_BYTES is 6291456 on ranks 0-1,3 and 4096 on rank 2; set them alike on all ranks");
 }
 
+TEST(SettingsComparisonTest, AgreementIsWithThisRank) {
+  SettingsComparison comparison("TUTTI_SHARED_BYTES=4096\n");  // of rank 1: rank 0's pages are no use to it
+  EXPECT_FALSE(comparison.Add(""));
+  EXPECT_FALSE(comparison.Add("TUTTI_SHARED_BYTES=4096\n"));
+  EXPECT_EQ(comparison.Check().code(), Code::kInvalidUsage);
+}
+
 TEST(SettingsComparisonTest, OthersAreWarnings) {
-  SettingsComparison comparison;
+  SettingsComparison comparison("");
   EXPECT_TRUE(comparison.Add("NCCL_ALGO=ring\nTUTTI_TIMEOUT_MS=5\n"));
   EXPECT_TRUE(comparison.Add("TUTTI_TIMEOUT_MS=6\n"));
   EXPECT_TRUE(comparison.Add(""));
@@ -111,7 +118,7 @@ TEST(SettingsComparisonTest, OthersAreWarnings) {
 }
 
 TEST(SettingsComparisonTest, SentencesStayBounded) {
-  SettingsComparison comparison;
+  SettingsComparison comparison("");
   for (int rank = 0; rank < 1000; ++rank) comparison.Add(fmt::format("TUTTI_TIMEOUT_MS={}\n", rank % 100 + 1));
   ASSERT_EQ(comparison.Warnings().size(), 1u);
   EXPECT_LT(comparison.Warnings()[0].size(), 600u);
