@@ -76,8 +76,7 @@ TEST_P(BootstrapErrors, ARankThatComesTwiceIsNamedWithBothProcesses) {
 TEST_P(BootstrapErrors, WhoWasToldWhichNumberOfRanksIsSaid) {
   const std::vector<Status> outcomes =
       Run({0, 1, 3}, [&](int rank) { return MeetAndCheck(id_, rank, rank == 1 ? 8 : 4, kPatientMs); });
-  ExpectAllSay(outcomes, Code::kInvalidUsage,
-               {"ranks 0 and 3 were told that the job has 4 ranks, rank 1 was told that it has 8"});
+  ExpectAllSay(outcomes, Code::kInvalidUsage, {"different numbers of ranks: 4 (ranks 0 and 3), 8 (rank 1);"});
   EXPECT_EQ(outcomes[0].peer(), 1);
 }
 
@@ -124,9 +123,8 @@ TEST_P(BootstrapErrors, TwoJobsOfDifferentSizeWithOneIdAreNamed) {
   const std::vector<Status> outcomes = Run({0, 1, 10, 11, 12}, [&](int which) {
     return which < 10 ? MeetAndCheck(id_, which, 4, 2000) : MeetAndCheck(id_, which - 10, 6, 2000);
   });
-  ExpectAllSay(
-      outcomes, Code::kInvalidUsage,
-      {"ranks 0 and 1 were told that the job has 4 ranks, ranks 0-2 were told that it has 6", "id of its own"});
+  ExpectAllSay(outcomes, Code::kInvalidUsage,
+               {"different numbers of ranks: 4 (ranks 0 and 1), 6 (ranks 0-2);", "id of its own"});
 }
 
 TEST_F(BootstrapErrorsTest, WhoCannotTakeAMemberFailsAll) {

@@ -101,14 +101,16 @@ Status Gatherer::Disagreement() const {
   for (auto [ranks, believers] : claims_) {
     std::ranges::sort(believers);
     believers.erase(std::ranges::unique(believers).begin(), believers.end());
-    parties += fmt::format("{}{} {} told that {} {}{}", parties.empty() ? "" : ", ", NamedRanks(believers),
-                           believers.size() == 1 ? "was" : "were", parties.empty() ? "the job has" : "it has", ranks,
-                           parties.empty() ? " ranks" : "");
+    parties += fmt::format("{}{} ({})", parties.empty() ? "" : ", ", ranks, NamedRanks(believers));
     if (believers.size() < smallest) culprit = believers.front();
     smallest = std::min(smallest, believers.size());
   }
-  return Status(Code::kInvalidUsage,
-                parties + ": give all ranks the same number of ranks, and each job an id of its own", culprit);
+  return Status(
+      Code::kInvalidUsage,
+      fmt::format("the ranks were told different numbers of ranks: {}; give all the same number, and each job "
+                  "an id of its own",
+                  parties),
+      culprit);
 }
 
 Status Gatherer::Late(const std::vector<int>& culprits, const std::string& what, const std::string& why) const {

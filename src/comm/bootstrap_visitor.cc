@@ -33,7 +33,7 @@ Status Visitor::Run(const OnMember& on_member) {
 
 Status Visitor::Wait(const sys::Fd& other, const sys::Fd& writable) {
   const std::int64_t now_ns = sys::NowNs();
-  if (now_ns >= attendance_.deadline_ns) return Status(Code::kTimeout, "nothing came before the deadline");
+  if (now_ns >= attendance_.deadline_ns) return Status(Code::kTimeout, "late");
   sys::Watched watched[] = {
       {.fd = control_.get()},
       {.fd = other.get()},
@@ -42,7 +42,7 @@ Status Visitor::Wait(const sys::Fd& other, const sys::Fd& writable) {
   const Result<int> ready = sys::WaitAny(watched, std::min(attendance_.deadline_ns, now_ns + kProbeNs));
   if (!ready.ok()) return ready.status();
   if (*ready == 0 && sys::ProbeProcess(HostProcess()) == sys::Liveness::kDead) {
-    return Status(Code::kRemote, "the gatherer is dead");
+    return Status(Code::kRemote, "dead");
   }
   return Status::Ok();
 }
@@ -224,7 +224,7 @@ Status Visitor::WaitForRoom(const sys::Fd& child) {
     const Result<sys::Received> received = sys::ReceiveMessage(control_, text);
     if (received.ok() && ParseFailure(std::span(text).first(received->bytes), verdict_).ok()) return verdict_;
     if (received.status().code() == Code::kInProgress) return Status::Ok();
-    waited = Status(Code::kRemote, "the gatherer has left");
+    waited = Status(Code::kRemote, "left");
   }
   verdict_ = GathererLost(waited);
   return verdict_;

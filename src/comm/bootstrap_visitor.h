@@ -41,7 +41,7 @@ class Visitor {
   // Waits until `child` takes something; an error, in verdict_ too, where the meeting ends before.
   Status WaitForRoom(const sys::Fd& child);
   // Waits until the gatherer or `other` has something to say, or `writable` takes something. kRemote where the gatherer
-  // has died, kTimeout after the deadline.
+  // has died, kTimeout after the deadline; their texts are for GathererLost and GivenUpOn to make sentences of.
   Status Wait(const sys::Fd& other, const sys::Fd& writable);
 
   Status GivenUpOn(const Status& why) const;
