@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "comm/launch.h"
 #include "tools/cli.h"
 #include "tools/launch.h"
 #include "tools/perf_options.h"
@@ -24,10 +25,8 @@ constexpr std::int64_t kGraceMs = 10000;  // the library tells the others of a d
 
 // For messages only: the rank that a launcher gave this process, or -1.
 int RankFromLauncher() {
-  for (const char* name : {"TUTTI_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"}) {
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  }
-  return -1;
+  const Result<comm::LaunchIdentity> identity = comm::IdentityFromEnvironment();
+  return identity.ok() ? identity->rank : -1;
 }
 
 int RunMember(const PerfOptions& options, int rank, const UniqueId& id) {
