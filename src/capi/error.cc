@@ -51,7 +51,8 @@ ncclResult_t Report(const char* function, const Status& status) {
   if (result != ncclSuccess && result != ncclInProgress) {
     const std::string sentence = std::string(function) + ": " + status.message();
     RememberError(sentence);
-    TUTTI_WARN("{}", sentence);
+    // A communicator that breaks has told the log itself.
+    if (status.code() != Code::kRemote && status.code() != Code::kTimeout) TUTTI_WARN("{}", sentence);
   }
   return result;
 }

@@ -28,22 +28,28 @@ inline Status InvalidArgument(std::string sentence) { return Status(Code::kInval
 inline Status InvalidUsage(std::string sentence) { return Status(Code::kInvalidUsage, std::move(sentence)); }
 inline Status InProgress() { return Status(Code::kInProgress, "goes on in the background"); }
 
+// Runs `body`, which returns a Status; an exception becomes one.
+template <typename Body>
+Status Guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kSystem, "out of memory: nothing was done; free some and try again");
+  } catch (const std::system_error& e) {
+    return Status(Code::kSystem, std::string("the system refused: ") + e.what() +
+                                     "; likely a limit of threads or memory (ulimit -u, -v)");
+  } catch (const std::exception& e) {
+    return Status(Code::kInternal, std::string("unexpected: ") + e.what());
+  }
+}
+
 // Runs the body of an interface function: no exception gets out of it, and every failure is remembered.
 template <typename Body>
 ncclResult_t Call(const char* function, Body&& body) noexcept {
-  try {
-    const Status s = body();
-    if (s.ok()) [[likely]]
-      return ncclSuccess;
-    return Report(function, s);
-  } catch (const std::bad_alloc&) {
-    return Report(function, Status(Code::kSystem, "out of memory: nothing was done; free some and try again"));
-  } catch (const std::system_error& e) {
-    return Report(function, Status(Code::kSystem, std::string("the system refused: ") + e.what() +
-                                                      "; likely a limit of threads or memory (ulimit -u, -v)"));
-  } catch (const std::exception& e) {
-    return Report(function, Status(Code::kInternal, std::string("unexpected: ") + e.what()));
-  }
+  const Status s = Guarded(body);
+  if (s.ok()) [[likely]]
+    return ncclSuccess;
+  return Report(function, s);
 }
 
 }  // namespace tutti::capi

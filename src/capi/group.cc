@@ -42,16 +42,9 @@ void Group::Clear() {
   failure = Status::Ok();
 }
 
-Status RunGuarded(const std::function<Status()>& run) {
-  Status s;
-  const ncclResult_t result = Call("", [&] { return s = run(); });
-  if (result == ncclSuccess || !s.ok()) return s;
-  return Status(Code::kSystem, LastError());  // an exception
-}
-
 // The job as it runs on a thread of its own or of the caller.
 Status Finish(LifeJob& job) {
-  const Status s = RunGuarded(job.run);
+  const Status s = Guarded(job.run);
   if (!s.ok() && job.comm != nullptr) FailHandle(*job.comm, s);
   return s;
 }

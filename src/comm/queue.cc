@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "comm/progress.h"
 #include "sys/clock.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 using exec::cpu::Job;
 using Kind = Operation::Kind;
+
+constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 
 // Queues that this thread left with unfinished operations; entries that have ended are dropped when next looked at.
 thread_local std::vector<std::shared_ptr<Queue>> t_open;
@@ -122,6 +125,8 @@ Status Queue::Post(const Operation& o) {
     return s;
   if (Status s = impl_->Validate(o); !s.ok()) [[unlikely]]
     return s;
+  if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
+    impl_->LogOperation(o);
   Job* job;
   if (Status s = SubmitOne(o, &job); !s.ok()) [[unlikely]]
     return s;
@@ -142,6 +147,8 @@ Status Queue::Submit(std::span<const Operation> operations) {
   std::size_t transfers = 0;
   for (const Operation& o : operations) {
     TUTTI_RETURN_IF_ERROR(impl_->Validate(o));
+    if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
+      impl_->LogOperation(o);
     transfers += IsTransfer(o) ? 1 : 0;
   }
   if (transfers == operations.size()) {

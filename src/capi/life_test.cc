@@ -1,0 +1,657 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// The life of communicators through nccl.h: made in every way, split, shrunk, grown, finalized, revoked, aborted; by
+// threads, by forked processes, by ranks that die.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+
+#include "nccl.h"
+#include "tests/support/nccl_ranks.h"
+
+namespace tutti {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using tests::Processes;
+using tests::WithRanks;
+
+// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
+constexpr milliseconds kSoon{5000};
+
+int Sum(ncclComm_t comm, int value) {
+  int out = -1;
+  if (ncclAllReduce(&value, &out, 1, ncclInt32, ncclSum, comm, nullptr) != ncclSuccess) return -2;
+  return ncclTuttiSynchronize(comm) == ncclSuccess ? out : -3;
+}
+
+ncclConfig_t NonBlocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+ncclResult_t WaitUntilSettled(ncclComm_t comm) {
+  const Clock::time_point end = Clock::now() + 4 * kSoon;
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress && Clock::now() < end) {
+    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return ncclInternalError;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return state;
+}
+
+TEST(Library, SaysItsVersion) {
+  int version = 0;
+  NCCL_OK(ncclGetVersion(&version));
+  EXPECT_EQ(version, 22809);
+  EXPECT_EQ(version, NCCL_VERSION_CODE);
+  NCCL_EXPECT_ERROR(ncclGetVersion(nullptr), ncclInvalidArgument, "NULL");
+  NCCL_EXPECT_ERROR(ncclGetUniqueId(nullptr), ncclInvalidArgument, "NULL");
+  EXPECT_STREQ(ncclGetErrorString(ncclSuccess), "no error");
+  EXPECT_STREQ(ncclGetErrorString(ncclInProgress), "NCCL operation in progress");
+  EXPECT_STREQ(ncclGetErrorString(static_cast<ncclResult_t>(42)), "unknown result code");
+}
+
+TEST(Library, LastErrorBelongsToItsThread) {
+  NCCL_EXPECT_ERROR(ncclGroupEnd(), ncclInvalidUsage, "ncclGroupEnd: there is no group");
+  std::thread([] { EXPECT_STREQ(ncclGetLastError(nullptr), ""); }).join();
+}
+
+TEST(Init, WrongArguments) {
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclComm_t comm = reinterpret_cast<ncclComm_t>(8);
+  NCCL_EXPECT_ERROR(ncclCommInitRank(nullptr, 1, id, 0), ncclInvalidArgument, "NULL");
+  NCCL_EXPECT_ERROR(ncclCommInitRank(&comm, 0, id, 0), ncclInvalidArgument, "number of ranks is 0");
+  EXPECT_EQ(comm, nullptr);
+  NCCL_EXPECT_ERROR(ncclCommInitRank(&comm, 2, id, 2), ncclInvalidArgument, "rank 2 does not exist");
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.magic = 1;
+  NCCL_EXPECT_ERROR(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInvalidArgument, "magic");
+  NCCL_EXPECT_ERROR(ncclCommInitRankScalable(&comm, 2, 0, 3, &id, nullptr), ncclInvalidArgument, "3 ids for 2 ranks");
+  NCCL_EXPECT_ERROR(ncclCommInitRankScalable(&comm, 2, 0, 1, nullptr, nullptr), ncclInvalidArgument, "NULL");
+  const int twice[] = {1, 1};
+  ncclComm_t comms[2];
+  NCCL_EXPECT_ERROR(ncclCommInitAll(comms, 2, twice), ncclInvalidUsage, "device 1 is listed twice");
+  NCCL_EXPECT_ERROR(ncclCommInitAll(comms, 0, nullptr), ncclInvalidArgument, "number of devices is 0");
+  ncclUniqueId garbage;
+  std::memset(&garbage, 7, sizeof(garbage));
+  EXPECT_EQ(ncclCommInitRank(&comm, 2, garbage, 0), ncclInvalidArgument) << ncclGetLastError(nullptr);
+  EXPECT_EQ(comm, nullptr);
+}
+
+TEST(Init, FromSeveralIds) {
+  ncclUniqueId ids[2];
+  for (ncclUniqueId& id : ids) NCCL_OK(ncclGetUniqueId(&id));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      ncclComm_t comm;
+      NCCL_OK(ncclCommInitRankScalable(&comm, 3, rank, 2, ids, nullptr));
+      EXPECT_EQ(Sum(comm, rank), 3);
+      NCCL_EXPECT_OK(ncclCommDestroy(comm));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Init, SeveralRanksOfOneThreadInAGroup) {
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclComm_t comms[3];
+  int in[3] = {1, 2, 3}, out[3] = {};
+  NCCL_OK(ncclGroupStart());
+  for (int rank = 0; rank < 3; ++rank) {
+    NCCL_OK(ncclCommInitRank(&comms[rank], 3, id, rank));
+    NCCL_OK(ncclAllReduce(&in[rank], &out[rank], 1, ncclInt32, ncclSum, comms[rank], nullptr));
+  }
+  int count;
+  NCCL_EXPECT_ERROR(ncclCommCount(comms[0], &count), ncclInvalidArgument, "ncclGroupEnd first");
+  NCCL_OK(ncclGroupEnd());
+  for (ncclComm_t comm : comms) NCCL_OK(ncclTuttiSynchronize(comm));
+  EXPECT_EQ(out[0], 6);
+  EXPECT_EQ(out[2], 6);
+  NCCL_OK(ncclGroupStart());
+  for (ncclComm_t comm : comms) NCCL_OK(ncclCommDestroy(comm));
+  NCCL_OK(ncclGroupEnd());
+}
+
+TEST(Init, AFailedGroupLeavesNothingBehind) {
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclComm_t comms[2];
+  NCCL_OK(ncclGroupStart());
+  NCCL_OK(ncclCommInitRank(&comms[0], 2, id, 0));
+  NCCL_OK(ncclCommInitRank(&comms[1], 2, id, 0));  // the same rank again
+  EXPECT_NE(ncclGroupEnd(), ncclSuccess);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("rank 0"), std::string::npos) << ncclGetLastError(nullptr);
+  EXPECT_EQ(comms[0], nullptr);
+  EXPECT_EQ(comms[1], nullptr);
+}
+
+TEST(Init, TwoHundredAtOnce) {
+  constexpr int kCommunicators = 200;
+  std::vector<ncclUniqueId> ids(kCommunicators);
+  for (ncclUniqueId& id : ids) NCCL_OK(ncclGetUniqueId(&id));
+  std::vector<ncclComm_t> comms(2 * kCommunicators);
+  NCCL_OK(ncclGroupStart());
+  for (int i = 0; i < 2 * kCommunicators; ++i) NCCL_OK(ncclCommInitRank(&comms[i], 2, ids[i / 2], i % 2));
+  NCCL_OK(ncclGroupEnd());
+  std::vector<int> out(comms.size());
+  const int one = 1;
+  NCCL_OK(ncclGroupStart());
+  for (std::size_t i = 0; i < comms.size(); ++i) {
+    NCCL_OK(ncclAllReduce(&one, &out[i], 1, ncclInt32, ncclSum, comms[i], nullptr));
+  }
+  NCCL_OK(ncclGroupEnd());
+  for (ncclComm_t comm : comms) NCCL_OK(ncclTuttiSynchronize(comm));
+  EXPECT_EQ(out, std::vector<int>(comms.size(), 2));
+  for (ncclComm_t comm : comms) NCCL_OK(ncclCommDestroy(comm));
+}
+
+TEST(Handles, UseAfterDestroyIsTold) {
+  ncclComm_t comm;
+  NCCL_OK(ncclCommInitAll(&comm, 1, nullptr));
+  NCCL_OK(ncclCommDestroy(comm));
+  int count;
+  ncclResult_t state;
+  NCCL_EXPECT_ERROR(ncclCommCount(comm, &count), ncclInvalidArgument, "was destroyed or aborted");
+  NCCL_EXPECT_ERROR(ncclCommDestroy(comm), ncclInvalidArgument, "was destroyed");
+  NCCL_EXPECT_ERROR(ncclCommAbort(comm), ncclInvalidArgument, "was destroyed");
+  NCCL_EXPECT_ERROR(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument, "was destroyed");
+  NCCL_EXPECT_ERROR(ncclTuttiSynchronize(comm), ncclInvalidArgument, "was destroyed");
+  NCCL_OK(ncclCommDestroy(nullptr));
+  NCCL_OK(ncclCommAbort(nullptr));
+  NCCL_OK(ncclCommRevoke(nullptr, 0));
+  NCCL_EXPECT_ERROR(ncclCommCount(nullptr, &count), ncclInvalidArgument, "NULL");
+  NCCL_EXPECT_ERROR(ncclCommGetAsyncError(nullptr, &state), ncclInvalidArgument, "NULL");
+}
+
+TEST(Finalize, WaitsAndThenAllowsOnlyDestroy) {
+  WithRanks(2, [](ncclComm_t& comm, int rank) {
+    std::vector<float> in(1 << 20, 1), out(in.size());
+    if (rank == 1) std::this_thread::sleep_for(milliseconds(20));
+    NCCL_OK(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr));
+    NCCL_OK(ncclCommFinalize(comm));
+    EXPECT_EQ(out.back(), 2);
+    NCCL_EXPECT_ERROR(ncclAllReduce(in.data(), out.data(), 1, ncclFloat32, ncclSum, comm, nullptr), ncclInvalidUsage,
+                      "finalized");
+    NCCL_EXPECT_ERROR(ncclCommFinalize(comm), ncclInvalidArgument, "finalized before");
+  });
+}
+
+TEST(Split, ByColorOrderedByKeyThenRank) {
+  WithRanks(5, [](ncclComm_t& comm, int rank) {
+    ncclComm_t child = reinterpret_cast<ncclComm_t>(8);
+    // Colors: 0 for even ranks in reverse order, 7 for rank 1, none for rank 3.
+    const int color = rank % 2 == 0 ? 0 : rank == 1 ? 7 : NCCL_SPLIT_NOCOLOR;
+    NCCL_OK(ncclCommSplit(comm, color, -rank, &child, nullptr));
+    if (color == NCCL_SPLIT_NOCOLOR) {
+      EXPECT_EQ(child, nullptr);
+    } else {
+      int number = -1, count = -1;
+      NCCL_OK(ncclCommUserRank(child, &number));
+      NCCL_OK(ncclCommCount(child, &count));
+      EXPECT_EQ(count, rank == 1 ? 1 : 3);
+      EXPECT_EQ(number, rank == 1 ? 0 : (4 - rank) / 2);
+      EXPECT_EQ(Sum(child, rank), rank == 1 ? 1 : 6);
+      NCCL_OK(ncclCommDestroy(child));
+    }
+    EXPECT_EQ(Sum(comm, 1), 5);  // the parent goes on
+    ncclComm_t same;
+    NCCL_OK(ncclCommSplit(comm, 3, 0, &same, nullptr));  // equal keys: in the parent's order
+    int number = -1;
+    NCCL_OK(ncclCommUserRank(same, &number));
+    EXPECT_EQ(number, rank);
+    NCCL_OK(ncclCommDestroy(same));
+    NCCL_EXPECT_ERROR(ncclCommSplit(comm, -2, 0, &child, nullptr), ncclInvalidArgument, "color -2");
+  });
+}
+
+TEST(Shrink, LeavesRanksOut) {
+  WithRanks(4, [](ncclComm_t& comm, int rank) {
+    int exclude[] = {2, 0};
+    ncclComm_t child = nullptr;
+    if (rank == 1 || rank == 3) {
+      NCCL_OK(ncclCommShrink(comm, exclude, 2, &child, nullptr, NCCL_SHRINK_DEFAULT));
+      int number = -1;
+      NCCL_OK(ncclCommUserRank(child, &number));
+      EXPECT_EQ(number, rank / 2);
+      EXPECT_EQ(Sum(child, rank), 4);
+      NCCL_OK(ncclCommDestroy(child));
+    } else {
+      NCCL_EXPECT_ERROR(ncclCommShrink(comm, exclude, 2, &child, nullptr, 0), ncclInvalidArgument, "only those that");
+    }
+    int wrong[] = {9};
+    NCCL_EXPECT_ERROR(ncclCommShrink(comm, wrong, 1, &child, nullptr, 0), ncclInvalidArgument, "9 is not a rank");
+    NCCL_EXPECT_ERROR(ncclCommShrink(comm, exclude, 0, &child, nullptr, 0), ncclInvalidArgument, "at least 1");
+    NCCL_EXPECT_ERROR(ncclCommShrink(comm, wrong, 1, &child, nullptr, 8), ncclInvalidArgument, "shrink flags");
+    EXPECT_EQ(Sum(comm, 1), 4);
+  });
+}
+
+TEST(Grow, AddsRanks) {
+  // The id travels from the old communicator to the new rank as it would by MPI.
+  std::mutex mutex;
+  ncclUniqueId id;
+  std::atomic<bool> there{false};
+  std::thread newcomer([&] {
+    while (!there) std::this_thread::yield();
+    ncclComm_t comm;
+    NCCL_OK(ncclCommGrow(nullptr, 3, &id, 2, &comm, nullptr));
+    EXPECT_EQ(Sum(comm, 2), 3);
+    NCCL_OK(ncclCommDestroy(comm));
+  });
+  WithRanks(2, [&](ncclComm_t& comm, int rank) {
+    ncclComm_t larger = nullptr;
+    NCCL_EXPECT_ERROR(ncclCommGrow(comm, 2, nullptr, -1, &larger, nullptr), ncclInvalidArgument, "cannot grow");
+    NCCL_EXPECT_ERROR(ncclCommGrow(comm, 3, nullptr, 1, &larger, nullptr), ncclInvalidArgument, "pass -1");
+    if (rank == 1) {
+      NCCL_OK(ncclCommGetUniqueId(comm, &id));
+      there = true;
+    }
+    NCCL_OK(ncclCommGrow(comm, 3, rank == 1 ? &id : nullptr, -1, &larger, nullptr));
+    int number = -1;
+    NCCL_OK(ncclCommUserRank(larger, &number));
+    EXPECT_EQ(number, rank);
+    EXPECT_EQ(Sum(larger, rank), 3);
+    NCCL_OK(ncclCommDestroy(larger));
+  });
+  newcomer.join();
+}
+
+TEST(NonBlocking, EveryStep) {
+  const ncclConfig_t config = NonBlocking();
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      if (rank == 2) std::this_thread::sleep_for(milliseconds(100));
+      ncclConfig_t own = config;
+      ncclComm_t comm = nullptr, child = nullptr;
+      ASSERT_EQ(ncclCommInitRankConfig(&comm, 3, id, rank, &own), ncclInProgress);
+      ASSERT_NE(comm, nullptr);
+      if (rank == 0) {  // rank 2 has not come yet
+        int count;
+        NCCL_EXPECT_ERROR(ncclCommCount(comm, &count), ncclInvalidArgument, "still busy");
+      }
+      ASSERT_EQ(WaitUntilSettled(comm), ncclSuccess);
+      EXPECT_EQ(Sum(comm, rank), 3);
+      ASSERT_EQ(ncclCommSplit(comm, rank == 1 ? NCCL_SPLIT_NOCOLOR : 0, rank, &child, nullptr), ncclInProgress);
+      EXPECT_EQ(child == nullptr, rank == 1);
+      ASSERT_EQ(WaitUntilSettled(comm), ncclSuccess);
+      if (child != nullptr) {
+        ASSERT_EQ(WaitUntilSettled(child), ncclSuccess);
+        EXPECT_EQ(Sum(child, rank), 2);
+        NCCL_OK(ncclCommDestroy(child));
+      }
+      ASSERT_EQ(ncclCommFinalize(comm), ncclInProgress);
+      ASSERT_EQ(WaitUntilSettled(comm), ncclSuccess);
+      NCCL_OK(ncclCommDestroy(comm));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(NonBlocking, AFailedInitIsAnAsyncError) {
+  ncclConfig_t config = NonBlocking();
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclComm_t comms[2];
+  for (ncclComm_t& comm : comms) ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  for (ncclComm_t comm : comms) {
+    const ncclResult_t state = WaitUntilSettled(comm);
+    EXPECT_NE(state, ncclSuccess);
+    EXPECT_NE(state, ncclInProgress);
+    NCCL_EXPECT_OK(ncclCommAbort(comm));
+  }
+}
+
+TEST(NonBlocking, AbortWhileItIsMade) {
+  ncclConfig_t config = NonBlocking();
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclComm_t comm;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);  // rank 1 never comes
+  const Clock::time_point begin = Clock::now();
+  NCCL_OK(ncclCommAbort(comm));
+  EXPECT_LT(Clock::now() - begin, kSoon);
+  ncclResult_t state = ncclInProgress;
+  NCCL_EXPECT_OK(ncclCommGetAsyncError(comm, &state));  // as a watchdog may
+  EXPECT_EQ(state, ncclSuccess);
+}
+
+TEST(Abort, FromAnotherThreadEndsAWait) {
+  WithRanks(2, [](ncclComm_t& comm, int rank) {
+    float in = 1, out = 0;
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(50));
+      NCCL_OK(ncclCommAbort(comm));
+      comm = nullptr;
+      return;
+    }
+    const Clock::time_point begin = Clock::now();
+    NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
+    NCCL_EXPECT_ERROR(ncclTuttiSynchronize(comm), ncclRemoteError, "rank 1 aborted");
+    EXPECT_LT(Clock::now() - begin, kSoon);
+    ncclResult_t state = ncclSuccess;
+    NCCL_OK(ncclCommGetAsyncError(comm, &state));
+    EXPECT_EQ(state, ncclRemoteError);
+  });
+}
+
+TEST(Abort, OfTheOwnCommunicatorWhileAThreadWaits) {
+  WithRanks(2, [](ncclComm_t& comm, int rank) {
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(200));
+      return;
+    }
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(milliseconds(50));
+      NCCL_OK(ncclCommAbort(comm));
+    });
+    float in = 1, out = 0;
+    NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
+    EXPECT_EQ(ncclTuttiSynchronize(comm), ncclRemoteError) << ncclGetLastError(nullptr);
+    aborter.join();
+    comm = nullptr;
+  });
+}
+
+// The watchdog of a program polls while another thread works, and is told first.
+TEST(AsyncError, TellsAWatchdogWhatHappened) {
+  WithRanks(2, [](ncclComm_t& comm, int rank) {
+    float in = 1, out = 0;
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(50));
+      NCCL_OK(ncclCommAbort(comm));
+      comm = nullptr;
+      return;
+    }
+    NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
+    std::thread([&] {
+      EXPECT_EQ(WaitUntilSettled(comm), ncclRemoteError);
+      EXPECT_NE(std::string(ncclGetLastError(comm)).find("rank 1 aborted"), std::string::npos)
+          << ncclGetLastError(comm);
+    }).join();
+  });
+}
+
+TEST(Revoke, EndsOperationsAndLeavesWaysToGoOn) {
+  WithRanks(3, [](ncclComm_t& comm, int rank) {
+    float in = 1, out = 0;
+    if (rank == 0) {  // the others never do
+      NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
+    }
+    NCCL_EXPECT_ERROR(ncclCommRevoke(comm, 5), ncclInvalidArgument, "revoke flags");
+    NCCL_OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+    NCCL_EXPECT_ERROR(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclInvalidArgument, "revoked before");
+    NCCL_EXPECT_ERROR(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr), ncclInvalidUsage, "revoked");
+    NCCL_EXPECT_ERROR(ncclCommFinalize(comm), ncclInvalidArgument, "revoked");
+    ncclComm_t child;
+    NCCL_OK(ncclCommSplit(comm, 0, -rank, &child, nullptr));
+    EXPECT_EQ(Sum(child, rank), 3);
+    NCCL_OK(ncclCommDestroy(child));
+    int exclude[] = {1};
+    if (rank != 1) {
+      NCCL_OK(ncclCommShrink(comm, exclude, 1, &child, nullptr, NCCL_SHRINK_DEFAULT));
+      EXPECT_EQ(Sum(child, rank), 2);
+      NCCL_OK(ncclCommDestroy(child));
+    }
+  });
+}
+
+TEST(Memory, AllocatedRegisteredAndCounted) {
+  void* memory = nullptr;
+  NCCL_OK(ncclMemAlloc(&memory, 100));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
+  NCCL_OK(ncclMemAlloc(&memory, 0));
+  EXPECT_EQ(memory, nullptr);
+  NCCL_OK(ncclMemFree(nullptr));
+  NCCL_EXPECT_ERROR(ncclMemAlloc(nullptr, 1), ncclInvalidArgument, "NULL");
+  NCCL_EXPECT_ERROR(ncclMemAlloc(&memory, SIZE_MAX), ncclInvalidArgument, "cannot exist");
+  NCCL_EXPECT_ERROR(ncclMemAlloc(&memory, SIZE_MAX / 2), ncclSystemError, "no memory");
+  WithRanks(2, [](ncclComm_t& comm, int) {
+    float buffer[4] = {};
+    void* handle = nullptr;
+    NCCL_OK(ncclCommRegister(comm, buffer, sizeof(buffer), &handle));
+    NCCL_OK(ncclCommDeregister(comm, handle));
+    NCCL_EXPECT_ERROR(ncclCommDeregister(comm, reinterpret_cast<void*>(99)), ncclInvalidArgument, "given back");
+    NCCL_OK(ncclCommDeregister(comm, nullptr));
+    NCCL_EXPECT_ERROR(ncclCommRegister(comm, nullptr, 4, &handle), ncclInvalidArgument, "cannot be registered");
+    ncclWindow_t window = reinterpret_cast<ncclWindow_t>(8);
+    NCCL_OK(ncclCommWindowRegister(comm, buffer, sizeof(buffer), &window, NCCL_WIN_COLL_SYMMETRIC));
+    EXPECT_EQ(window, nullptr);
+    NCCL_OK(ncclCommWindowDeregister(comm, window));
+    void* address = buffer;
+    NCCL_OK(ncclWinGetUserPtr(comm, window, &address));
+    EXPECT_EQ(address, nullptr);
+    NCCL_EXPECT_ERROR(ncclCommWindowRegister(comm, buffer, 4, &window, 0x100), ncclInvalidArgument, "window flags");
+    NCCL_EXPECT_ERROR(ncclSignal(1, 0, 0, 0, comm, nullptr), ncclInvalidUsage, "windows need GPUs");
+    NCCL_EXPECT_ERROR(ncclPutSignal(buffer, 1, ncclFloat, 1, window, 0, 0, 0, 0, comm, nullptr), ncclInvalidUsage,
+                      "windows need GPUs");
+    NCCL_EXPECT_ERROR(ncclWaitSignal(0, nullptr, comm, nullptr), ncclInvalidUsage, "windows need GPUs");
+  });
+}
+
+std::uint64_t Stat(ncclComm_t comm, ncclCommMemStat_t stat) {
+  std::uint64_t value = ~0ull;
+  EXPECT_EQ(ncclCommMemStats(comm, stat, &value), ncclSuccess);
+  return value;
+}
+
+TEST(Memory, SuspendAndResume) {
+  WithRanks(2, [](ncclComm_t& comm, int) {
+    std::vector<float> in(1 << 20, 1), out(in.size());
+    NCCL_OK(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr));
+    EXPECT_GT(Stat(comm, ncclStatGpuMemSuspend), 1u << 20);
+    EXPECT_EQ(Stat(comm, ncclStatGpuMemTotal), Stat(comm, ncclStatGpuMemSuspend) + Stat(comm, ncclStatGpuMemPersist));
+    EXPECT_EQ(Stat(comm, ncclStatGpuMemSuspended), 0u);
+    NCCL_EXPECT_ERROR(ncclCommResume(comm), ncclInvalidUsage, "not suspended");
+    NCCL_EXPECT_ERROR(ncclCommSuspend(comm, 0), ncclInvalidArgument, "NCCL_SUSPEND_MEM");
+    NCCL_OK(ncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+    EXPECT_EQ(out.back(), 2) << "it waits for what was called before";
+    EXPECT_EQ(Stat(comm, ncclStatGpuMemSuspended), 1u);
+    NCCL_EXPECT_ERROR(ncclCommSuspend(comm, NCCL_SUSPEND_MEM), ncclInvalidUsage, "suspended already");
+    NCCL_EXPECT_ERROR(ncclBcast(in.data(), 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage, "ncclCommResume first");
+    NCCL_OK(ncclCommResume(comm));
+    std::fill(out.begin(), out.end(), 0);
+    NCCL_OK(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr));
+    NCCL_OK(ncclTuttiSynchronize(comm));
+    EXPECT_EQ(out.front(), 2);
+    EXPECT_EQ(out.back(), 2);
+  });
+}
+
+TEST(Parameters, ByKeyAndByHandle) {
+  ncclParamHandle_t* handle = nullptr;
+  NCCL_OK(ncclParamBind(&handle, "TUTTI_TIMEOUT_MS"));
+  std::int64_t value = 0;
+  NCCL_OK(ncclParamGetI64(handle, &value));
+  EXPECT_EQ(value, 1800000);
+  std::int8_t small;
+  NCCL_EXPECT_ERROR(ncclParamGetI8(handle, &small), ncclInvalidArgument, "does not fit 8 bits");
+  std::uint32_t unsigned_value = 0;
+  NCCL_OK(ncclParamGetU32(handle, &unsigned_value));
+  EXPECT_EQ(unsigned_value, 1800000u);
+  const char* text = nullptr;
+  NCCL_OK(ncclParamGetStr(handle, &text));
+  EXPECT_STREQ(text, "1800000");
+  std::int64_t raw = 0;
+  int bytes = 0;
+  NCCL_OK(ncclParamGet(handle, &raw, sizeof(raw), &bytes));
+  EXPECT_EQ(raw, 1800000);
+  EXPECT_EQ(bytes, 8);
+  NCCL_OK(ncclParamGetParameter("NCCL_DEBUG", &text, &bytes));
+  EXPECT_EQ(std::strlen(text), static_cast<std::size_t>(bytes));
+  NCCL_OK(ncclParamBind(&handle, "NCCL_DEBUG_SUBSYS"));
+  NCCL_EXPECT_ERROR(ncclParamGetI64(handle, &value), ncclInvalidArgument, "is no number");
+  NCCL_EXPECT_ERROR(ncclParamBind(&handle, "NCCL_DEBG"), ncclInvalidArgument, "did you mean NCCL_DEBUG?");
+  NCCL_EXPECT_ERROR(ncclParamGetStr(reinterpret_cast<ncclParamHandle_t*>(8), &text), ncclInvalidArgument, "handle");
+  const char** keys = nullptr;
+  int count = 0;
+  NCCL_OK(ncclParamGetAllParameterKeys(&keys, &count));
+  EXPECT_GT(count, 10);
+  for (int i = 0; i < count; ++i) NCCL_EXPECT_OK(ncclParamGetParameter(keys[i], &text, &bytes));
+  ncclParamDumpAll();
+  ncclResetDebugInit();
+}
+
+// A page that the test and its ranks share.
+struct Board {
+  ncclUniqueId id;
+  std::atomic<int> ready;
+  std::atomic<int> go;
+};
+
+class Processed : public testing::Test {
+ protected:
+  Processed() {
+    void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    board = new (page) Board{};
+    EXPECT_EQ(ncclGetUniqueId(&board->id), ncclSuccess);
+  }
+  ~Processed() override { munmap(board, sizeof(Board)); }
+
+  ncclComm_t Join(int ranks, int rank) {
+    ncclComm_t comm = nullptr;
+    if (ncclCommInitRank(&comm, ranks, board->id, rank) != ncclSuccess) _exit(90);
+    return comm;
+  }
+  // Waits until all ranks are here.
+  void Meet(int ranks) {
+    ++board->ready;
+    while (board->ready < ranks) std::this_thread::yield();
+  }
+  Board* board;
+};
+
+TEST_F(Processed, AForkedChildIsToldAndHarmsNobody) {
+  Processes ranks(2, [&](int rank) {
+    ncclComm_t comm = Join(2, rank);
+    if (Sum(comm, 1) != 2) return 1;
+    const pid_t child = fork();
+    if (child == 0) {
+      float in = 1, out = 0;
+      if (ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr) != ncclInvalidUsage) _exit(2);
+      if (std::string(ncclGetLastError(nullptr)).find("forked") == std::string::npos) _exit(3);
+      if (ncclCommDestroy(comm) != ncclSuccess) _exit(4);  // frees what is the child's, says nothing to peers
+      ncclComm_t own;
+      if (ncclCommInitAll(&own, 1, nullptr) != ncclSuccess || Sum(own, 5) != 5) _exit(5);
+      ncclComm_t both[2];
+      if (ncclCommInitAll(both, 2, nullptr) != ncclSuccess) _exit(6);  // needs a progress thread of its own
+      int in2 = 1, out2[2] = {};
+      for (int i = 0; i < 2; ++i) ncclAllReduce(&in2, &out2[i], 1, ncclInt32, ncclSum, both[i], nullptr);
+      while (reinterpret_cast<volatile int&>(out2[0]) != 2) std::this_thread::yield();
+      exit(0);  // with destructors
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 10 + WEXITSTATUS(status);
+    if (Sum(comm, 2) != 4) return 30;
+    return ncclCommDestroy(comm) == ncclSuccess ? 0 : 31;
+  });
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
+}
+
+TEST_F(Processed, ExitWithoutDestroy) {
+  Processes ranks(2, [&](int rank) -> int {
+    ncclComm_t comm = Join(2, rank);
+    if (Sum(comm, 1) != 2) return 1;
+    // One operation is still running when the process ends, so the progress thread is at work.
+    static std::vector<float> in(1 << 20, 1), out(in.size());
+    if (rank == 0) ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr);
+    std::this_thread::sleep_for(milliseconds(20));
+    exit(0);
+  });
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
+}
+
+TEST_F(Processed, AKilledRankIsNamed) {
+  constexpr int kRanks = 3;
+  Processes ranks(kRanks, [&](int rank) {
+    ncclComm_t comm = Join(kRanks, rank);
+    Meet(kRanks);
+    if (rank == 2) pause();
+    int in = 1, out = 0;
+    if (ncclAllReduce(&in, &out, 1, ncclInt32, ncclSum, comm, nullptr) != ncclSuccess) return 1;
+    if (ncclTuttiSynchronize(comm) != ncclRemoteError) return 2;
+    if (std::string(ncclGetLastError(nullptr)).find("rank 2") == std::string::npos) return 3;
+    // The others go on without it.
+    int exclude[] = {2};
+    ncclComm_t rest;
+    if (ncclCommShrink(comm, exclude, 1, &rest, nullptr, NCCL_SHRINK_ABORT) != ncclSuccess) return 4;
+    if (Sum(rest, 1) != 2) return 5;
+    if (ncclCommDestroy(rest) != ncclSuccess) return 6;
+    return ncclCommAbort(comm) == ncclSuccess ? 0 : 7;
+  });
+  while (board->ready < kRanks) std::this_thread::yield();
+  std::this_thread::sleep_for(milliseconds(50));
+  const Clock::time_point killed = Clock::now();
+  kill(ranks.pid(2), SIGKILL);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
+  EXPECT_LT(Clock::now() - killed, 2 * kSoon);
+}
+
+TEST_F(Processed, ARankKilledWhileOthersMakeTheCommunicator) {
+  Processes ranks(3, [&](int rank) -> int {
+    if (rank == 2) {
+      ++board->ready;
+      pause();
+    }
+    if (rank == 1) ++board->ready;
+    ncclComm_t comm = reinterpret_cast<ncclComm_t>(8);
+    setenv("TUTTI_INIT_TIMEOUT_MS", "1500", 1);
+    const ncclResult_t result = ncclCommInitRank(&comm, 3, board->id, rank);
+    if (result == ncclSuccess || comm != nullptr) return 1;
+    return std::string(ncclGetLastError(nullptr)).find("2") != std::string::npos ? 0 : 2;
+  });
+  while (board->ready < 2) std::this_thread::yield();
+  kill(ranks.pid(2), SIGKILL);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
+}
+
+// Bytes of this process's memory, shared pages included, that are touched.
+std::size_t ResidentBytes() {
+  std::size_t total, resident;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * 4096;
+}
+
+// 64 communicators of 8 ranks in one process cost less than 1 MiB each, for all their ranks together.
+TEST(Memory, SplitTouchesLittle) {
+  constexpr int kRanks = 8, kSplits = 64;
+  ncclComm_t parents[kRanks];
+  NCCL_OK(ncclCommInitAll(parents, kRanks, nullptr));
+  std::vector<ncclComm_t> children;
+  std::size_t before = 0;
+  for (int split = 0; split < kSplits + 1; ++split) {
+    if (split == 1) before = ResidentBytes();  // the first one pays for what is made once
+    ncclComm_t comms[kRanks];
+    NCCL_OK(ncclGroupStart());
+    for (int rank = 0; rank < kRanks; ++rank) NCCL_OK(ncclCommSplit(parents[rank], 0, rank, &comms[rank], nullptr));
+    NCCL_OK(ncclGroupEnd());
+    children.insert(children.end(), comms, comms + kRanks);
+  }
+  const std::size_t each = (ResidentBytes() - before) / kSplits;
+  RecordProperty("bytes_per_split", static_cast<int>(each));
+  std::printf("a split of 8 ranks touches %zu KiB\n", each >> 10);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(each, std::size_t{1} << 20);
+#endif
+  for (ncclComm_t comm : children) NCCL_OK(ncclCommDestroy(comm));
+  for (ncclComm_t comm : parents) NCCL_OK(ncclCommDestroy(comm));
+}
+
+}  // namespace
+}  // namespace tutti
