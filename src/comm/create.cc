@@ -149,6 +149,7 @@ Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::funct
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       if (fabric->StateOf(peer) == RankState::kFailed) {
+        if (ready()) return Status::Ok();  // it was done with this, went on, and broke the communicator later
         const transport::shm::PeerState said = fabric->Describe(peer);
         if (said.culprit >= 0 && said.culprit != rank) return Status(Code::kRemote, said.reason, said.culprit);
         return Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, said.reason), peer);
