@@ -42,6 +42,8 @@ struct Pair {
   std::deque<Fabric> fabrics;
 };
 
+constexpr std::uint64_t kMark = 0x123456789abcdef0;  // of some call
+
 // A message of `bytes` bytes that says which one it is.
 std::vector<std::byte> Message(std::size_t index, std::size_t bytes) {
   std::vector<std::byte> data(bytes);
@@ -49,30 +51,32 @@ std::vector<std::byte> Message(std::size_t index, std::size_t bytes) {
   return data;
 }
 
-bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::vector<std::byte>& data) {
+bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::vector<std::byte>& data,
+              std::uint64_t mark = kMark) {
   transport::Outgoing& tx = f.out(channel, peer);
   const transport::RingSizes& rings = f.rings();
   if (protocol == Protocol::kLl) {
     if (!exec::cpu::RoomLl(tx, rings, data.size(), 2)) return false;
-    exec::cpu::WriteLl(tx, rings, data.data(), data.size());
+    exec::cpu::WriteLl(tx, rings, mark, data.data(), data.size());
   } else if (protocol == Protocol::kLl128) {
     if (!exec::cpu::RoomLl128(tx, rings, data.size(), 2)) return false;
-    exec::cpu::WriteLl128(tx, rings, data.data(), data.size());
+    exec::cpu::WriteLl128(tx, rings, mark, data.data(), data.size());
   } else {
     // Of the pool, one ring of 64 slots of 1 KiB per channel.
     if (!exec::cpu::RoomPost(tx, rings)) return false;
     const std::uint64_t offset = (channel * 64 + tx.post_head % 64) * 1024;
     std::copy(data.begin(), data.end(), f.own().pool() + offset);
-    exec::cpu::WritePost(tx, rings, proto::PostKind::kPool, offset, data.size());
+    exec::cpu::WritePost(tx, rings, mark, proto::PostKind::kPool, offset, data.size());
   }
   return true;
 }
 
-bool TryRead(Fabric& f, int channel, int peer, Protocol protocol, std::vector<std::byte>& data, std::size_t& progress) {
+bool TryRead(Fabric& f, int channel, int peer, Protocol protocol, std::vector<std::byte>& data, std::size_t& progress,
+             std::uint64_t mark = kMark) {
   transport::Incoming& rx = f.in(channel, peer);
-  if (protocol == Protocol::kLl) return ReadLl(rx, f.rings(), data.data(), data.size(), progress, 10);
-  if (protocol == Protocol::kLl128) return ReadLl128(rx, f.rings(), data.data(), data.size(), progress, 10);
-  const proto::Post* post = exec::cpu::ReadPost(rx, f.rings(), 10);
+  if (protocol == Protocol::kLl) return ReadLl(rx, f.rings(), mark, data.data(), data.size(), progress, 10);
+  if (protocol == Protocol::kLl128) return ReadLl128(rx, f.rings(), mark, data.data(), data.size(), progress, 10);
+  const proto::Post* post = exec::cpu::ReadPost(rx, f.rings(), mark, 10);
   if (post == nullptr) return false;
   EXPECT_EQ(post->bytes, data.size());
   std::copy_n(rx.pool + post->address, data.size(), data.begin());
@@ -154,7 +158,7 @@ TEST_P(Link, DirectionsAndChannelsAreSeparate) {
   }
 }
 
-// Flags of 32 bits wrap: the pass before and the pass after must still be told apart.
+// The 8 bits of a flag that count passes wrap: the pass before and the pass after must still be told apart.
 TEST(LinkLl, FlagWrapsAround) {
   Pair pair;
   const transport::RingSizes& rings = pair.fabrics[0].rings();
@@ -169,6 +173,33 @@ TEST(LinkLl, FlagWrapsAround) {
     ASSERT_FALSE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl, got, progress)) << i;
     ASSERT_TRUE(TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl, Message(i, 8)));
     ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl, got, progress)) << i;
+    ASSERT_EQ(got, Message(i, 8));
+  }
+}
+
+// What another call sent is not taken, however often it is looked for, through any number of passes; it can be told from
+// nothing, and the call that it belongs to can take it.
+TEST_P(Link, TakesNoMessageOfAnotherCall) {
+  Pair pair;
+  transport::Incoming& rx = pair.fabrics[1].in(0, 0);
+  const transport::RingSizes& rings = pair.fabrics[0].rings();
+  for (std::uint64_t i = 0; i < 3 * rings.ll128_lines() * 256; ++i) {
+    const std::uint64_t mark = kMark + i * 0x9e3779b97f4a7c15u, other = mark + 0x9e3779b97f4a7c15u;
+    const bool look = i < 2000 || i % 97 == 0;
+    std::vector<std::byte> got(8);
+    std::size_t progress = 0;
+    if (look) {
+      ASSERT_FALSE(exec::cpu::PeekNext(rx, rings, GetParam()).arrived) << i;
+    }
+    ASSERT_TRUE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), Message(i, 8), mark));
+    if (look) {
+      ASSERT_FALSE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress, other)) << i;
+      const exec::cpu::Next next = exec::cpu::PeekNext(rx, rings, GetParam());
+      ASSERT_TRUE(next.arrived);
+      ASSERT_EQ(next.mark, mark & next.bits);
+      ASSERT_NE(next.mark, other & next.bits);
+    }
+    ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress, mark)) << i;
     ASSERT_EQ(got, Message(i, 8));
   }
 }

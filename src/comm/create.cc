@@ -67,6 +67,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
                                            .try_references = settings.single_copy != SingleCopy::kOff});
   if (!created.ok()) return created.status();
   fabric = std::make_unique<Fabric>(std::move(*created));
+  CreateBlackBox();
   comm::RankProfile common;  // rank 0's
   comm::SettingsComparison comparison(profile->settings);
   const Status met = comm::Meet(
@@ -107,9 +108,33 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
     for (const std::string& warning : comparison.Warnings()) TUTTI_WARN("{}", warning);
   }
   comm::TakeFromRankZero(common.settings, settings);
-  engine = std::make_unique<exec::cpu::Engine>(fabric.get(), rank, ranks);
+  engine = std::make_unique<exec::cpu::Engine>(fabric.get(), &recorder, rank, ranks);
+  TUTTI_RETURN_IF_ERROR(OpenBlackBoxes());
   machine = common.machine;
   return CreateChooser(common.cpus);
+}
+
+// Formats the own black box. The peers do so before they say that they are connected.
+void Communicator::Impl::CreateBlackBox() {
+  recorder = trace::Recorder(fabric->own().box(), {.communicator = HashOf(id),
+                                                   .rank = rank,
+                                                   .ranks = ranks,
+                                                   .channels = fabric->channels(),
+                                                   .pid = sys::Self().pid,
+                                                   .created_ns = sys::NowNs(),
+                                                   .created_unix_ns = sys::UnixNs()});
+  sends.resize(ranks);
+  receives.resize(ranks);
+}
+
+Status Communicator::Impl::OpenBlackBoxes() {
+  for (int r = 0; r < ranks; ++r) {
+    const std::byte* box = r == rank ? fabric->own().box() : fabric->BoxOf(r);
+    const Result<trace::View> view = trace::View::Open(box, fabric->own().geometry().box_bytes);
+    if (!view.ok()) return Status(Code::kRemote, fmt::format("rank {}: {}", r, view.status().message()), r);
+    boxes.push_back(*view);
+  }
+  return Status::Ok();
 }
 
 Status Communicator::Impl::CreateChooser(int common_cpus) {
@@ -206,7 +231,7 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   comm::StartLog(options.settings, options.rank);
   auto impl = std::make_shared<Impl>(options);
   if (options.ranks == 1) {
-    impl->engine = std::make_unique<exec::cpu::Engine>(nullptr, 0, 1);
+    impl->engine = std::make_unique<exec::cpu::Engine>(nullptr, &impl->recorder, 0, 1);
     const Result<std::optional<tune::Machine>> machine = comm::LoadMachine(options.settings);
     if (!machine.ok()) return machine.status();
     impl->machine = machine->value_or(tune::Machine{});

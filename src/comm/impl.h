@@ -3,7 +3,8 @@
 #ifndef TUTTI_COMM_IMPL_H_
 #define TUTTI_COMM_IMPL_H_
 
-// The inside of a communicator. Its life is in create.cc, its operations in operations.cc, waiting in wait.cc.
+// The inside of a communicator. Its life is in create.cc, its operations in operations.cc, waiting in wait.cc, the
+// comparison of its calls with its peers' in compare.cc.
 
 #include <array>
 #include <atomic>
@@ -18,6 +19,8 @@
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/job.h"
+#include "trace/recorder.h"
+#include "trace/view.h"
 #include "transport/shm/fabric.h"
 #include "tune/chooser.h"
 #include "tutti/communicator.h"
@@ -46,6 +49,7 @@ struct Recipe {
   bool by_reference = false;
   std::size_t chunk_bytes = 0;
   std::size_t pool_chunk_bytes = 0;  // where an operation can not refer after all
+  std::uint16_t how = 0;             // trace::How::Pack
 };
 
 // A job with the storage of a group's plan, reused from operation to operation.
@@ -64,6 +68,8 @@ struct Communicator::Impl {
   // `common_cpus`: rank 0's, because all must choose alike.
   Status CreateChooser(int common_cpus);
   void LogCreated(std::int64_t begin_ns) const;
+  void CreateBlackBox();
+  Status OpenBlackBoxes();
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status WaitAtInit(std::int64_t deadline_ns, const std::function<bool()>& ready, const char* what);
   // Ends what is unfinished and tells the peers that this rank has gone.
@@ -82,6 +88,13 @@ struct Communicator::Impl {
   // Submits the jobs of a list of operations: one for each collective, one for all sends and receives together.
   Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
   void Submit(exec::cpu::Job* job);
+  // Writes calls down in the black box and marks their messages.
+  void RecordCollective(const Operation& o, std::uint16_t how, exec::cpu::Job& job);
+  void RecordTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
+  std::uint64_t RecordTransfer(const Operation& o, std::uint64_t* its_mark);
+  // A call that moves nothing.
+  void RecordEmpty(const Operation& o);
+  void TimeCalls(exec::cpu::Job& job);
   // Runs run_job, which has been prepared, to its end.
   Status RunPrepared();
   void Release(exec::cpu::Job* job);
@@ -95,18 +108,38 @@ struct Communicator::Impl {
     std::int64_t since_ns;       // when something last moved
     std::int64_t last_probe_ns;  // when the peers' processes were last looked for
     std::uint64_t moves;
+    std::int64_t begin_ns;
     std::int64_t waited_ns = 0;
+    std::int64_t now_ns;
   };
+  Status WaitOn(const exec::cpu::Job& job, WaitState& wait);
   void BalanceCores();
   void LookAround(WaitState& wait, std::int64_t now_ns);
   void Pause(const exec::cpu::Job& job, const WaitState& wait);
   Status CheckPeers(bool probe_processes);
+  // The cause of a failed operation: where a peer has broken its communicator because calls do not match, that.
+  Status CauseOf(const Status& status);
+  void AddWaited(std::int64_t ns);
+  // Writes down what this rank waits for, and how far its links are.
+  void ReportWait(std::int64_t since_ns, std::int64_t now_ns);
+  void ReportLinks();
+  void EndReport();
   // CheckPeers at a bearable rate, for callers that poll.
   Status TestPeers();
   void Break(const Status& status);
   Status Broken();
   void JoinThread();
   void LeaveThread();
+
+  // compare.cc: whether the calls of all ranks match, as far as they can be seen. An error quotes two calls that do not.
+  // Looks at what has arrived here in place of what is waited for; and, if `since_ns` is not 0, at the calls that the
+  // peers have written down, where this rank has waited since then.
+  Status CompareCalls(std::int64_t since_ns);
+  Status CompareCollectives(std::uint64_t sequence);
+  Status CompareHistory(int peer);
+  Status CompareTransfers(const exec::cpu::Job& job);
+  Status ExplainForeign(const exec::cpu::Job& job, const exec::cpu::Foreign& foreign);
+  Status FindStandoff(const exec::cpu::Job& job, std::int64_t since_ns);
 
   const int rank;
   const int ranks;
@@ -117,7 +150,14 @@ struct Communicator::Impl {
   bool crowded = false;                            // more ranks than cores
   std::int64_t spin_ns = 0;                        // how long a wait spins before it gives the core away
   std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
+  trace::Recorder recorder;
   std::unique_ptr<exec::cpu::Engine> engine;
+  std::vector<trace::View> boxes;              // of all ranks; none where ranks == 1
+  std::uint64_t collectives = 0;               // called so far
+  std::uint64_t mark = 0;                      // of the last of them (trace/call.h)
+  std::vector<std::uint64_t> sends, receives;  // called so far, by peer
+  bool wait_reported = false;
+  std::int64_t last_report_ns = 0;
   UniqueId id;
   int shared_allocations = 0;
   int children = 0;  // communicators split off so far
@@ -148,6 +188,8 @@ struct Communicator::Impl {
   bool in_thread_list = false;
   bool left = false;
   std::int64_t last_test_ns = 0;
+  std::uint64_t test_moves = 0;    // when the peers were last looked at by Test,
+  std::int64_t test_since_ns = 0;  // and since when they are the same
   std::uint32_t pauses = 0;
   std::uint64_t logged_operations = 0;
 };

@@ -7,6 +7,7 @@
 #include "algo/algorithm.h"
 #include "base/log.h"
 #include "comm/impl.h"
+#include "sys/clock.h"
 
 namespace tutti {
 namespace {
@@ -19,6 +20,9 @@ constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 constexpr std::size_t kCachedGroups = 32;
 // Outputs of this size are written past the caches: they would only push everything else out.
 constexpr std::size_t kStreamingBytes = std::size_t{16} << 20;
+// Times are taken of calls that move so much, where two looks at the clock do not show, and of every so many-th call.
+constexpr std::size_t kTimedBytes = 65536;
+constexpr std::uint64_t kTimedEvery = 256;
 
 bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
 
@@ -159,6 +163,11 @@ Result<const comm::Recipe*> Communicator::Impl::FindRecipe(Collective collective
     const plan::Footprint& footprint = chooser.CostOf(choice->algorithm, collective).footprint;
     recipe.chunk_bytes = rules.ForPlan(footprint, choice->protocol, choice->by_reference, choice->channels);
     recipe.pool_chunk_bytes = rules.ForPlan(footprint, choice->protocol, false, choice->channels);
+    recipe.how = trace::How{.algorithm = static_cast<std::uint8_t>(choice->algorithm),
+                            .protocol = static_cast<std::uint8_t>(choice->protocol),
+                            .channels = static_cast<std::uint8_t>(choice->channels),
+                            .by_reference = choice->by_reference}
+                     .Pack();
     for (int channel = 0; channel < choice->channels; ++channel) {
       recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
     }
@@ -213,7 +222,69 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
     part.first = cut.Begin(c);
     part.count = cut.Size(c);
   }
+  RecordCollective(o, (*recipe)->how, job);
   return Status::Ok();
+}
+
+void Communicator::Impl::RecordCollective(const Operation& o, std::uint16_t how, Job& job) {
+  if (fabric == nullptr) return;
+  const trace::CallWord word = trace::PackCall(o);
+  const std::uint64_t count = o.kind == Kind::kBarrier ? 0 : o.count;
+  mark = trace::NextMark(mark, trace::Signature(word, count));
+  job.mark = mark;
+  ++collectives;
+  job.first_call = job.last_call = recorder.Add(word, count, collectives, how);
+  job.timed = false;
+  if (count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
+    TimeCalls(job);
+}
+
+std::uint64_t Communicator::Impl::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+  const bool send = o.kind == Kind::kSend;
+  const std::uint64_t index = ++(send ? sends : receives)[o.root];
+  const std::size_t bytes = o.count * SizeOf(o.type);
+  *its_mark = trace::TransferMark(bytes, index);
+  const exec::cpu::Lane lane = FindLane(bytes);
+  const trace::How how{.protocol = static_cast<std::uint8_t>(lane.protocol), .by_reference = lane.by_reference};
+  return recorder.Add(trace::PackCall(o), o.count, index, how.Pack());
+}
+
+void Communicator::Impl::RecordTransfers(std::span<const Operation> operations, Job& job) {
+  job.in_marks.clear();
+  job.out_marks.clear();
+  std::size_t bytes = 0;
+  job.first_call = recorder.last() + 1;
+  job.timed = false;
+  if (fabric == nullptr) return;
+  for (const Operation& o : operations) {
+    std::uint64_t its_mark;
+    job.last_call = RecordTransfer(o, &its_mark);
+    (o.kind == Kind::kSend ? job.in_marks : job.out_marks).push_back(its_mark);
+    bytes += o.count * SizeOf(o.type);
+  }
+  if (bytes >= kTimedBytes || (job.first_call - 1) / kTimedEvery != job.last_call / kTimedEvery) [[unlikely]]
+    TimeCalls(job);
+}
+
+void Communicator::Impl::RecordEmpty(const Operation& o) {
+  if (fabric == nullptr) return;
+  std::uint64_t number, unused;
+  if (IsTransfer(o.kind)) {
+    number = RecordTransfer(o, &unused);
+  } else {
+    const trace::CallWord word = trace::PackCall(o);
+    mark = trace::NextMark(mark, trace::Signature(word, 0));
+    number = recorder.Add(word, 0, ++collectives, trace::How{}.Pack());
+  }
+  if (engine->idle()) recorder.Finish(number);
+}
+
+void Communicator::Impl::TimeCalls(Job& job) {
+  const std::int64_t now_ns = sys::NowNs();
+  job.timed = true;
+  for (std::uint64_t call = job.first_call; call <= job.last_call; ++call) {
+    recorder.TimeEnqueued(call, now_ns, engine->idle() ? now_ns : 0);
+  }
 }
 
 // A plan for the same list of transfers, of whatever sizes, is built once; the cache forgets the oldest.
@@ -297,6 +368,7 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
   }
   job.collective = Collective::kSendRecv;
   job.transfer_plan = FindTransferPlan(operations);
+  RecordTransfers(operations, job);
   return Status::Ok();
 }
 
@@ -335,7 +407,11 @@ Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std:
     TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return PrepareTransfers(transfers, job); }));
   }
   for (const Operation& o : operations) {
-    if (IsTransfer(o.kind) || (o.count == 0 && o.kind != Kind::kBarrier)) continue;
+    if (IsTransfer(o.kind)) continue;
+    if (o.count == 0 && o.kind != Kind::kBarrier) {
+      RecordEmpty(o);
+      continue;
+    }
     TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return Prepare(o, job); }));
   }
   return Status::Ok();
@@ -350,8 +426,10 @@ void Communicator::Impl::Release(Job* job) {
 Status Communicator::Impl::RunPrepared() {
   Submit(&run_job);
   Status s = WaitFor(run_job);
-  if (!s.ok()) [[unlikely]]
+  if (!s.ok()) [[unlikely]] {
+    s = CauseOf(s);
     Break(s);
+  }
   return s;
 }
 
@@ -363,7 +441,10 @@ Status Communicator::Run(const Operation& o) {
     return c.Broken();
   if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
     c.LogOperation(o);
-  if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
+  if (o.count == 0 && o.kind != Kind::kBarrier) {
+    c.RecordEmpty(o);
+    return Status::Ok();
+  }
   if (Status s = IsTransfer(o.kind) ? c.PrepareTransfers(std::span(&o, 1), c.run_job) : c.Prepare(o, c.run_job);
       !s.ok()) {
     return s;

@@ -96,7 +96,10 @@ void Queue::GiveBack(Job* job) {
 
 Status Queue::SubmitOne(const Operation& o, Job** submitted) {
   *submitted = nullptr;
-  if (o.count == 0 && o.kind != Kind::kBarrier && !IsTransfer(o)) return Status::Ok();
+  if (o.count == 0 && o.kind != Kind::kBarrier && !IsTransfer(o)) {
+    impl_->RecordEmpty(o);
+    return Status::Ok();
+  }
   Job* job = TakeJob();
   Status s = IsTransfer(o) ? impl_->PrepareTransfers(std::span(&o, 1), *job) : impl_->Prepare(o, *job);
   if (!s.ok()) [[unlikely]] {
@@ -206,7 +209,7 @@ void Queue::Collect() {
   while (first_open_ < open_.size() && open_[first_open_]->done) {
     Job* job = open_[first_open_++];
     if (!job->status.ok()) [[unlikely]] {
-      const Status failure = job->status;
+      const Status failure = impl_->CauseOf(job->status);
       impl_->Break(failure);
       impl_->engine->Fail(failure);
     }
@@ -215,6 +218,7 @@ void Queue::Collect() {
   if (first_open_ == open_.size()) {
     open_.clear();
     first_open_ = 0;
+    impl_->EndReport();
   }
   open_count_.store(static_cast<std::uint32_t>(open_.size() - first_open_), std::memory_order_release);
 }

@@ -27,7 +27,11 @@ void Request::Impl::End() {
     if (outcome.ok()) outcome = job->status;
     communicator->Release(job);
   }
-  if (!outcome.ok() && !jobs.empty()) communicator->Break(outcome);
+  if (!outcome.ok() && !jobs.empty()) {
+    outcome = communicator->CauseOf(outcome);
+    communicator->Break(outcome);
+  }
+  communicator->EndReport();
   if (communicator->engine->idle()) communicator->LeaveThread();
 }
 

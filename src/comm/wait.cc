@@ -21,6 +21,7 @@ constexpr std::uint32_t kPausesPerBalance = 1024;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
+constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
 
 // Communicators of this thread with unfinished operations that were started without waiting. While the thread waits in
 // one of them, all move on.
@@ -52,6 +53,7 @@ void Communicator::Impl::Break(const Status& status) {
     if (!failure.ok()) return;
     failure = status;
     if (fabric != nullptr) {
+      recorder.Fail(status.code(), status.message());
       fabric->own().PublishFailure(status.code(), status.message(), status.peer() >= 0 ? status.peer() : rank);
     }
   }
@@ -72,6 +74,8 @@ Status Communicator::Impl::CheckPeers(bool probe_processes) {
     const RankState state = fabric->StateOf(peer);
     if (state == RankState::kFailed) {
       const transport::shm::PeerState said = fabric->Describe(peer);
+      // Calls that do not match are told in the same words everywhere.
+      if (said.code == Code::kInvalidUsage) return Status(said.code, said.reason, said.culprit);
       const int culprit = said.culprit >= 0 && said.culprit != rank ? said.culprit : peer;
       const std::string how = culprit == peer ? fmt::format("rank {} failed", peer)
                                               : fmt::format("rank {} reports that rank {} is the cause", peer, culprit);
@@ -102,8 +106,61 @@ Status Communicator::Impl::TestPeers() {
   TUTTI_RETURN_IF_ERROR(Broken());
   const std::int64_t now_ns = sys::NowNs();
   if (fabric == nullptr || now_ns - last_test_ns < kProbeNs) return Status::Ok();
+  if (engine->moves() != test_moves || now_ns - last_test_ns > 2 * kProbeNs) {
+    test_moves = engine->moves();
+    test_since_ns = now_ns;
+  }
   last_test_ns = now_ns;
-  return CheckPeers(true);
+  ReportWait(test_since_ns, now_ns);
+  const Status s = CheckPeers(true);
+  if (!s.ok() && s.code() == Code::kInvalidUsage) return s;
+  const Status calls = CompareCalls(test_since_ns);
+  return calls.ok() ? s : calls;
+}
+
+Status Communicator::Impl::CauseOf(const Status& status) {
+  if (status.code() != Code::kRemote || fabric == nullptr) return status;
+  const Status peers = CheckPeers(false);
+  return peers.code() == Code::kInvalidUsage ? peers : status;
+}
+
+void Communicator::Impl::AddWaited(std::int64_t ns) {
+  const exec::cpu::Job* job = engine->current();
+  if (job == nullptr || job->waits_for < 0) return;
+  recorder.AddWaited(job->collective == Collective::kSendRecv ? 0 : job->waiting_part, job->waits_for,
+                     static_cast<trace::WaitKind>(job->waits_what), ns);
+}
+
+void Communicator::Impl::ReportWait(std::int64_t since_ns, std::int64_t now_ns) {
+  exec::cpu::Job* job = engine->current();
+  if (job == nullptr) return;
+  wait_reported = true;
+  last_report_ns = now_ns;
+  const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
+  auto kind = static_cast<trace::WaitKind>(job->waits_what);
+  if (kind == trace::WaitKind::kPages && engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
+  recorder.Wait(job->last_call, job->waits_for, kind, channel, since_ns, now_ns);
+  ReportLinks();
+}
+
+void Communicator::Impl::ReportLinks() {
+  for (int c = 0; c < fabric->channels(); ++c) {
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer == rank) continue;
+      const transport::Outgoing& tx = fabric->out(c, peer);
+      const transport::Incoming& rx = fabric->in(c, peer);
+      recorder.Count(c, peer,
+                     {.sent = {tx.ll_head, tx.ll128_head, tx.post_head},
+                      .received = {rx.ll_head, rx.ll128_head, rx.post_head},
+                      .credit = {tx.ll_consumed, tx.ll128_consumed, tx.posts_consumed}});
+    }
+  }
+}
+
+void Communicator::Impl::EndReport() {
+  if (!wait_reported) return;
+  wait_reported = false;
+  recorder.EndWait();
 }
 
 // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
@@ -111,7 +168,14 @@ Status Communicator::Impl::TestPeers() {
 void Communicator::Impl::LookAround(WaitState& wait, std::int64_t now_ns) {
   const bool probe = now_ns - wait.last_probe_ns > kProbeNs;
   if (probe) wait.last_probe_ns = now_ns;
-  if (Status s = CheckPeers(probe); !s.ok()) {
+  const bool report = now_ns - std::max(wait.begin_ns, last_report_ns) > kReportNs;
+  if (report) ReportWait(wait.since_ns, now_ns);
+  Status s = CheckPeers(probe);
+  // Calls that do not match explain more than that a peer has failed or left.
+  if (s.code() != Code::kInvalidUsage) {
+    if (Status calls = CompareCalls(report || !s.ok() ? wait.since_ns : 0); !calls.ok()) s = calls;
+  }
+  if (!s.ok()) {
     engine->Advance();  // what the peer wrote before it went may be all that was missing
     if (engine->moves() == wait.moves) Break(s);
     return;
@@ -169,7 +233,17 @@ Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
   if (job.done) [[likely]]
     return job.status;
   const std::int64_t begin_ns = sys::NowNs();
-  WaitState wait{.since_ns = begin_ns, .last_probe_ns = begin_ns, .moves = engine->moves()};
+  WaitState wait{.since_ns = begin_ns,
+                 .last_probe_ns = begin_ns,
+                 .moves = engine->moves(),
+                 .begin_ns = begin_ns,
+                 .now_ns = begin_ns};
+  const Status s = WaitOn(job, wait);
+  EndReport();
+  return s;
+}
+
+Status Communicator::Impl::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
   for (std::uint32_t turn = 1;; ++turn) {
     Pause(job, wait);
     if (engine->Advance(); job.done) return job.status;
@@ -181,6 +255,8 @@ Status Communicator::Impl::WaitFor(const exec::cpu::Job& job) {
       return s;
     }
     const std::int64_t now_ns = sys::NowNs();
+    AddWaited(now_ns - wait.now_ns);
+    wait.now_ns = now_ns;
     if (engine->moves() != wait.moves) {
       wait.moves = engine->moves();
       wait.since_ns = now_ns;

@@ -13,8 +13,9 @@
 // Valid only where whoever sees the flag sees the 120 bytes before it: NVLink delivers a warp's 128-byte store whole;
 // on a CPU the flag is stored with release and loaded with acquire order, after the data.
 //
-// A link owns a ring of lines. A message takes ceil(bytes / 120) lines. The flag is the number of times the ring has
-// been filled, counted from 1. Reuse as in LL, counted in lines.
+// A link owns a ring of lines. A message takes ceil(bytes / 120) lines. The low 16 bits of the flag are the number of
+// times the ring has been filled, counted from 1, the upper 48 those of the call's mark, as in LL. Reuse as in LL,
+// counted in lines.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +35,12 @@ static_assert(offsetof(Ll128Line, flag) == kLl128PayloadBytes);
 // Lines that a message of `bytes` takes.
 constexpr std::size_t Ll128Lines(std::size_t bytes) { return (bytes + kLl128PayloadBytes - 1) / kLl128PayloadBytes; }
 
-// Flag of the line with running number `index` in a ring of 1 << log2_lines lines.
-constexpr std::uint64_t Ll128Flag(std::uint64_t index, int log2_lines) { return (index >> log2_lines) + 1; }
+// Flag of the line with running number `index` in a ring of 1 << log2_lines lines, in a message of the call with this
+// mark.
+inline constexpr std::uint64_t kLl128PassBits = 0xffff;
+constexpr std::uint64_t Ll128Flag(std::uint64_t index, int log2_lines, std::uint64_t mark) {
+  return (mark & ~kLl128PassBits) | (((index >> log2_lines) + 1) & kLl128PassBits);
+}
 
 }  // namespace tutti::proto
 

@@ -8,12 +8,14 @@
 // The word sits in a post, one cache line that tells the receiver where the data lies. A link owns a ring of posts;
 // post number i (from 0) is in place i mod ring size.
 //
-//   byte  0          8          16         24     28          64
-//         +----------+----------+----------+------+------------+
-//         | sequence | address  |  bytes   | kind |  (unused)  |
-//         +----------+----------+----------+------+------------+
+//   byte  0          8          16         24     28       32         40         64
+//         +----------+----------+----------+------+--------+----------+----------+
+//         | sequence | address  |  bytes   | kind | region |   mark   | (unused) |
+//         +----------+----------+----------+------+--------+----------+----------+
 //
-// Ordering: the writer fills the data, then address, bytes and kind, then stores sequence = i + 1 with release order;
+// `mark` names the call that the data belongs to (trace/call.h); a reader takes no data of another one.
+//
+// Ordering: the writer fills the data, then the other fields, then stores sequence = i + 1 with release order;
 // a reader that loads that value with acquire order may read the rest and the data. Reuse: the receiver counts the
 // posts that it has done with (Credit, release order); a writer that has loaded the count (acquire) may reuse their
 // places and their data.
@@ -37,6 +39,7 @@ struct alignas(64) Post {
   std::uint64_t bytes;
   PostKind kind;
   std::uint32_t region;
+  std::uint64_t mark;
 };
 static_assert(sizeof(Post) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

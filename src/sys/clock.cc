@@ -15,6 +15,12 @@ std::int64_t NowNs() {
   return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
+std::int64_t UnixNs() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
 void YieldCpu() { sched_yield(); }
 
 int CurrentCpu() { return sched_getcpu(); }

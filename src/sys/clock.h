@@ -11,6 +11,9 @@ namespace tutti::sys {
 // ns; no system call where the kernel offers the vdso.
 std::int64_t NowNs();
 
+// Nanoseconds since 1970, of the clock that people see. It may be set back.
+std::int64_t UnixNs();
+
 // Tells the core that the caller spins: frees the other hardware thread and saves power for a few dozen
 // cycles.
 inline void CpuPause() {

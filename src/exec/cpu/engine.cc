@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "exec/cpu/wire.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 
 namespace tutti::exec::cpu {
@@ -29,7 +30,8 @@ bool StaysInPlace(const Step& step) {
 
 }  // namespace
 
-Engine::Engine(transport::shm::Fabric* fabric, int rank, int ranks) : fabric_(fabric), rank_(rank), ranks_(ranks) {
+Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int rank, int ranks)
+    : fabric_(fabric), recorder_(recorder), rank_(rank), ranks_(ranks) {
   if (fabric_ == nullptr) return;
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
   pool_.Init(fabric_->own().pool(), geometry.pool_bytes);
@@ -86,16 +88,25 @@ void Engine::StartTransfers(Job& job) {
   job.transfers.assign(job.transfers_left, {});
 }
 
+void Engine::TimeFinished(const Job& job) {
+  const std::int64_t now_ns = sys::NowNs();
+  for (std::uint64_t call = job.first_call; call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
+}
+
 bool Engine::Advance() {
   while (first_ != nullptr) {
     Job& job = *first_;
     if (!Run(job)) return false;
     job.done = true;
+    recorder_->Finish(job.last_call);
+    if (job.timed) [[unlikely]]
+      TimeFinished(job);
     first_ = job.next;
     if (first_ == nullptr) {
       last_ = nullptr;
     } else {
       Start(*first_);
+      if (first_->timed) recorder_->TimeStarted(first_->last_call, sys::NowNs());
     }
   }
   return true;
@@ -122,7 +133,7 @@ bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
     if (job.chunk_bytes <= kMaxPoolChunkBytes &&
         !pool_.Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * job.channels))
-      return Waits(job, -1, Job::WaitsFor::kRoom);
+      return Waits(job, -1, Job::WaitsFor::kPages);
   }
   bool all_done = true;
   for (int c = 0; c < job.channels; ++c) {
@@ -218,7 +229,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
 bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes) {
   if (MayRefer(job) && StaysInPlace(step)) return true;
   part.pool_slot = pool_.Take(bytes);
-  return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kRoom, part.channel);
+  return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kPages, part.channel);
 }
 
 // Folds or moves the operands to where the step wants its value, and gives the received ones back.
@@ -261,17 +272,17 @@ bool Engine::Send(Job& job, Part& part, int peer, std::size_t bytes) {
   const int slots = part.plan->footprint.link_slots;
   if constexpr (P == Protocol::kLl) {
     if (!RoomLl(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl(tx, rings, part.value, bytes);
+    WriteLl(tx, rings, job.mark, part.value, bytes);
   } else if constexpr (P == Protocol::kLl128) {
     if (!RoomLl128(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl128(tx, rings, part.value, bytes);
+    WriteLl128(tx, rings, job.mark, part.value, bytes);
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     if (part.pool_slot < 0) {
-      PostReference(part.channel, peer, part.value, bytes);
+      PostReference(part.channel, peer, job.mark, part.value, bytes);
     } else {
       const std::uint64_t offset = pool_.Offset(part.pool_slot);
-      pool_.AddReader(part.pool_slot, &tx, WritePost(tx, rings, PostKind::kPool, offset, bytes));
+      pool_.AddReader(part.pool_slot, &tx, WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes));
     }
   }
   fabric_->Nudge(peer);
@@ -301,11 +312,11 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     bool arrived;
     const std::byte* where = landing;
     if constexpr (P == Protocol::kLl) {
-      arrived = ReadLl(rx, fabric_->rings(), landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
     } else if constexpr (P == Protocol::kLl128) {
-      arrived = ReadLl128(rx, fabric_->rings(), landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl128(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
     } else {
-      arrived = ReceivePost(job, part.channel, operand.index, work.bytes, landing, &where);
+      arrived = ReceivePost(job, part.channel, operand.index, job.mark, work.bytes, landing, &where);
     }
     if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
     part.operands[i] = where;
@@ -315,10 +326,10 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
 }
 
 // Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
-bool Engine::ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std::byte* landing,
+bool Engine::ReceivePost(Job& job, int channel, int peer, std::uint64_t mark, std::size_t bytes, std::byte* landing,
                          const std::byte** where) {
   transport::Incoming& rx = fabric_->in(channel, peer);
-  const proto::Post* post = ReadPost(rx, fabric_->rings(), spins_);
+  const proto::Post* post = ReadPost(rx, fabric_->rings(), mark, spins_);
   if (post == nullptr) return false;
   switch (post->kind) {
     case PostKind::kPool:
@@ -347,14 +358,14 @@ bool Engine::ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std
   return true;
 }
 
-void Engine::PostReference(int channel, int peer, const std::byte* data, std::size_t bytes) {
+void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes) {
   transport::Outgoing& tx = fabric_->out(channel, peer);
   std::uint32_t region = 0;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
   const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
-  references_.push_back(
-      {&tx, peer,
-       WritePost(tx, fabric_->rings(), shared ? PostKind::kRegion : PostKind::kReference, address, bytes, region)});
+  references_.push_back({&tx, peer,
+                         WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
+                                   address, bytes, region)});
 }
 
 bool Engine::ReferencesRead(Job& job) {
@@ -407,8 +418,10 @@ bool Engine::RunTransfer(Job& job, int index) {
   const std::size_t chunk = chunks_.ForTransfer(lane.protocol, lane.by_reference);
   while (t.moved < bytes) {
     const std::size_t part = std::min(chunk, bytes - t.moved);
-    const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_addresses[source.index] + t.moved, part)
-                          : ReceivePart(job, index, source.index, lane, job.out_addresses[step.out] + t.moved, part);
+    const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_marks[source.index],
+                                     job.in_addresses[source.index] + t.moved, part)
+                          : ReceivePart(job, index, source.index, lane, job.out_marks[step.out],
+                                        job.out_addresses[step.out] + t.moved, part);
     if (!ok) return false;
     t.moved += part;
     ++moves_;
@@ -416,30 +429,31 @@ bool Engine::RunTransfer(Job& job, int index) {
   return true;
 }
 
-bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes) {
+bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, const std::byte* data,
+                      std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
   transport::Outgoing& tx = fabric_->out(kTransferChannel, peer);
   switch (lane.protocol) {
     case Protocol::kLl:
       if (!RoomLl(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl(tx, rings, data, bytes);
+      WriteLl(tx, rings, mark, data, bytes);
       break;
     case Protocol::kLl128:
       if (!RoomLl128(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl128(tx, rings, data, bytes);
+      WriteLl128(tx, rings, mark, data, bytes);
       break;
     case Protocol::kSimple:
       if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
       if (lane.by_reference) {
-        PostReference(kTransferChannel, peer, data, bytes);
+        PostReference(kTransferChannel, peer, mark, data, bytes);
         break;
       }
       if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), 2 * static_cast<std::size_t>(ranks_)))
-        return Waits(job, peer, Job::WaitsFor::kRoom);
+        return Waits(job, peer, Job::WaitsFor::kPages);
       const int slot = pool_.Take(bytes);
-      if (slot < 0) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       CopyBytes(pool_.Data(slot), data, bytes);
-      pool_.AddReader(slot, &tx, WritePost(tx, rings, PostKind::kPool, pool_.Offset(slot), bytes));
+      pool_.AddReader(slot, &tx, WritePost(tx, rings, mark, PostKind::kPool, pool_.Offset(slot), bytes));
       pool_.Release(slot);
       break;
   }
@@ -447,21 +461,22 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, const std::byte* dat
   return true;
 }
 
-bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes) {
+bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
+                         std::size_t bytes) {
   const transport::RingSizes& rings = fabric_->rings();
   transport::Incoming& rx = fabric_->in(kTransferChannel, peer);
   std::size_t& progress = job.transfers[index].progress;
   bool arrived = false;
   switch (lane.protocol) {
     case Protocol::kLl:
-      arrived = ReadLl(rx, rings, out, bytes, progress, spins_);
+      arrived = ReadLl(rx, rings, mark, out, bytes, progress, spins_);
       break;
     case Protocol::kLl128:
-      arrived = ReadLl128(rx, rings, out, bytes, progress, spins_);
+      arrived = ReadLl128(rx, rings, mark, out, bytes, progress, spins_);
       break;
     case Protocol::kSimple: {
       const std::byte* where = out;
-      arrived = ReceivePost(job, kTransferChannel, peer, bytes, out, &where);
+      arrived = ReceivePost(job, kTransferChannel, peer, mark, bytes, out, &where);
       if (!arrived) break;
       CopyBytes(out, where, bytes);
       ReleasePosts(rx);
@@ -484,9 +499,48 @@ bool Engine::WaitsForPeerOn(int cpu) const {
   for (std::size_t i = part.operand + 1; i < step.operands.size(); ++i) {
     const Operand& operand = step.operands[i];
     if (IsLocal(operand) || fabric_->CpuOf(operand.index) != cpu) continue;
-    if (!Arriving(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol)) return true;
+    if (!PeekNext(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol).arrived) return true;
   }
   return false;
+}
+
+bool Engine::WaitsOnlyForPeer() {
+  if (first_ == nullptr || first_->waits_for < 0) return false;
+  if (first_->waits_what != Job::WaitsFor::kPages) return true;
+  const auto to_peer = [&](const transport::Outgoing* link) {
+    for (int channel = 0; channel < fabric_->channels(); ++channel) {
+      if (link == &fabric_->out(channel, first_->waits_for)) return true;
+    }
+    return false;
+  };
+  return pool_.EverySlotIsReadBy(to_peer);
+}
+
+std::optional<Foreign> Engine::FindForeign() const {
+  if (first_ == nullptr || fabric_ == nullptr) return std::nullopt;
+  const Job& job = *first_;
+  const auto check = [&](int channel, int peer, Protocol protocol, std::uint64_t mark,
+                         std::size_t progress) -> std::optional<Foreign> {
+    const Next next = PeekNext(fabric_->in(channel, peer), fabric_->rings(), protocol, progress);
+    if (!next.arrived || next.mark == (mark & next.bits)) return std::nullopt;
+    return Foreign{.peer = peer, .mark = next.mark, .bits = next.bits, .expected = mark};
+  };
+  if (job.collective != Collective::kSendRecv) {
+    if (job.waits_what != Job::WaitsFor::kData) return std::nullopt;
+    const Part& part = job.parts[job.waiting_part];
+    return check(part.channel, job.waits_for, job.protocol, job.mark, part.progress);
+  }
+  const std::vector<int>& previous = job.transfer_plan->previous;
+  for (int i = 0; i < static_cast<int>(job.transfers.size()); ++i) {
+    const Step step = job.transfer_plan->plan.step(i);
+    if (job.transfers[i].done || IsLocal(step.operands[0])) continue;
+    if (previous[i] >= 0 && !job.transfers[previous[i]].done) continue;
+    const std::optional<Foreign> found =
+        check(kTransferChannel, step.operands[0].index, job.out_lanes[step.out].protocol, job.out_marks[step.out],
+              job.transfers[i].progress);
+    if (found) return found;
+  }
+  return std::nullopt;
 }
 
 std::string Engine::DescribeWait() const {

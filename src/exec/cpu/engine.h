@@ -10,20 +10,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/job.h"
 #include "exec/cpu/pool.h"
+#include "trace/recorder.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
 
+// A message that has arrived where one of another call was due.
+struct Foreign {
+  int peer;                // who sent it
+  std::uint64_t mark;      // of the call that it belongs to (trace/call.h), as far as `bits` go
+  std::uint64_t bits;      // those that the protocol carries
+  std::uint64_t expected;  // the whole mark of the call that waits
+};
+
 class Engine {
  public:
-  // `fabric` may be null for a communicator of one rank; it must outlive the engine.
-  Engine(transport::shm::Fabric* fabric, int rank, int ranks);
+  // `fabric` may be null for a communicator of one rank; it and `recorder`, which learns of jobs that end, must outlive
+  // the engine.
+  Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int rank, int ranks);
 
   // Prepares a job to run: cuts blocks into chunks. The job must stay where it is until it is done.
   void Submit(Job* job);
@@ -41,6 +52,12 @@ class Engine {
   // core away can help.
   bool WaitsForPeerOn(int cpu) const;
   std::string DescribeWait() const;
+  // Whether nobody but the rank waits_for() can end the first job's wait.
+  bool WaitsOnlyForPeer();
+  // The job that is being run, or null.
+  Job* current() const { return first_; }
+  // Looks at what has arrived for the first job, while that waits for data.
+  std::optional<Foreign> FindForeign() const;
   // Grows with every step and transfer part that ends: whoever waits sees that something still moves.
   std::uint64_t moves() const { return moves_; }
 
@@ -58,6 +75,7 @@ class Engine {
   };
 
   void Start(Job& job);
+  void TimeFinished(const Job& job);
   void StartPart(const Job& job, Part& part);
   bool Run(Job& job);
   bool RunCollective(Job& job);
@@ -67,7 +85,8 @@ class Engine {
   bool RunStep(Job& job, Part& part, const plan::Step& step, int round);
   template <proto::Protocol P>
   bool Gather(Job& job, Part& part, const plan::Step& step, const Work& work, int round);
-  bool ReceivePost(Job& job, int channel, int peer, std::size_t bytes, std::byte* landing, const std::byte** where);
+  bool ReceivePost(Job& job, int channel, int peer, std::uint64_t mark, std::size_t bytes, std::byte* landing,
+                   const std::byte** where);
   bool TakePages(Job& job, Part& part, const plan::Step& step, std::size_t bytes);
   template <proto::Protocol P>
   void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
@@ -76,8 +95,9 @@ class Engine {
   void StartTransfers(Job& job);
   bool RunTransfers(Job& job);
   bool RunTransfer(Job& job, int index);
-  bool SendPart(Job& job, int peer, const Lane& lane, const std::byte* data, std::size_t bytes);
-  bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::byte* out, std::size_t bytes);
+  bool SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, const std::byte* data, std::size_t bytes);
+  bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
+                   std::size_t bytes);
   bool Finish(Job& job);
   bool ReferencesRead(Job& job);
   bool Waits(Job& job, int peer, Job::WaitsFor what, int part = 0) {
@@ -87,12 +107,13 @@ class Engine {
     return false;
   }
   bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
-  void PostReference(int channel, int peer, const std::byte* data, std::size_t bytes);
+  void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes);
 
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
   transport::shm::Fabric* fabric_;
+  trace::Recorder* const recorder_;
   const int rank_;
   const int ranks_;
   int spins_ = 200;

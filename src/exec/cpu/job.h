@@ -95,6 +95,8 @@ struct Job {
   std::vector<std::size_t> out_sizes;
   std::vector<Lane> in_lanes;
   std::vector<Lane> out_lanes;
+  std::vector<std::uint64_t> in_marks;
+  std::vector<std::uint64_t> out_marks;
   // Per step of that plan: bytes moved so far, and units of the message being received.
   struct Transfer {
     std::size_t moved = 0;
@@ -108,13 +110,20 @@ struct Job {
     return collective == Collective::kSendRecv ? *transfer_plan : *parts[0].plan;
   }
 
+  // Its calls in the black box: their numbers (sends and receives are several), whether their times are taken.
+  std::uint64_t mark = 0;  // of a collective's messages (trace/call.h)
+  std::uint64_t first_call = 0;
+  std::uint64_t last_call = 0;
+  bool timed = false;
+
   bool done = false;
   Status status;
   Job* next = nullptr;  // in the engine's queue
 
   // What it waits for, for messages; -1: nothing.
   int waits_for = -1;
-  enum class WaitsFor : std::uint8_t { kNothing, kData, kRoom, kReaders } waits_what = WaitsFor::kNothing;
+  // kPages: pages of the pool; waits_for is then a rank that may hold them, not the one that does.
+  enum class WaitsFor : std::uint8_t { kNothing, kData, kRoom, kReaders, kPages } waits_what = WaitsFor::kNothing;
   int waiting_part = 0;
 };
 

@@ -50,7 +50,17 @@ class Pool {
       slots_[index].held = true;
       return index;
     }
+    refused_ = turn;
     return -1;
+  }
+  // Whether each slot that the last refused Take could have taken has a reader, not done yet, on a link for which
+  // `is_link` holds.
+  template <typename IsLink>
+  bool EverySlotIsReadBy(IsLink&& is_link) {
+    return std::all_of(slots_.begin(), slots_.begin() + std::min(refused_, slots_.size()), [&](const Slot& slot) {
+      return std::ranges::any_of(slot.readers,
+                                 [&](const Reader& r) { return is_link(r.link) && !r.link->Consumed(r.index); });
+    });
   }
   std::byte* Data(int slot) const { return data_ + slot * slot_bytes_; }
   std::uint64_t Offset(int slot) const { return slot * slot_bytes_; }
@@ -87,6 +97,7 @@ class Pool {
   std::size_t wanted_slots_ = 0;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
+  std::size_t refused_ = 0;  // slots of which the last refused Take could have taken one
 };
 
 }  // namespace tutti::exec::cpu

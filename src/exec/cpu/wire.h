@@ -5,7 +5,8 @@
 
 // How the CPU writes and reads the rings of a link (formats: proto/). Write* REQUIRES room, which Room* reports.
 // Read* moves `progress` (units or lines of the message that have been taken) on as far as data has arrived and
-// returns true when the message is complete; it never waits long.
+// returns true when the message is complete; it never waits long. `mark` names the call that a message belongs to; what
+// is there of another call counts as not arrived, and PeekNext tells.
 
 #include <algorithm>
 #include <atomic>
@@ -46,11 +47,12 @@ inline bool RoomLl(Outgoing& tx, const RingSizes& rings, std::size_t bytes, int 
   return true;
 }
 
-inline void WriteLl(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
+inline void WriteLl(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, const std::byte* data,
+                    std::size_t bytes) {
   const std::uint64_t mask = rings.ll_units() - 1;
   while (bytes > 0) {
     auto* words = reinterpret_cast<std::uint64_t*>(tx.ll + (tx.ll_head & mask) * proto::kLlLinesPerUnit);
-    const std::uint64_t flag = std::uint64_t{proto::LlFlag(tx.ll_head, rings.log2_ll_units)} << 32;
+    const std::uint64_t flag = std::uint64_t{proto::LlFlag(tx.ll_head, rings.log2_ll_units, mark)} << 32;
     std::uint32_t values[8] = {};
     const std::size_t part = std::min(bytes, proto::kLlUnitPayloadBytes);
     if (part == 8) {
@@ -66,14 +68,14 @@ inline void WriteLl(Outgoing& tx, const RingSizes& rings, const std::byte* data,
   PrefetchForWrite(tx.ll + (tx.ll_head & mask) * proto::kLlLinesPerUnit);
 }
 
-inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::byte* out, std::size_t bytes, std::size_t& progress,
-                   int spins) {
+inline bool ReadLl(Incoming& rx, const RingSizes& rings, std::uint64_t mark, std::byte* out, std::size_t bytes,
+                   std::size_t& progress, int spins) {
   const std::uint64_t mask = rings.ll_units() - 1;
   const std::size_t units = proto::LlUnits(bytes);
   while (progress < units) {
     const std::uint64_t index = rx.ll_head + progress;
     const auto* words = reinterpret_cast<const std::uint64_t*>(rx.ll + (index & mask) * proto::kLlLinesPerUnit);
-    const std::uint32_t flag = proto::LlFlag(index, rings.log2_ll_units);
+    const std::uint32_t flag = proto::LlFlag(index, rings.log2_ll_units, mark);
     const std::size_t offset = progress * proto::kLlUnitPayloadBytes;
     const std::size_t part = std::min(bytes - offset, proto::kLlUnitPayloadBytes);
     const int needed = static_cast<int>((part + 3) / 4);
@@ -106,7 +108,8 @@ inline bool RoomLl128(Outgoing& tx, const RingSizes& rings, std::size_t bytes, i
   return true;
 }
 
-inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* data, std::size_t bytes) {
+inline void WriteLl128(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, const std::byte* data,
+                       std::size_t bytes) {
   const std::uint64_t mask = rings.ll128_lines() - 1;
   while (bytes > 0) {
     proto::Ll128Line* line = tx.ll128 + (tx.ll128_head & mask);
@@ -118,7 +121,7 @@ inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* da
       std::memcpy(line->data, data, bytes);
       bytes = 0;
     }
-    __atomic_store_n(&line->flag, proto::Ll128Flag(tx.ll128_head, rings.log2_ll128_lines), __ATOMIC_RELEASE);
+    __atomic_store_n(&line->flag, proto::Ll128Flag(tx.ll128_head, rings.log2_ll128_lines, mark), __ATOMIC_RELEASE);
     ++tx.ll128_head;
   }
   const proto::Ll128Line* next = tx.ll128 + (tx.ll128_head & mask);
@@ -126,14 +129,14 @@ inline void WriteLl128(Outgoing& tx, const RingSizes& rings, const std::byte* da
   PrefetchForWrite(&next->flag);
 }
 
-inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::byte* out, std::size_t bytes, std::size_t& progress,
-                      int spins) {
+inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::uint64_t mark, std::byte* out, std::size_t bytes,
+                      std::size_t& progress, int spins) {
   const std::uint64_t mask = rings.ll128_lines() - 1;
   const std::size_t lines = proto::Ll128Lines(bytes);
   while (progress < lines) {
     const std::uint64_t index = rx.ll128_head + progress;
     const proto::Ll128Line* line = rx.ll128 + (index & mask);
-    const std::uint64_t flag = proto::Ll128Flag(index, rings.log2_ll128_lines);
+    const std::uint64_t flag = proto::Ll128Flag(index, rings.log2_ll128_lines, mark);
     while (__atomic_load_n(&line->flag, __ATOMIC_ACQUIRE) != flag) {
       if (--spins < 0) return false;
       sys::CpuPause();
@@ -159,45 +162,60 @@ inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
 }
 
 // Publishes data that has been written before this call. Returns the post's running number.
-inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, proto::PostKind kind, std::uint64_t address,
-                               std::size_t bytes, std::uint32_t region = 0) {
+inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, proto::PostKind kind,
+                               std::uint64_t address, std::size_t bytes, std::uint32_t region = 0) {
   proto::Post& post = tx.posts[tx.post_head & (rings.posts() - 1)];
   post.address = address;
   post.bytes = bytes;
   post.kind = kind;
   post.region = region;
+  post.mark = mark;
   post.sequence.store(tx.post_head + 1, std::memory_order_release);
   return tx.post_head++;
 }
 
 // The next post of the link, or null while there is none. Advances the head; the credit is given back by ReleasePosts.
-inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, int spins) {
+inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, std::uint64_t mark, int spins) {
   const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
   while (post.sequence.load(std::memory_order_acquire) != rx.post_head + 1) {
     if (--spins < 0) return nullptr;
     sys::CpuPause();
   }
+  if (post.mark != mark) [[unlikely]]
+    return nullptr;
   ++rx.post_head;
   return &post;
 }
 
-// Whether the next message of the link has begun to arrive.
-inline bool Arriving(const Incoming& rx, const RingSizes& rings, proto::Protocol protocol) {
+// The mark of the next message of the link, as much of it as the protocol carries (`bits`); none where nothing of it has
+// arrived yet. `progress`: units or lines of it that have been taken already.
+struct Next {
+  bool arrived = false;
+  std::uint64_t mark = 0;
+  std::uint64_t bits = 0;
+};
+inline Next PeekNext(const Incoming& rx, const RingSizes& rings, proto::Protocol protocol, std::size_t progress = 0) {
   switch (protocol) {
     case proto::Protocol::kLl: {
-      const auto* words = reinterpret_cast<const std::uint64_t*>(rx.ll + (rx.ll_head & (rings.ll_units() - 1)) *
-                                                                             proto::kLlLinesPerUnit);
-      return __atomic_load_n(words, __ATOMIC_RELAXED) >> 32 == proto::LlFlag(rx.ll_head, rings.log2_ll_units);
+      const std::uint64_t index = rx.ll_head + progress;
+      const auto* words =
+          reinterpret_cast<const std::uint64_t*>(rx.ll + (index & (rings.ll_units() - 1)) * proto::kLlLinesPerUnit);
+      const auto flag = static_cast<std::uint32_t>(__atomic_load_n(words, __ATOMIC_RELAXED) >> 32);
+      const bool arrived = ((flag ^ proto::LlFlag(index, rings.log2_ll_units, 0)) & proto::kLlPassBits) == 0;
+      return {arrived, std::uint64_t{flag & ~proto::kLlPassBits} << 32, std::uint64_t{~proto::kLlPassBits} << 32};
     }
     case proto::Protocol::kLl128: {
-      const proto::Ll128Line* line = rx.ll128 + (rx.ll128_head & (rings.ll128_lines() - 1));
-      return __atomic_load_n(&line->flag, __ATOMIC_RELAXED) == proto::Ll128Flag(rx.ll128_head, rings.log2_ll128_lines);
+      const std::uint64_t index = rx.ll128_head + progress;
+      const std::uint64_t flag = __atomic_load_n(&rx.ll128[index & (rings.ll128_lines() - 1)].flag, __ATOMIC_RELAXED);
+      const bool arrived = ((flag ^ proto::Ll128Flag(index, rings.log2_ll128_lines, 0)) & proto::kLl128PassBits) == 0;
+      return {arrived, flag & ~proto::kLl128PassBits, ~proto::kLl128PassBits};
     }
     case proto::Protocol::kSimple:
       break;
   }
   const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
-  return post.sequence.load(std::memory_order_relaxed) == rx.post_head + 1;
+  if (post.sequence.load(std::memory_order_acquire) != rx.post_head + 1) return {};
+  return {true, post.mark, ~std::uint64_t{0}};
 }
 
 // Gives back every post that has been read so far.

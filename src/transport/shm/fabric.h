@@ -97,6 +97,8 @@ class Fabric {
     sys::SharedMapping own;
     std::vector<sys::SharedMapping> peers;
   };
+  // A peer's black box, as mapped here: `geometry().box_bytes` bytes.
+  const std::byte* BoxOf(int peer) const { return peers_[peer].box(); }
   int AddRegion(Region region);
   // Region and offset of [data, data + bytes), if it lies in one of the own regions.
   bool FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;

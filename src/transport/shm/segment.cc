@@ -8,10 +8,11 @@
 #include <cstring>
 #include <new>
 
+#include "trace/layout.h"
+
 namespace tutti::transport::shm {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 4096;
 // No ring is shorter: a plan may ask for 16 messages in a link (docs/algorithms.md, "slots"), and one more is read.
 constexpr int kLeastLog2 = 5;
 constexpr std::size_t kMinPoolBytes = std::size_t{1} << 20;
@@ -42,10 +43,12 @@ Geometry MakeGeometry(int ranks, int channels, std::size_t bytes) {
     if (g.rings.log2_ll_units > kLeastLog2) --g.rings.log2_ll_units;
   }
   g.lane_bytes = LaneBytes(g.rings);
-  g.credits_offset = kHeaderBytes;
+  g.box_bytes = trace::BoxBytes(ranks, channels);
+  g.credits_offset = kBoxOffset + g.box_bytes;
   g.rings_offset = RoundUp(g.credits_offset + lanes * sizeof(proto::Credit), 4096);
   g.pool_offset = RoundUp(g.rings_offset + lanes * g.lane_bytes, 4096);
-  const std::size_t rest = bytes > g.pool_offset ? bytes - g.pool_offset : 0;
+  const std::size_t used = g.pool_offset - g.box_bytes;
+  const std::size_t rest = bytes > used ? bytes - used : 0;
   g.pool_bytes = RoundUp(std::max({rest, bytes / 3, kMinPoolBytes}), 4096);
   g.bytes = g.pool_offset + g.pool_bytes;
   return g;
@@ -54,7 +57,7 @@ Geometry MakeGeometry(int ranks, int channels, std::size_t bytes) {
 Result<Segment> Segment::Create(const Geometry& geometry, int rank) {
   Segment s;
   s.geometry_ = geometry;
-  Result<sys::Fd> fd = sys::CreateSharedMemory("tutti", geometry.bytes);
+  Result<sys::Fd> fd = sys::CreateSharedMemory(kSegmentName, geometry.bytes);
   if (!fd.ok()) return fd.status();
   s.fd_ = std::move(*fd);
   Result<sys::SharedMapping> mapping = sys::MapOnce(s.fd_, geometry.bytes, sys::Access::kReadWrite);

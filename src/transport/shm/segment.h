@@ -6,12 +6,12 @@
 // The shared pages of one rank. Each rank owns one segment, writes only there, and maps its peers' segments
 // read-only: a rank can not damage what another one writes.
 //
-//   +--------+---------------------------+---------------------------+------------------------+
-//   | header | credits                   | outgoing rings            | pool                   |
-//   | 4 KiB  | [channel][sender] 64 B    | [channel][receiver]       | data of Simple's posts |
-//   |        | what I consumed from them | LL units, LL128 lines,    |                        |
-//   |        |                           | posts                     |                        |
-//   +--------+---------------------------+---------------------------+------------------------+
+//   +--------+-----------+---------------------------+------------------------+------------------------+
+//   | header | black box | credits                   | outgoing rings         | pool                   |
+//   | 4 KiB  | trace/    | [channel][sender] 64 B    | [channel][receiver]    | data of Simple's posts |
+//   |        | layout.h  | what I consumed from them | LL units, LL128 lines, |                        |
+//   |        |           |                           | posts                  |                        |
+//   +--------+-----------+---------------------------+------------------------+------------------------+
 //
 // All offsets follow from (ranks, channels, bytes), which all ranks must agree on; Meet's payload carries them so that
 // a difference is found at init.
@@ -33,6 +33,7 @@ struct Geometry {
   int ranks = 1;
   int channels = 1;
   RingSizes rings;
+  std::size_t box_bytes = 0;  // of the black box, which lies at kBoxOffset
   std::size_t credits_offset = 0;
   std::size_t rings_offset = 0;
   std::size_t lane_bytes = 0;  // one link's three rings
@@ -44,7 +45,7 @@ struct Geometry {
 };
 
 // Rings shrink as links multiply, so that they take at most a third of `bytes` where that is possible at all; the
-// pool gets the rest, and never less than 1 MiB or a third.
+// pool gets the rest, and never less than 1 MiB or a third. The black box comes on top of `bytes`.
 Geometry MakeGeometry(int ranks, int channels, std::size_t bytes);
 
 // A rank's life, as its peers see it. Only ever moves down this list.
@@ -80,9 +81,15 @@ struct Header {
   alignas(64) std::uint64_t probe;
   std::uint64_t probe_address;
 };
-static_assert(sizeof(Header) <= 4096);
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
+
+// Where the black box lies: other processes look for it there (`tutti top`).
+inline constexpr std::size_t kHeaderBytes = 4096;
+inline constexpr std::size_t kBoxOffset = kHeaderBytes;
+static_assert(sizeof(Header) <= kHeaderBytes);
+// What shared pages of segments are called in /proc/PID/maps, and what else is called so to a part.
+inline constexpr char kSegmentName[] = "tutti";
 
 // One mapped segment, the own one (writable) or a peer's (read-only).
 class Segment {
@@ -98,6 +105,7 @@ class Segment {
   proto::LlLine* ll(int channel, int receiver) const;
   proto::Ll128Line* ll128(int channel, int receiver) const;
   proto::Post* posts(int channel, int receiver) const;
+  std::byte* box() const { return base() + kBoxOffset; }
   std::byte* pool() const { return base() + geometry_.pool_offset; }
   // Gives the pool's pages back to the system; they return zeroed when touched. REQUIRES: the own segment, and no peer
   // reads the pool.

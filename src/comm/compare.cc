@@ -1,0 +1,186 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Whether the calls of all ranks match. Every rank writes its calls down in its black box, which its peers can read; a
+// rank that waits compares them. No rank is waited for here, and a rank that has not called yet is no mismatch.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/impl.h"
+
+namespace tutti {
+namespace {
+
+using exec::cpu::Job;
+using trace::Call;
+using trace::CallRecord;
+using trace::WaitKind;
+using trace::WaitView;
+using Kind = Operation::Kind;
+
+// A peer that says that it waits has seen all that this rank did before it stood still, if it said so this much later.
+constexpr std::int64_t kSettleNs = 20000000;
+
+constexpr const char* kRemedy = "all ranks must make the same calls in the same order";
+
+// "all_reduce(count 4, int8, sum) as its operation 7"
+std::string Quote(const CallRecord& record) {
+  const char* place = record.call.function() == Kind::kSend   ? "send to that rank"
+                      : record.call.function() == Kind::kRecv ? "receive from that rank"
+                                                              : "operation";
+  return fmt::format("{} as its {} {}", record.call.ToString(), place, record.sequence);
+}
+
+Status Mismatch(int culprit, const CallRecord& theirs, int other, const CallRecord& others) {
+  return Status(
+      Code::kInvalidUsage,
+      fmt::format("the calls of the ranks do not match: rank {} called {} where rank {} called {}; {}", culprit,
+                  Quote(theirs), other,
+                  theirs.call.is_transfer() || others.call.is_transfer() ? Quote(others) : others.call.ToString(),
+                  kRemedy),
+      culprit);
+}
+
+}  // namespace
+
+// All ranks that have got as far as collective number `sequence` must have made the same call there. What most have called
+// is quoted against the lowest rank that called something else.
+Status Communicator::Impl::CompareCollectives(std::uint64_t sequence) {
+  std::vector<std::pair<int, CallRecord>> calls;
+  for (int r = 0; r < ranks; ++r) {
+    if (const std::optional<CallRecord> record = boxes[r].FindCollective(sequence)) calls.emplace_back(r, *record);
+  }
+  const auto same_as = [&](const CallRecord& one) {
+    return std::ranges::count_if(calls, [&](const auto& c) { return c.second.call == one.call; });
+  };
+  const auto usual =
+      std::ranges::max_element(calls, {}, [&](const auto& c) { return same_as(c.second); });  // the first of equals
+  if (usual == calls.end()) return Status::Ok();
+  const auto odd = std::ranges::find_if(calls, [&](const auto& c) { return c.second.call != usual->second.call; });
+  if (odd == calls.end()) return Status::Ok();
+  return Mismatch(odd->first, odd->second, usual->first, usual->second);
+}
+
+// The n-th send from one rank to another and the n-th receive there must agree in bytes.
+Status Communicator::Impl::CompareTransfers(const Job& job) {
+  std::vector<CallRecord> own;
+  for (std::uint64_t n = job.first_call; n <= job.last_call; ++n) {
+    if (const std::optional<CallRecord> record = boxes[rank].Find(n)) own.push_back(*record);
+  }
+  std::ranges::sort(own, {}, [](const CallRecord& r) { return r.call.root(); });
+  for (std::size_t begin = 0; begin < own.size();) {
+    const int peer = own[begin].call.root();
+    std::size_t end = begin;
+    while (end < own.size() && own[end].call.root() == peer) ++end;
+    const std::span<const CallRecord> with_peer(own.data() + begin, end - begin);
+    begin = end;
+    if (peer == rank) continue;
+    const CallRecord* mine = nullptr;
+    const std::optional<CallRecord> theirs = boxes[peer].FindLatest([&](const CallRecord& r) {
+      if (!r.call.is_transfer() || r.call.root() != rank) return false;
+      const auto met = std::ranges::find_if(with_peer, [&](const CallRecord& m) {
+        return m.call.function() != r.call.function() && m.sequence == r.sequence && m.call.bytes() != r.call.bytes();
+      });
+      if (met != with_peer.end()) mine = &*met;
+      return mine != nullptr;
+    });
+    if (theirs) return Mismatch(peer, *theirs, rank, *mine);
+  }
+  return Status::Ok();
+}
+
+// The first of the collectives that both have written down, and still have, in which this rank and a peer differ.
+Status Communicator::Impl::CompareHistory(int peer) {
+  const std::optional<CallRecord> mine = boxes[rank].LastCollective(), theirs = boxes[peer].LastCollective();
+  if (!mine || !theirs) return Status::Ok();
+  std::vector<std::pair<std::uint64_t, Call>> calls;
+  (void)boxes[rank].FindLatest([&](const CallRecord& r) {
+    if (!r.call.is_transfer()) calls.emplace_back(r.sequence, r.call);
+    return false;
+  });
+  std::uint64_t first = 0;
+  (void)boxes[peer].FindLatest([&](const CallRecord& r) {
+    if (r.call.is_transfer()) return false;
+    const auto same = std::ranges::find(calls, r.sequence, [](const auto& c) { return c.first; });
+    if (same != calls.end() && same->second != r.call) first = r.sequence;
+    return false;
+  });
+  return first == 0 ? Status::Ok() : CompareCollectives(first);
+}
+
+// A message of another call lies where one of the current call is due: which call is it?
+Status Communicator::Impl::ExplainForeign(const Job& job, const exec::cpu::Foreign& foreign) {
+  TUTTI_RETURN_IF_ERROR(CompareHistory(foreign.peer));
+  const auto mark_of = [](const CallRecord& r) { return trace::TransferMark(r.call.bytes(), r.sequence); };
+  std::optional<CallRecord> mine = boxes[rank].Find(job.last_call);
+  if (mine && mine->call.is_transfer()) {
+    mine = boxes[rank].FindLatest([&](const CallRecord& r) {
+      return r.call.function() == Kind::kRecv && r.call.root() == foreign.peer && mark_of(r) == foreign.expected;
+    });
+  }
+  std::optional<CallRecord> theirs = boxes[foreign.peer].FindLatest([&](const CallRecord& r) {
+    return r.call.function() == Kind::kSend && r.call.root() == rank && (mark_of(r) & foreign.bits) == foreign.mark;
+  });
+  // Not a send, so it is a collective, which this rank has not called yet.
+  if (!theirs) {
+    const std::optional<CallRecord> last = boxes[rank].LastCollective(job.first_call);
+    theirs = boxes[foreign.peer].FindCollective(last ? last->sequence + 1 : 1);
+  }
+  if (mine && theirs) return Mismatch(foreign.peer, *theirs, rank, *mine);
+  return Status(Code::kInvalidUsage,
+                fmt::format("the calls of the ranks do not match: rank {} sent data of another call than {}, in which "
+                            "rank {} waits for it; {}",
+                            foreign.peer, mine ? mine->call.ToString() : "the one", rank, kRemedy),
+                foreign.peer);
+}
+
+// This rank and a peer wait for each other, one in a collective and the other in a send or receive: neither can go on.
+Status Communicator::Impl::FindStandoff(const Job& job, std::int64_t since_ns) {
+  const int peer = job.waits_for;
+  if (!engine->WaitsOnlyForPeer()) return Status::Ok();
+  const WaitView wait = boxes[peer].wait();
+  if (wait.kind == WaitKind::kNothing || wait.kind == WaitKind::kPages || wait.peer != rank) return Status::Ok();
+  if (wait.looked_ns < since_ns + kSettleNs) return Status::Ok();
+  // The call that concerns the other rank, of one or of a group of sends and receives.
+  const auto find = [&](int owner, int other, std::uint64_t last) {
+    const std::optional<CallRecord> record = boxes[owner].Find(last);
+    if (!record || !record->call.is_transfer()) return record;
+    return boxes[owner].FindLatest(
+        [&](const CallRecord& r) { return r.number <= last && r.call.is_transfer() && r.call.root() == other; });
+  };
+  const std::optional<CallRecord> mine = find(rank, peer, job.last_call), theirs = find(peer, rank, wait.number);
+  if (!mine || !theirs || mine->call.is_transfer() == theirs->call.is_transfer()) return Status::Ok();
+  // The send or receive may have been met already, by one of another size.
+  const bool transfer_is_mine = mine->call.is_transfer();
+  const CallRecord& transfer = transfer_is_mine ? *mine : *theirs;
+  const std::optional<CallRecord> met = boxes[transfer_is_mine ? peer : rank].FindLatest([&](const CallRecord& r) {
+    return r.call.is_transfer() && r.call.function() != transfer.call.function() && r.sequence == transfer.sequence &&
+           r.call.root() == (transfer_is_mine ? rank : peer);
+  });
+  if (met && met->call.bytes() == transfer.call.bytes()) return Status::Ok();
+  if (met) return transfer_is_mine ? Mismatch(peer, *met, rank, *mine) : Mismatch(peer, *theirs, rank, *met);
+  return Mismatch(peer, *theirs, rank, *mine);
+}
+
+Status Communicator::Impl::CompareCalls(std::int64_t since_ns) {
+  const Job* job = engine->current();
+  if (job == nullptr || boxes.empty()) return Status::Ok();
+  const std::optional<exec::cpu::Foreign> foreign = engine->FindForeign();
+  if (!foreign && since_ns == 0) return Status::Ok();
+  if (job->collective == Collective::kSendRecv) {
+    TUTTI_RETURN_IF_ERROR(CompareTransfers(*job));
+  } else if (const std::optional<CallRecord> mine = boxes[rank].Find(job->last_call)) {
+    // A rank that is behind may be so because of an earlier call: its latest is compared too.
+    std::uint64_t earliest = mine->sequence;
+    for (const trace::View& box : boxes) {
+      const std::optional<CallRecord> latest = box.LastCollective();
+      if (latest) earliest = std::min(earliest, latest->sequence);
+    }
+    TUTTI_RETURN_IF_ERROR(CompareCollectives(earliest));
+    TUTTI_RETURN_IF_ERROR(CompareCollectives(mine->sequence));
+  }
+  if (foreign) return ExplainForeign(*job, *foreign);
+  return FindStandoff(*job, since_ns);
+}
+
+}  // namespace tutti

@@ -1,0 +1,340 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// The black box in memory: what is written is what is read, whatever is written meanwhile or lies there instead.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "trace/recorder.h"
+#include "trace/view.h"
+
+namespace tutti::trace {
+namespace {
+
+using Kind = Operation::Kind;
+
+constexpr int kRanks = 3, kChannels = 2;
+
+struct Memory {
+  explicit Memory(std::size_t bytes = BoxBytes(kRanks, kChannels)) : bytes(bytes) {
+    data = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    std::memset(data, 0, bytes);
+  }
+  Memory(const Memory& other) : Memory(other.bytes) { std::memcpy(data, other.data, bytes); }
+  ~Memory() { std::free(data); }
+  std::byte* data;
+  std::size_t bytes;
+};
+
+Recorder NewRecorder(Memory& memory) {
+  return Recorder(memory.data, {.communicator = 0xabcdef,
+                                .name = "a name",
+                                .rank = 1,
+                                .ranks = kRanks,
+                                .channels = kChannels,
+                                .pid = 77,
+                                .created_ns = 5,
+                                .created_unix_ns = 6});
+}
+
+View ViewOf(const Memory& memory) {
+  const Result<View> view = View::Open(memory.data, memory.bytes);
+  EXPECT_TRUE(view.ok()) << view.status().message();
+  return *view;
+}
+
+Operation AllReduceOf(std::uint64_t count) {
+  return {.kind = Kind::kAllReduce, .count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum};
+}
+
+TEST(Call, SaysWhatRanksMustAgreeOnAndNothingElse) {
+  const auto text = [](const Operation& o) { return Call{PackCall(o), o.count}.ToString(); };
+  Operation o = AllReduceOf(1024);
+  EXPECT_EQ(text(o), "all_reduce(count 1024, float32, sum)");
+  o.root = 5;  // an all_reduce has none
+  EXPECT_EQ(text(o), "all_reduce(count 1024, float32, sum)");
+  o.kind = Kind::kBroadcast;
+  o.op = ReduceOp::kMax;
+  EXPECT_EQ(text(o), "broadcast(count 1024, float32, root 5)");
+  o.kind = Kind::kReduce;
+  EXPECT_EQ(text(o), "reduce(count 1024, float32, max, root 5)");
+  o.kind = Kind::kSend;
+  EXPECT_EQ(text(o), "send(count 1024, float32, to rank 5)");
+  o.kind = Kind::kRecv;
+  o.type = DataType::kFloat8E5M2;
+  EXPECT_EQ(text(o), "recv(count 1024, float8e5m2, from rank 5)");
+  EXPECT_EQ((Call{PackCall({.kind = Kind::kBarrier, .type = DataType::kInt8}), 0}.ToString()), "barrier()");
+  EXPECT_EQ((Call{0xdead, 1}.ToString()), "an unknown call");
+}
+
+// Every function, type, operator and root, some counts and places in the order: no two have the same signature, nor the
+// same mark in the 24 bits that the narrowest protocol has for it, for the same reason more often than chance.
+TEST(Call, SignaturesAndMarksDiffer) {
+  std::set<std::uint64_t> signatures, calls;
+  std::set<std::uint32_t> narrow;
+  std::size_t marks = 0;
+  for (int kind = 0; kind < kFunctions; ++kind) {
+    for (int type = 0; type < kDataTypes; ++type) {
+      for (int op = 0; op < kReduceOps; ++op) {
+        for (const int root : {0, 1, 2, 63, 1023}) {
+          for (const std::uint64_t count : {0u, 1u, 2u, 3u, 1024u, 1u << 20}) {
+            const CallWord word = PackCall({.kind = static_cast<Kind>(kind),
+                                            .type = static_cast<DataType>(type),
+                                            .op = static_cast<ReduceOp>(op),
+                                            .root = root});
+            if (!calls.insert(std::uint64_t{word} << 32 | count).second) continue;
+            signatures.insert(Signature(word, count));
+            narrow.insert(NextMark(7, Signature(word, count)) >> 40);
+            ++marks;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(signatures.size(), calls.size());
+  // Of n marks of 24 bits, about n^2 / 2^25 pairs are equal by chance.
+  const std::size_t by_chance = marks * marks >> 25;
+  EXPECT_GE(narrow.size() + 4 * by_chance + 8, marks);
+}
+
+// One other call, of any kind, and all marks after it are others; so are those of sends at other places.
+TEST(Call, MarksRememberWhatWasCalledBefore) {
+  std::mt19937_64 random(7);
+  int equal = 0;
+  for (int turn = 0; turn < 2000; ++turn) {
+    std::uint64_t one = random(), other = one ^ std::uint64_t{1} << turn % 64;
+    for (int call = 0; call < 100; ++call) {
+      const std::uint64_t signature = Signature(call % 5, random() % 10);
+      one = NextMark(one, signature);
+      other = NextMark(other, signature);
+      ASSERT_NE(one, other);
+      equal += one >> 40 == other >> 40;
+    }
+    ASSERT_NE(one, other);
+  }
+  EXPECT_LT(equal, 5);  // of 200000 pairs of 24 bits
+  std::set<std::uint32_t> narrow;
+  for (std::uint64_t index = 1; index <= 1000; ++index) narrow.insert(TransferMark(64, index) >> 40);
+  EXPECT_GE(narrow.size(), 998u);
+}
+
+TEST(BlackBox, HoldsWhatWasWritten) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  EXPECT_EQ(view.rank(), 1);
+  EXPECT_EQ(view.ranks(), kRanks);
+  EXPECT_EQ(view.channels(), kChannels);
+  EXPECT_EQ(view.communicator(), 0xabcdefu);
+  EXPECT_EQ(view.name(), "a name");
+  EXPECT_EQ(view.pid(), 77);
+  EXPECT_EQ(view.newest(), 0u);
+  EXPECT_FALSE(view.Find(1));
+
+  const How how{.algorithm = 3, .protocol = 1, .channels = 2, .by_reference = true};
+  EXPECT_EQ(recorder.Add(PackCall(AllReduceOf(1024)), 1024, 41, how.Pack()), 1u);
+  EXPECT_EQ(view.newest(), 1u);
+  EXPECT_EQ(view.finished(), 0u);
+  std::optional<CallRecord> record = view.Find(1);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->call.ToString(), "all_reduce(count 1024, float32, sum)");
+  EXPECT_EQ(record->sequence, 41u);
+  EXPECT_EQ(record->how.algorithm, 3);
+  EXPECT_EQ(record->how.protocol, 1);
+  EXPECT_EQ(record->how.channels, 2);
+  EXPECT_TRUE(record->how.by_reference);
+  EXPECT_EQ(record->enqueued_ns, 0);
+  EXPECT_EQ(record->call.signature(), Signature(PackCall(AllReduceOf(1024)), 1024));
+
+  recorder.TimeEnqueued(1, -100, 110);
+  recorder.TimeFinished(1, 200);
+  recorder.Finish(1);
+  record = view.Find(1);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->enqueued_ns, 100);
+  EXPECT_TRUE(record->enqueued_at_most);
+  EXPECT_EQ(record->started_ns, 110);
+  EXPECT_EQ(record->finished_ns, 200);
+  EXPECT_EQ(view.finished(), 1u);
+
+  recorder.Wait(1, 2, WaitKind::kRoom, 1, 1000, 2000);
+  WaitView wait = view.wait();
+  EXPECT_EQ(wait.kind, WaitKind::kRoom);
+  EXPECT_EQ(wait.peer, 2);
+  EXPECT_EQ(wait.channel, 1);
+  EXPECT_EQ(wait.since_ns, 1000);
+  EXPECT_EQ(wait.looked_ns, 2000);
+  recorder.EndWait();
+  wait = view.wait();
+  EXPECT_EQ(wait.kind, WaitKind::kNothing);
+  EXPECT_EQ(wait.peer, -1);
+
+  recorder.Count(1, 2, {.sent = {1, 2, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}});
+  recorder.AddWaited(1, 2, WaitKind::kData, 50);
+  recorder.AddWaited(1, 2, WaitKind::kReaders, 60);
+  const LinkView link = view.link(1, 2);
+  EXPECT_EQ(link.sent[2], 3u);
+  EXPECT_EQ(link.received[0], 4u);
+  EXPECT_EQ(link.credit[1], 8u);
+  EXPECT_EQ(link.data_wait_ns, 50);
+  EXPECT_EQ(link.credit_wait_ns, 60);
+  EXPECT_EQ(view.link(0, 2).sent[2], 0u);
+
+  EXPECT_EQ(view.failure(), "");
+  recorder.Fail(Code::kTimeout, "too late\n" + std::string(1000, 'x'));
+  recorder.Fail(Code::kInternal, "later");
+  EXPECT_EQ(view.failure().substr(0, 9), "too late?");
+  EXPECT_EQ(view.failure().size(), kFailureBytes - 1);
+}
+
+TEST(BlackBox, KeepsTheLatestCalls) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  constexpr std::uint64_t kCalls = 3 * kRecords + 17;
+  for (std::uint64_t i = 1; i <= kCalls; ++i) {
+    // Every third call is a send, which has its own count.
+    const bool send = i % 3 == 0;
+    Operation o = AllReduceOf(i);
+    if (send) o.kind = Kind::kSend;
+    recorder.Add(PackCall(o), i, send ? i / 3 : i - i / 3, 0);
+    if (i % 5 == 0) recorder.Finish(i);
+  }
+  EXPECT_EQ(view.newest(), kCalls);
+  EXPECT_FALSE(view.Find(kCalls - kRecords));
+  EXPECT_FALSE(view.Find(kCalls + 1));
+  for (std::uint64_t i = kCalls - kRecords + 1; i <= kCalls; ++i) {
+    ASSERT_TRUE(view.Find(i)) << i;
+    EXPECT_EQ(view.Find(i)->call.count, i);
+  }
+  const std::uint64_t one = kCalls - 100 - (kCalls - 100) % 3 + 1;  // a collective
+  ASSERT_TRUE(view.FindCollective(one - one / 3));
+  EXPECT_EQ(view.FindCollective(one - one / 3)->number, one);
+  EXPECT_FALSE(view.FindCollective(1));
+  EXPECT_FALSE(view.FindCollective(kCalls));
+}
+
+TEST(BlackBox, WithoutMemoryNothingIsRecorded) {
+  Recorder recorder;
+  EXPECT_EQ(recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0), 0u);
+  recorder.Finish(1);
+  recorder.TimeEnqueued(1, 2, 3);
+  recorder.Wait(1, 0, WaitKind::kData, 0, 0, 0);
+  recorder.Fail(Code::kTimeout, "x");
+  EXPECT_FALSE(recorder.HasTimes(1));
+}
+
+// A reader beside the writer: every record that it gets is of one call. The words of a call follow from its number.
+TEST(BlackBox, ReaderNeverSeesTwoCallsMixed) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> written{0};
+  std::thread writer([&] {
+    for (std::uint64_t i = 1; !stop; ++i) {
+      recorder.Add(PackCall(AllReduceOf(i)), i * 3, i * 5 & 0xffffffffffff, static_cast<std::uint16_t>(i));
+      if (i % 7 == 0) recorder.TimeEnqueued(i, static_cast<std::int64_t>(i), static_cast<std::int64_t>(2 * i));
+      recorder.Finish(i);
+      written = i;
+    }
+  });
+  std::uint64_t good = 0, torn = 0, timed = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while ((good < 200000 || timed < 1000) && std::chrono::steady_clock::now() < deadline) {
+    // The oldest that may still be there: the one about to be overwritten.
+    const std::uint64_t last = written.load();
+    for (std::uint64_t n = last > kRecords ? last - kRecords : 0; n <= last; n += 97) {
+      const std::optional<CallRecord> r = view.Find(n);
+      if (!r) {
+        ++torn;
+        continue;
+      }
+      ++good;
+      ASSERT_EQ(r->call.count, n * 3);
+      ASSERT_EQ(r->sequence, n * 5);
+      ASSERT_EQ(r->how.Pack(), static_cast<std::uint16_t>(n));
+      if (r->enqueued_ns == 0) continue;
+      ++timed;
+      ASSERT_EQ(r->enqueued_ns, static_cast<std::int64_t>(n));
+      ASSERT_EQ(r->started_ns, static_cast<std::int64_t>(2 * n));
+    }
+  }
+  stop = true;
+  writer.join();
+  EXPECT_GE(good, 200000u);
+  EXPECT_GT(timed, 0u);
+}
+
+// Copies, taken word by word in any order while the writer goes on: after DropTornRecords what is left is whole.
+TEST(BlackBox, CopiesWithoutTornRecords) {
+  std::mt19937_64 random(20261121);
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  std::uint64_t last = 0;
+  const auto write = [&](std::uint64_t calls) {
+    for (std::uint64_t i = 0; i < calls; ++i) {
+      ++last;
+      recorder.Add(PackCall(AllReduceOf(last)), last * 3, last * 5, 0);
+      recorder.Finish(last);
+    }
+  };
+  write(kRecords + 10);
+  std::uint64_t kept = 0, dropped = 0;
+  for (int turn = 0; turn < 50; ++turn) {
+    const std::uint64_t finished = ViewOf(memory).finished();
+    // The writer moves on, several laps in some turns, in the middle of the first copy and between the two. The first
+    // copy takes each word before or after that by chance.
+    const Memory before = memory;
+    write(turn % 5 == 0 ? 3 * kRecords : random() % kRecords);
+    Memory first = memory;
+    for (std::size_t at = kRecordsOffset; at + 8 <= kTimesOffset; at += 8) {
+      if (random() % 2 == 0) std::memcpy(first.data + at, before.data + at, 8);
+    }
+    write(random() % 100);
+    const Memory second = memory;
+    DropTornRecords(finished, first.data, second.data, first.bytes);
+    const View view = ViewOf(first);
+    const auto* records = reinterpret_cast<const Record*>(first.data + kRecordsOffset);
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      const std::optional<CallRecord> r = view.Find(records[i].number);
+      kept += r ? 1 : 0;
+      dropped += r ? 0 : 1;
+      if (r) {
+        ASSERT_EQ(r->call.count, r->number * 3);
+        ASSERT_EQ(r->sequence, r->number * 5);
+      }
+    }
+  }
+  EXPECT_GT(kept, 1000u);
+  EXPECT_GT(dropped, 1000u);
+}
+
+TEST(BlackBox, RefusesWhatIsNotOne) {
+  Memory good;
+  (void)NewRecorder(good);
+  const auto refused = [&](auto&& change, std::string_view because) {
+    Memory bad = good;
+    change(*reinterpret_cast<BoxHeader*>(bad.data));
+    const Result<View> view = View::Open(bad.data, bad.bytes);
+    ASSERT_FALSE(view.ok());
+    EXPECT_NE(view.status().message().find(because), std::string::npos) << view.status().message();
+  };
+  refused([](BoxHeader& h) { h.magic = 1; }, "does not begin");
+  refused([](BoxHeader& h) { h.version = 9; }, "version 9");
+  refused([](BoxHeader& h) { h.records *= 2; }, "version");
+  refused([](BoxHeader& h) { h.ranks = 0; }, "can not be");
+  refused([](BoxHeader& h) { h.ranks = -5; }, "can not be");
+  refused([](BoxHeader& h) { h.rank = kRanks; }, "can not be");
+  refused([](BoxHeader& h) { h.channels = 1 << 30; }, "can not be");
+  refused([](BoxHeader& h) { h.ranks = 1000; }, "must have");
+  EXPECT_FALSE(View::Open(good.data, sizeof(BoxHeader) - 1).ok());
+  EXPECT_FALSE(View::Open(good.data, good.bytes - 1).ok());
+}
+
+}  // namespace
+}  // namespace tutti::trace

@@ -1,0 +1,161 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRACE_LAYOUT_H_
+#define TUTTI_TRACE_LAYOUT_H_
+
+// The black box of one rank of one communicator: a region of its shared pages that peers and other processes can read
+// at any moment, also when the owner hangs, is stopped or lies in a core dump. The owner alone writes, and never waits.
+//
+//   +----------------+------------------+------------------+-----------------------+
+//   | BoxHeader      | Record           | Times            | LinkWords             |
+//   | who, failure,  | [kRecords] 32 B  | [kRecords] 32 B  | [channel][peer] 128 B |
+//   | wait, finished | the latest calls | where clocks     | messages, credit,     |
+//   | 4 KiB          |                  | were read        | time waited           |
+//   +----------------+------------------+------------------+-----------------------+
+//
+// Calls are numbered from 1 in the order in which they were made; call n is in place (n - 1) mod kRecords. All words are
+// little-endian. Pages that were never written take no memory.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/call.h"
+
+namespace tutti::trace {
+
+inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
+inline constexpr std::uint32_t kBoxVersion = 1;
+inline constexpr std::uint64_t kRecords = 2048;
+inline constexpr std::size_t kNameBytes = 64;
+inline constexpr std::size_t kFailureBytes = 480;
+
+using Word = std::atomic<std::uint64_t>;
+using Time = std::atomic<std::int64_t>;  // ns of CLOCK_MONOTONIC; 0: not known
+static_assert(Word::is_always_lock_free && Time::is_always_lock_free);
+
+// What a rank waits for. Values are part of the format.
+enum class WaitKind : std::uint32_t {
+  kNothing = 0,
+  kData = 1,     // a message of the peer
+  kRoom = 2,     // room in the link to the peer
+  kReaders = 3,  // the peer has to read what was sent by reference
+  kPages = 4,    // shared pages that some peer still reads
+};
+
+// Set while the owner waits and the wait is long enough to be looked at (some ms); renewed about ten times a second.
+//
+// Torn reads: `turn` is odd while the owner writes. A reader takes the rest between two equal, even values.
+struct alignas(64) WaitWords {
+  Word turn;
+  Word number;     // the call that waits
+  Word peer_kind;  // peer (32 bits, ~0: not one of them) | WaitKind << 32 | channel << 48
+  Time since_ns;   // when something last moved
+  Time looked_ns;  // when the owner last found itself waiting
+};
+
+// The first page.
+struct BoxHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // sizeof(BoxHeader)
+  std::uint64_t bytes;         // of the whole black box
+  std::uint64_t communicator;  // the same on all ranks, and in the log: a hash of the unique id
+  std::int32_t rank;
+  std::int32_t ranks;
+  std::int32_t channels;
+  std::int32_t pid;
+  std::uint32_t records;  // kRecords
+  std::uint32_t reserved;
+  std::int64_t created_ns;       // CLOCK_MONOTONIC
+  std::int64_t created_unix_ns;  // the same moment, since 1970: turns the other times into dates
+  char name[kNameBytes];         // what the user called it, 0-terminated; may be empty
+  // Every call up to this number has ended. Stored once per operation.
+  alignas(64) Word finished;
+  WaitWords wait;
+  // 0: no failure; otherwise 1 + Code, stored with release order after the text.
+  alignas(64) std::atomic<std::uint32_t> failed;
+  char failure[kFailureBytes];
+};
+inline constexpr std::size_t kBoxHeaderBytes = 4096;
+static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);
+static_assert(offsetof(BoxHeader, finished) % 64 == 0 && offsetof(BoxHeader, wait) % 64 == 0);
+
+// How a call is carried out: algorithm (algo::Algorithm, 0xff: none), protocol, channels.
+struct How {
+  std::uint8_t algorithm = 0xff;
+  std::uint8_t protocol = 0xff;
+  std::uint8_t channels = 1;
+  bool by_reference = false;
+
+  // algorithm 8 bits | protocol 2 | by reference 1 | channels - 1 5
+  constexpr std::uint16_t Pack() const {
+    return static_cast<std::uint16_t>(algorithm | (protocol & 3) << 8 | (by_reference ? 1 : 0) << 10 |
+                                      ((channels - 1) & 31) << 11);
+  }
+  static constexpr How Unpack(std::uint16_t bits) {
+    return {.algorithm = static_cast<std::uint8_t>(bits & 0xff),
+            .protocol = static_cast<std::uint8_t>(bits >> 8 & 3),
+            .channels = static_cast<std::uint8_t>((bits >> 11) + 1),
+            .by_reference = (bits >> 10 & 1) != 0};
+  }
+};
+
+// One call.
+//
+//   byte  0          8                    16         24     28     32
+//         +----------+--------------------+----------+------+------+
+//         |  number  | how 16|sequence 48 |  count   | call | end  |
+//         +----------+--------------------+----------+------+------+
+//
+// sequence: of a collective, how many collectives this rank has called, from 1: the same on all ranks, or their calls
+// do not match. Of a send or receive, how many of them this rank has called with that peer in that direction, from 1.
+//
+// Torn reads: the owner writes from left to right, each word visible no later than the next; `end` holds the low half of
+// the number. A reader loads from right to left and takes what it got where end and number agree: had it seen a word of
+// a later call, it would have seen that call's number too.
+struct Record {
+  Word number;
+  Word sequence_how;
+  Word count;
+  Word call_end;  // CallWord | low half of number << 32
+};
+static_assert(sizeof(Record) == 32);
+
+// Times of a call, where clocks were read (docs/black_box.md says when). `number` is 0 while the owner writes.
+struct Times {
+  Word number;
+  // Negative: it was called no later than at the moment -enqueued_ns.
+  Time enqueued_ns;
+  Time started_ns;
+  Time finished_ns;
+};
+static_assert(sizeof(Times) == 32);
+
+// One link in both directions, as the owner sees it. Counted in each protocol's unit: LL units of 64 bytes, LL128 lines
+// of 128 bytes, Simple's posts. Copied here while the owner waits, and now and then while it does not.
+struct alignas(128) LinkWords {
+  static constexpr int kProtocols = 3;
+  Word sent[kProtocols];
+  Word received[kProtocols];
+  Word credit[kProtocols];  // of what was sent, how much the peer was known to have consumed
+  Time data_wait_ns;        // how long this rank has waited, in all, for data of the peer
+  Time credit_wait_ns;      // and for room, pages and readers
+};
+static_assert(sizeof(LinkWords) == 128);
+
+inline constexpr std::size_t kRecordsOffset = kBoxHeaderBytes;
+inline constexpr std::size_t kTimesOffset = kRecordsOffset + kRecords * sizeof(Record);
+inline constexpr std::size_t kLinksOffset = kTimesOffset + kRecords * sizeof(Times);
+inline constexpr int kMaxRanks = 1 << 20;
+inline constexpr int kMaxChannels = 32;
+
+// Bytes of a black box, a multiple of 4096.
+constexpr std::size_t BoxBytes(int ranks, int channels) {
+  const std::size_t links = static_cast<std::size_t>(ranks) * channels * sizeof(LinkWords);
+  return (kLinksOffset + links + 4095) / 4096 * 4096;
+}
+
+}  // namespace tutti::trace
+
+#endif  // TUTTI_TRACE_LAYOUT_H_

@@ -1,0 +1,91 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tutti::trace {
+
+Recorder::Recorder(std::byte* memory, const Owner& owner)
+    : header_(new (memory) BoxHeader{}),
+      records_(reinterpret_cast<Record*>(memory + kRecordsOffset)),
+      times_(reinterpret_cast<Times*>(memory + kTimesOffset)),
+      links_(reinterpret_cast<LinkWords*>(memory + kLinksOffset)),
+      ranks_(owner.ranks) {
+  header_->version = kBoxVersion;
+  header_->header_bytes = sizeof(BoxHeader);
+  header_->bytes = BoxBytes(owner.ranks, owner.channels);
+  header_->communicator = owner.communicator;
+  header_->rank = owner.rank;
+  header_->ranks = owner.ranks;
+  header_->channels = owner.channels;
+  header_->pid = owner.pid;
+  header_->records = kRecords;
+  header_->created_ns = owner.created_ns;
+  header_->created_unix_ns = owner.created_unix_ns;
+  std::memcpy(header_->name, owner.name.data(), std::min(owner.name.size(), kNameBytes - 1));
+  std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
+}
+
+void Recorder::TimeEnqueued(std::uint64_t number, std::int64_t enqueued_ns, std::int64_t started_ns) {
+  if (header_ == nullptr) return;
+  Times& t = times_[(number - 1) % kRecords];
+  t.number.store(0, std::memory_order_relaxed);
+  t.enqueued_ns.store(enqueued_ns, std::memory_order_release);
+  t.started_ns.store(started_ns, std::memory_order_release);
+  t.finished_ns.store(0, std::memory_order_release);
+  t.number.store(number, std::memory_order_release);
+}
+
+void Recorder::TimeStarted(std::uint64_t number, std::int64_t now_ns) {
+  if (HasTimes(number)) times_[(number - 1) % kRecords].started_ns.store(now_ns, std::memory_order_relaxed);
+}
+
+void Recorder::TimeFinished(std::uint64_t number, std::int64_t now_ns) {
+  if (HasTimes(number)) times_[(number - 1) % kRecords].finished_ns.store(now_ns, std::memory_order_relaxed);
+}
+
+void Recorder::Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns,
+                    std::int64_t now_ns) {
+  if (header_ == nullptr) return;
+  WaitWords& w = header_->wait;
+  const std::uint64_t turn = w.turn.load(std::memory_order_relaxed);
+  w.turn.store(turn + 1, std::memory_order_relaxed);
+  w.number.store(number, std::memory_order_release);
+  w.peer_kind.store(static_cast<std::uint32_t>(peer) | static_cast<std::uint64_t>(kind) << 32 |
+                        static_cast<std::uint64_t>(channel) << 48,
+                    std::memory_order_release);
+  w.since_ns.store(since_ns, std::memory_order_release);
+  w.looked_ns.store(now_ns, std::memory_order_release);
+  w.turn.store(turn + 2, std::memory_order_release);
+}
+
+void Recorder::EndWait() { Wait(0, -1, WaitKind::kNothing, 0, 0, 0); }
+
+void Recorder::Count(int channel, int peer, const Counters& counters) {
+  // A link that is not used keeps its page untouched.
+  if (header_ == nullptr || counters == Counters{}) return;
+  LinkWords& link = links_[channel * ranks_ + peer];
+  for (int p = 0; p < LinkWords::kProtocols; ++p) {
+    link.sent[p].store(counters.sent[p], std::memory_order_relaxed);
+    link.received[p].store(counters.received[p], std::memory_order_relaxed);
+    link.credit[p].store(counters.credit[p], std::memory_order_relaxed);
+  }
+}
+
+void Recorder::AddWaited(int channel, int peer, WaitKind kind, std::int64_t ns) {
+  if (header_ == nullptr) return;
+  LinkWords& link = links_[channel * ranks_ + peer];
+  Time& sum = kind == WaitKind::kData ? link.data_wait_ns : link.credit_wait_ns;
+  sum.store(sum.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+}
+
+void Recorder::Fail(Code code, std::string_view why) {
+  if (header_ == nullptr || header_->failed.load(std::memory_order_relaxed) != 0) return;
+  std::memcpy(header_->failure, why.data(), std::min(why.size(), kFailureBytes - 1));
+  header_->failed.store(1 + static_cast<std::uint32_t>(code), std::memory_order_release);
+}
+
+}  // namespace tutti::trace

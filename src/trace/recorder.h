@@ -1,0 +1,88 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRACE_RECORDER_H_
+#define TUTTI_TRACE_RECORDER_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "trace/call.h"
+#include "trace/layout.h"
+#include "tutti/status.h"
+
+namespace tutti::trace {
+
+// Whose black box it is.
+struct Owner {
+  std::uint64_t communicator = 0;
+  std::string_view name;
+  int rank = 0;
+  int ranks = 1;
+  int channels = 1;
+  std::int32_t pid = 0;
+  std::int64_t created_ns = 0;
+  std::int64_t created_unix_ns = 0;
+};
+
+// The writing side of a black box. Without memory it records nothing. Threads: those of the communicator, one at a time;
+// Fail may come from any.
+class Recorder {
+ public:
+  Recorder() = default;
+  // Formats `memory`: BoxBytes(owner.ranks, owner.channels) zeros, aligned to 128 bytes, which outlive the recorder.
+  Recorder(std::byte* memory, const Owner& owner);
+
+  // Writes a call down and returns its number; 0 where nothing is recorded. `how` is How::Pack's. About 2 ns.
+  std::uint64_t Add(CallWord call, std::uint64_t count, std::uint64_t sequence, std::uint16_t how) {
+    if (records_ == nullptr) return 0;
+    const std::uint64_t number = ++last_;
+    Record& r = records_[(number - 1) % kRecords];
+    r.number.store(number, std::memory_order_relaxed);
+    r.sequence_how.store(sequence << 16 | how, std::memory_order_release);
+    r.count.store(count, std::memory_order_release);
+    r.call_end.store(std::uint64_t{call} | number << 32, std::memory_order_release);
+    __builtin_prefetch(&records_[(number + 1) % kRecords], 1);
+    return number;
+  }
+  // Every call up to `number` has ended.
+  void Finish(std::uint64_t number) {
+    if (header_ != nullptr) header_->finished.store(number, std::memory_order_relaxed);
+  }
+  std::uint64_t last() const { return last_; }
+
+  // Clocks, where they were read. TimeEnqueued comes first for a call.
+  void TimeEnqueued(std::uint64_t number, std::int64_t enqueued_ns, std::int64_t started_ns);
+  void TimeStarted(std::uint64_t number, std::int64_t now_ns);
+  void TimeFinished(std::uint64_t number, std::int64_t now_ns);
+  // Whether call `number` has times already.
+  bool HasTimes(std::uint64_t number) const {
+    return header_ != nullptr && times_[(number - 1) % kRecords].number.load(std::memory_order_relaxed) == number;
+  }
+
+  // What call `number` waits for; peer -1 where it is nobody in particular.
+  void Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns, std::int64_t now_ns);
+  void EndWait();
+  // The counters of a link, and time waited on it.
+  struct Counters {
+    std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
+    bool operator==(const Counters&) const = default;
+  };
+  void Count(int channel, int peer, const Counters& counters);
+  void AddWaited(int channel, int peer, WaitKind kind, std::int64_t ns);
+
+  // The communicator is broken. The first failure stays.
+  void Fail(Code code, std::string_view why);
+
+ private:
+  BoxHeader* header_ = nullptr;
+  Record* records_ = nullptr;
+  Times* times_ = nullptr;
+  LinkWords* links_ = nullptr;
+  int ranks_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace tutti::trace
+
+#endif  // TUTTI_TRACE_RECORDER_H_

@@ -1,0 +1,176 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti::trace {
+namespace {
+
+// A 0-terminated text of another process: printable ASCII stays, the rest becomes '?'.
+std::string CleanText(const char* text, std::size_t capacity) {
+  std::string clean(text, strnlen(text, capacity));
+  for (char& c : clean) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return clean;
+}
+
+Status NotABox(std::string why) { return Status(Code::kInvalidArgument, "not a black box: " + std::move(why)); }
+
+}  // namespace
+
+Result<std::size_t> View::BytesOf(const std::byte* memory, std::size_t bytes) {
+  if (bytes < sizeof(BoxHeader)) return NotABox(fmt::format("{} bytes are less than its header", bytes));
+  const auto* h = reinterpret_cast<const BoxHeader*>(memory);
+  if (h->magic != kBoxMagic) return NotABox("it does not begin as one");
+  if (h->version != kBoxVersion || h->header_bytes != sizeof(BoxHeader) || h->records != kRecords) {
+    return NotABox(
+        fmt::format("its format is version {}, this program reads version {}; use the `tutti` that belongs "
+                    "to the library in that process",
+                    h->version, kBoxVersion));
+  }
+  const int rank = h->rank, ranks = h->ranks, channels = h->channels;
+  if (ranks < 1 || ranks > kMaxRanks || channels < 1 || channels > kMaxChannels || rank < 0 || rank >= ranks) {
+    return NotABox(fmt::format("rank {} of {} with {} channels can not be", rank, ranks, channels));
+  }
+  const std::size_t needed = BoxBytes(ranks, channels);
+  if (h->bytes != needed) return NotABox(fmt::format("it says {} bytes, and must have {}", h->bytes, needed));
+  return needed;
+}
+
+Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
+  const Result<std::size_t> needed = BytesOf(memory, bytes);
+  if (!needed.ok()) return needed.status();
+  // The header may change while it is read: what bounds later reads is read once, and checked against `bytes`.
+  const auto* h = reinterpret_cast<const BoxHeader*>(memory);
+  View view;
+  view.memory_ = memory;
+  view.rank_ = h->rank;
+  view.ranks_ = h->ranks;
+  view.channels_ = h->channels;
+  if (view.ranks_ < 1 || view.ranks_ > kMaxRanks || view.channels_ < 1 || view.channels_ > kMaxChannels ||
+      BoxBytes(view.ranks_, view.channels_) > bytes) {
+    return NotABox(fmt::format("{} bytes are too few for {} ranks", bytes, view.ranks_));
+  }
+  return view;
+}
+
+std::string View::name() const { return CleanText(header()->name, kNameBytes); }
+
+std::uint64_t View::newest() const {
+  const auto* records = reinterpret_cast<const Record*>(memory_ + kRecordsOffset);
+  std::uint64_t number = finished();
+  for (std::uint64_t i = 0; i < kRecords; ++i, ++number) {
+    if (records[number % kRecords].number.load(std::memory_order_acquire) != number + 1) break;
+  }
+  return number;
+}
+
+std::optional<CallRecord> View::Find(std::uint64_t number) const {
+  if (number == 0) return std::nullopt;
+  const Record& r = reinterpret_cast<const Record*>(memory_ + kRecordsOffset)[(number - 1) % kRecords];
+  const std::uint64_t call_end = r.call_end.load(std::memory_order_acquire);
+  const std::uint64_t count = r.count.load(std::memory_order_acquire);
+  const std::uint64_t sequence_how = r.sequence_how.load(std::memory_order_acquire);
+  if (r.number.load(std::memory_order_acquire) != number) return std::nullopt;
+  if (call_end >> 32 != (number & 0xffffffffu)) return std::nullopt;
+  CallRecord record;
+  record.number = number;
+  record.sequence = sequence_how >> 16;
+  record.call = {.word = static_cast<CallWord>(call_end), .count = count};
+  record.how = How::Unpack(static_cast<std::uint16_t>(sequence_how));
+  if (!record.call.valid()) return std::nullopt;
+  const Times& t = reinterpret_cast<const Times*>(memory_ + kTimesOffset)[(number - 1) % kRecords];
+  if (t.number.load(std::memory_order_acquire) != number) return record;
+  const std::int64_t enqueued = t.enqueued_ns.load(std::memory_order_acquire);
+  const std::int64_t started = t.started_ns.load(std::memory_order_acquire);
+  const std::int64_t finished = t.finished_ns.load(std::memory_order_acquire);
+  if (t.number.load(std::memory_order_acquire) != number) return record;
+  record.enqueued_at_most = enqueued < 0;
+  record.enqueued_ns = enqueued >= 0 ? enqueued : enqueued == INT64_MIN ? 0 : -enqueued;
+  record.started_ns = started;
+  record.finished_ns = finished;
+  return record;
+}
+
+std::optional<CallRecord> View::FindLatest(const std::function<bool(const CallRecord&)>& wanted,
+                                           const std::function<bool(const CallRecord&)>& enough) const {
+  const std::uint64_t last = newest();
+  const std::uint64_t first = last > kRecords ? last - kRecords : 0;
+  for (std::uint64_t number = last; number > first; --number) {
+    const std::optional<CallRecord> record = Find(number);
+    if (!record) continue;
+    if (wanted(*record)) return record;
+    if (enough && enough(*record)) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<CallRecord> View::FindCollective(std::uint64_t sequence) const {
+  return FindLatest([&](const CallRecord& r) { return !r.call.is_transfer() && r.sequence == sequence; },
+                    [&](const CallRecord& r) { return !r.call.is_transfer() && r.sequence < sequence; });
+}
+
+std::optional<CallRecord> View::LastCollective(std::uint64_t before) const {
+  return FindLatest([&](const CallRecord& r) { return !r.call.is_transfer() && r.number < before; });
+}
+
+WaitView View::wait() const {
+  const WaitWords& w = header()->wait;
+  for (int tries = 0; tries < 8; ++tries) {
+    const std::uint64_t turn = w.turn.load(std::memory_order_acquire);
+    WaitView view;
+    view.number = w.number.load(std::memory_order_acquire);
+    const std::uint64_t peer_kind = w.peer_kind.load(std::memory_order_acquire);
+    view.since_ns = w.since_ns.load(std::memory_order_acquire);
+    view.looked_ns = w.looked_ns.load(std::memory_order_acquire);
+    if (turn % 2 != 0 || w.turn.load(std::memory_order_acquire) != turn) continue;
+    const auto kind = static_cast<std::uint32_t>(peer_kind >> 32 & 0xffff);
+    view.kind = kind <= static_cast<std::uint32_t>(WaitKind::kPages) ? static_cast<WaitKind>(kind) : WaitKind::kNothing;
+    view.peer = static_cast<std::int32_t>(peer_kind & 0xffffffffu);
+    if (view.peer < 0 || view.peer >= ranks_) view.peer = -1;
+    view.channel = static_cast<int>(peer_kind >> 48);
+    return view;
+  }
+  return {};
+}
+
+LinkView View::link(int channel, int peer) const {
+  const LinkWords& words =
+      reinterpret_cast<const LinkWords*>(memory_ + kLinksOffset)[static_cast<std::size_t>(channel) * ranks_ + peer];
+  LinkView view;
+  for (int p = 0; p < LinkWords::kProtocols; ++p) {
+    view.sent[p] = words.sent[p].load(std::memory_order_relaxed);
+    view.received[p] = words.received[p].load(std::memory_order_relaxed);
+    view.credit[p] = words.credit[p].load(std::memory_order_relaxed);
+  }
+  view.data_wait_ns = words.data_wait_ns.load(std::memory_order_relaxed);
+  view.credit_wait_ns = words.credit_wait_ns.load(std::memory_order_relaxed);
+  return view;
+}
+
+std::string View::failure() const {
+  if (header()->failed.load(std::memory_order_acquire) == 0) return "";
+  const std::string text = CleanText(header()->failure, kFailureBytes);
+  return text.empty() ? "it failed" : text;
+}
+
+void DropTornRecords(std::uint64_t finished, std::byte* first, const std::byte* second, std::size_t bytes) {
+  static_assert(sizeof(Record) == sizeof(Times));
+  const std::size_t places = std::min<std::size_t>(2 * kRecords, (bytes - kRecordsOffset) / sizeof(Record));
+  for (std::size_t i = 0; i < places; ++i) {
+    const std::size_t offset = kRecordsOffset + i * sizeof(Record);
+    if (std::memcmp(first + offset, second + offset, sizeof(Record)) == 0) continue;
+    std::uint64_t number, later;
+    std::memcpy(&number, first + offset, sizeof(number));
+    std::memcpy(&later, second + offset, sizeof(later));
+    const bool stable = i < kRecords && number == later && number <= finished;
+    if (!stable) std::memset(first + offset, 0, sizeof(Record));
+  }
+}
+
+}  // namespace tutti::trace

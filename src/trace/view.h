@@ -1,0 +1,104 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRACE_VIEW_H_
+#define TUTTI_TRACE_VIEW_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "trace/call.h"
+#include "trace/layout.h"
+#include "tutti/status.h"
+
+namespace tutti::trace {
+
+// One call as it was written down.
+struct CallRecord {
+  std::uint64_t number = 0;
+  std::uint64_t sequence = 0;  // layout.h, "Record"
+  Call call;
+  How how;
+  // Of CLOCK_MONOTONIC; 0: no clock was read. enqueued_at_most: it was called at enqueued_ns or before.
+  std::int64_t enqueued_ns = 0;
+  std::int64_t started_ns = 0;
+  std::int64_t finished_ns = 0;
+  bool enqueued_at_most = false;
+};
+
+struct WaitView {
+  WaitKind kind = WaitKind::kNothing;
+  std::uint64_t number = 0;
+  int peer = -1;
+  int channel = 0;
+  std::int64_t since_ns = 0;
+  std::int64_t looked_ns = 0;
+};
+
+struct LinkView {
+  std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
+  std::int64_t data_wait_ns = 0;
+  std::int64_t credit_wait_ns = 0;
+};
+
+// The reading side of a black box. Its memory may change while it is read, and may hold anything: nothing beyond it is
+// read, and no word in it is trusted further than that. Values, not pointers, come out.
+class View {
+ public:
+  // Checks the header. `memory` is aligned to 8 bytes and outlives the view. kInvalidArgument, with a sentence, for
+  // what is not a black box of this version.
+  static Result<View> Open(const std::byte* memory, std::size_t bytes);
+  // Bytes of the whole black box whose first bytes (at least sizeof(BoxHeader)) lie at `memory`: what to read before
+  // Open.
+  static Result<std::size_t> BytesOf(const std::byte* memory, std::size_t bytes);
+
+  std::uint64_t communicator() const { return header()->communicator; }
+  std::string name() const;
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  int channels() const { return channels_; }
+  std::int32_t pid() const { return header()->pid; }
+  std::int64_t created_ns() const { return header()->created_ns; }
+  std::int64_t created_unix_ns() const { return header()->created_unix_ns; }
+
+  // All calls up to this one have ended.
+  std::uint64_t finished() const { return header()->finished.load(std::memory_order_acquire); }
+  // The latest call; 0: none.
+  std::uint64_t newest() const;
+  // nullopt where call `number` is not (or no longer) there, or is being overwritten.
+  std::optional<CallRecord> Find(std::uint64_t number) const;
+  // The latest call for which `wanted` holds among the last kRecords; stops early where `enough` says so.
+  std::optional<CallRecord> FindLatest(const std::function<bool(const CallRecord&)>& wanted,
+                                       const std::function<bool(const CallRecord&)>& enough = {}) const;
+  // The collective with this sequence number; the last one, called before call `number`.
+  std::optional<CallRecord> FindCollective(std::uint64_t sequence) const;
+  std::optional<CallRecord> LastCollective(std::uint64_t before = ~std::uint64_t{0}) const;
+
+  // What it waits for now; kNothing where it does not, or not for long.
+  WaitView wait() const;
+  LinkView link(int channel, int peer) const;  // REQUIRES: both in range
+  // The error that broke the communicator, "" where there is none.
+  std::string failure() const;
+
+ private:
+  const BoxHeader* header() const { return reinterpret_cast<const BoxHeader*>(memory_); }
+
+  const std::byte* memory_ = nullptr;
+  int rank_ = 0;
+  int ranks_ = 0;
+  int channels_ = 0;
+};
+
+// Blanks the records in `first` that were being written while it was copied out of another process, by something that
+// copies in no particular order. `second` is a copy that was begun after the first had ended; `finished` is
+// BoxHeader::finished as it was before the first was begun. A record stays where it is the same in both copies and its
+// ends agree, or where it had been complete before (no number beyond `finished`) and was not yet being overwritten after
+// (the same number in both). Both copies hold `bytes` bytes, aligned to 8, at least BoxBytes(1, 1).
+void DropTornRecords(std::uint64_t finished, std::byte* first, const std::byte* second, std::size_t bytes);
+
+}  // namespace tutti::trace
+
+#endif  // TUTTI_TRACE_VIEW_H_
