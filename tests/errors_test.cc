@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -107,8 +108,8 @@ std::vector<Status> OnRanks(int ranks, const std::function<Status(int rank)>& bo
 
 Settings Quick() {
   Settings settings;
-  settings.timeout_ms = 300;
-  settings.init_timeout_ms = 10000;
+  settings.timeout_ms = 20000;
+  settings.init_timeout_ms = 20000;
   return settings;
 }
 
@@ -261,11 +262,13 @@ void ProvokeRunning(Page& page) {
     return c.Run(Barrier());
   });
   page.Expect(outcomes[0]);
-  outcomes = OnCommunicators(2, [](Communicator& c) {
-    TUTTI_RETURN_IF_ERROR(c.Run(Barrier()));
-    if (c.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // too late
-    return c.Run(Barrier());
-  });
+  outcomes = OnCommunicators(
+      2,
+      [](Communicator& c) {
+        if (c.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // too late
+        return c.Run(Barrier());
+      },
+      [](int, CommunicatorOptions& options) { options.settings.timeout_ms = 300; });
   page.Expect(outcomes[0]);
   outcomes = OnCommunicators(2, [](Communicator& c) {
     TUTTI_RETURN_IF_ERROR(c.Run(Barrier()));
