@@ -16,6 +16,7 @@
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
 #include "tools/run_command.h"
+#include "tools/top_command.h"
 #include "tools/tune_command.h"
 
 namespace tutti::tools {
@@ -37,6 +38,7 @@ constexpr Command kCommands[] = {
     {"tune", TuneCommand, "show which algorithm is chosen for which size; measure this machine"},
     {"env", EnvCommand, "show every setting, its value here and where that came from"},
     {"run", RunCommand, "start N ranks of a program on this host and watch over them"},
+    {"top", TopCommand, "show what the communicators of a process do and wait for"},
     {"version", VersionCommand, "print the version"},
 };
 
