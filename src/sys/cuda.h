@@ -1,0 +1,205 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_SYS_CUDA_H_
+#define TUTTI_SYS_CUDA_H_
+
+// The door to NVIDIA's driver. libcuda.so.1 is opened when first asked for, so a machine without it runs everything
+// that needs no GPU, and no CUDA header or library is needed to compile this. Only the driver's own interface is used,
+// never the CUDA runtime; handles are the same, so a cudaStream_t may be given as Stream.
+//
+// Declarations below repeat the driver's binary interface (CUDA 12 and later); cuda_abi_test.cc compares them with
+// <cuda.h> where that is installed.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tutti/status.h"
+
+struct CUctx_st;
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUlib_st;
+struct CUkern_st;
+
+namespace tutti::sys::cuda {
+
+using Context = CUctx_st*;
+using Stream = CUstream_st*;
+using Event = CUevent_st*;
+using Graph = CUgraph_st*;
+using GraphExec = CUgraphExec_st*;
+using Library = CUlib_st*;
+using Kernel = CUkern_st*;
+using Device = int;
+using Address = unsigned long long;     // of device memory
+using Allocation = unsigned long long;  // handle of physical memory
+
+struct Uuid {
+  unsigned char bytes[16];
+  bool operator==(const Uuid&) const = default;
+};
+
+struct Location {
+  int type = 1;  // 1: a device
+  int id = 0;
+};
+struct AllocationProperties {
+  int type = 1;          // 1: pinned
+  int handle_types = 0;  // kPosixDescriptor
+  Location location;
+  void* win32 = nullptr;
+  unsigned char compression = 0;
+  unsigned char gpu_direct_rdma = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[4] = {};
+};
+struct AccessDescription {
+  Location location;
+  int flags = 3;  // read and write
+};
+struct alignas(8) LaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int value;
+  };
+};
+struct LaunchConfig {
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+  unsigned block_x = 1, block_y = 1, block_z = 1;
+  unsigned shared_bytes = 0;
+  Stream stream = nullptr;
+  const LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+struct IpcHandle {
+  char bytes[64];
+};
+
+inline constexpr int kPosixDescriptor = 1;       // AllocationProperties::handle_types
+inline constexpr int kMultiprocessorCount = 16;  // device attributes
+inline constexpr int kComputeCapabilityMajor = 75;
+inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kPosixDescriptorSupported = 103;
+inline constexpr int kNativePeerAtomics = 3;                // of a pair: true of NVLink, not of PCIe
+inline constexpr int kProgrammaticStreamSerialization = 6;  // LaunchAttribute::id
+inline constexpr unsigned kNonBlocking = 1;                 // streams
+inline constexpr unsigned kHostMapped = 1 | 2;  // host memory: for all contexts, in the devices' address space
+inline constexpr int kRelaxedCapture = 2;
+inline constexpr int kThreadLocalCapture = 1;
+inline constexpr int kNotReady = 600;
+
+// The driver's functions, under their own names without "cu". Each returns a CUresult; Check makes a Status of it.
+// Threads: as the driver says: all of them from any thread, most on the thread's current context.
+struct Driver {
+  int (*Init)(unsigned);
+  int (*DriverGetVersion)(int*);
+  int (*GetErrorName)(int, const char**);
+  int (*GetErrorString)(int, const char**);
+  int (*DeviceGet)(Device*, int);
+  int (*DeviceGetCount)(int*);
+  int (*DeviceGetAttribute)(int*, int, Device);
+  int (*DeviceGetName)(char*, int, Device);
+  int (*DeviceGetUuid)(Uuid*, Device);
+  int (*DeviceCanAccessPeer)(int*, Device, Device);
+  int (*DeviceGetP2PAttribute)(int*, int, Device, Device);
+  int (*DevicePrimaryCtxRetain)(Context*, Device);
+  int (*DevicePrimaryCtxRelease)(Device);
+  int (*CtxPushCurrent)(Context);
+  int (*CtxPopCurrent)(Context*);
+  int (*CtxSetCurrent)(Context);
+  int (*CtxSynchronize)();
+  int (*CtxEnablePeerAccess)(Context, unsigned);
+  int (*MemGetAllocationGranularity)(std::size_t*, const AllocationProperties*, int);
+  int (*MemCreate)(Allocation*, std::size_t, const AllocationProperties*, unsigned long long);
+  int (*MemRelease)(Allocation);
+  int (*MemExportToShareableHandle)(void*, Allocation, int, unsigned long long);
+  int (*MemImportFromShareableHandle)(Allocation*, void*, int);
+  int (*MemAddressReserve)(Address*, std::size_t, std::size_t, Address, unsigned long long);
+  int (*MemAddressFree)(Address, std::size_t);
+  int (*MemMap)(Address, std::size_t, std::size_t, Allocation, unsigned long long);
+  int (*MemUnmap)(Address, std::size_t);
+  int (*MemSetAccess)(Address, std::size_t, const AccessDescription*, std::size_t);
+  int (*MemAlloc)(Address*, std::size_t);
+  int (*MemFree)(Address);
+  int (*MemHostAlloc)(void**, std::size_t, unsigned);
+  int (*MemFreeHost)(void*);
+  int (*MemHostGetDevicePointer)(Address*, void*, unsigned);
+  int (*MemsetD8)(Address, unsigned char, std::size_t);
+  int (*MemsetD8Async)(Address, unsigned char, std::size_t, Stream);
+  int (*MemcpyHtoD)(Address, const void*, std::size_t);
+  int (*MemcpyDtoH)(void*, Address, std::size_t);
+  int (*MemcpyAsync)(Address, Address, std::size_t, Stream);
+  int (*IpcGetMemHandle)(IpcHandle*, Address);
+  int (*IpcOpenMemHandle)(Address*, IpcHandle, unsigned);
+  int (*IpcCloseMemHandle)(Address);
+  int (*StreamCreate)(Stream*, unsigned);
+  int (*StreamDestroy)(Stream);
+  int (*StreamSynchronize)(Stream);
+  int (*StreamQuery)(Stream);
+  int (*StreamIsCapturing)(Stream, int*);
+  int (*StreamBeginCapture)(Stream, int);
+  int (*StreamEndCapture)(Stream, Graph*);
+  int (*ThreadExchangeStreamCaptureMode)(int*);
+  int (*GraphInstantiate)(GraphExec*, Graph, unsigned long long);
+  int (*GraphLaunch)(GraphExec, Stream);
+  int (*GraphExecDestroy)(GraphExec);
+  int (*GraphDestroy)(Graph);
+  int (*EventCreate)(Event*, unsigned);
+  int (*EventDestroy)(Event);
+  int (*EventRecord)(Event, Stream);
+  int (*EventSynchronize)(Event);
+  int (*EventElapsedTime)(float*, Event, Event);
+  int (*LibraryLoadData)(Library*, const void*, int*, void**, unsigned, int*, void**, unsigned);
+  int (*LibraryUnload)(Library);
+  int (*LibraryGetKernel)(Kernel*, Library, const char*);
+  int (*KernelGetFunction)(void**, Kernel);
+  int (*LaunchKernel)(const LaunchConfig*, Kernel, void**, void**);
+};
+
+// The driver of this process, opened and initialised by the first call. kUnsupported, with the reason, where there is
+// none, it is too old, or it sees no GPU; the same answer every time. Threads: any.
+Result<const Driver*> OpenDriver();
+
+// Ok for 0, else kSystem: "<what>: <the driver's text> (<its name>)". `what` says which call failed and for what.
+Status Check(const Driver& driver, int result, std::string_view what);
+
+// A device's primary context, which the CUDA runtime uses too; held until destroyed.
+class PrimaryContext {
+ public:
+  static Result<PrimaryContext> Retain(const Driver* driver, Device device);
+  PrimaryContext() = default;
+  PrimaryContext(PrimaryContext&& other) noexcept;
+  PrimaryContext& operator=(PrimaryContext&& other) noexcept;
+  ~PrimaryContext();
+
+  Context get() const { return context_; }
+  Device device() const { return device_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  Context context_ = nullptr;
+  Device device_ = 0;
+};
+
+// Makes a context the calling thread's current one for its own lifetime, and lets the thread call anything while some
+// other thread's stream is being captured.
+class ScopedContext {
+ public:
+  ScopedContext(const Driver* driver, Context context);
+  ScopedContext(const ScopedContext&) = delete;
+  ScopedContext& operator=(const ScopedContext&) = delete;
+  ~ScopedContext();
+
+ private:
+  const Driver* driver_;
+  int capture_mode_ = kRelaxedCapture;
+};
+
+}  // namespace tutti::sys::cuda
+
+#endif  // TUTTI_SYS_CUDA_H_

@@ -1,0 +1,162 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/cuda_memory.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace tutti::sys::cuda {
+namespace {
+
+AllocationProperties PropertiesFor(Device device) {
+  AllocationProperties properties;
+  properties.handle_types = kPosixDescriptor;
+  properties.location.id = device;
+  return properties;
+}
+
+}  // namespace
+
+bool DeviceMemory::CanExportDescriptors(const Driver* driver, Device device) {
+  int supported = 0;
+  return driver->DeviceGetAttribute(&supported, kPosixDescriptorSupported, device) == 0 && supported != 0;
+}
+
+// Reserves addresses, maps the allocation there, and lets `device` read and write it. Takes over the allocation.
+Result<DeviceMemory> DeviceMemory::Map(const Driver* driver, Device device, Allocation allocation, std::size_t bytes) {
+  DeviceMemory memory;
+  memory.driver_ = driver;
+  memory.kind_ = Kind::kMapped;
+  memory.allocation_ = allocation;
+  memory.bytes_ = bytes;
+  Address address = 0;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemAddressReserve(&address, bytes, 0, 0, 0),
+                              fmt::format("reserving {} bytes of device addresses", bytes)));
+  if (Status s = Check(*driver, driver->MemMap(address, bytes, 0, allocation, 0),
+                       fmt::format("mapping {} bytes of device memory", bytes));
+      !s.ok()) {
+    driver->MemAddressFree(address, bytes);
+    return s;
+  }
+  memory.address_ = address;
+  AccessDescription access;
+  access.location.id = device;
+  TUTTI_RETURN_IF_ERROR(Check(
+      *driver, driver->MemSetAccess(address, bytes, &access, 1),
+      fmt::format("letting CUDA device {} use {} bytes of a GPU's memory (are the two GPUs peers?)", device, bytes)));
+  return memory;
+}
+
+Result<DeviceMemory> DeviceMemory::Create(const Driver* driver, Device device, std::size_t bytes, Way way) {
+  const std::string what = fmt::format("{} bytes of memory on CUDA device {}", bytes, device);
+  DeviceMemory memory;
+  if (way == Way::kIpc) {
+    memory.driver_ = driver;
+    memory.bytes_ = bytes;
+    TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemAlloc(&memory.address_, bytes), what));
+    memory.kind_ = Kind::kAllocated;
+  } else {
+    const AllocationProperties properties = PropertiesFor(device);
+    std::size_t granularity = 0;
+    TUTTI_RETURN_IF_ERROR(
+        Check(*driver, driver->MemGetAllocationGranularity(&granularity, &properties, 1), "the granularity of memory"));
+    bytes = (bytes + granularity - 1) / granularity * granularity;
+    Allocation allocation = 0;
+    TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemCreate(&allocation, bytes, &properties, 0), what));
+    Result<DeviceMemory> mapped = Map(driver, device, allocation, bytes);
+    if (!mapped.ok()) return mapped.status();
+    memory = std::move(*mapped);
+  }
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemsetD8(memory.address_, 0, memory.bytes_), "clearing " + what));
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->CtxSynchronize(), "clearing " + what));
+  return memory;
+}
+
+Result<DeviceMemory> DeviceMemory::Import(const Driver* driver, Device device, const Fd& fd, std::size_t bytes) {
+  Allocation allocation = 0;
+  auto* handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd.get()));
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemImportFromShareableHandle(&allocation, handle, kPosixDescriptor),
+                              "importing a peer's device memory by its descriptor"));
+  return Map(driver, device, allocation, bytes);
+}
+
+Result<DeviceMemory> DeviceMemory::Import(const Driver* driver, const IpcHandle& handle, std::size_t bytes) {
+  DeviceMemory memory;
+  constexpr unsigned kEnablePeerAccess = 1;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->IpcOpenMemHandle(&memory.address_, handle, kEnablePeerAccess),
+                              "opening a peer's device memory by its IPC handle"));
+  memory.driver_ = driver;
+  memory.kind_ = Kind::kIpcOpened;
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+Result<Fd> DeviceMemory::ExportDescriptor() const {
+  int fd = -1;
+  TUTTI_RETURN_IF_ERROR(Check(*driver_, driver_->MemExportToShareableHandle(&fd, allocation_, kPosixDescriptor, 0),
+                              "a descriptor for device memory"));
+  return Fd(fd);
+}
+
+Result<IpcHandle> DeviceMemory::ExportIpc() const {
+  IpcHandle handle{};
+  TUTTI_RETURN_IF_ERROR(
+      Check(*driver_, driver_->IpcGetMemHandle(&handle, address_), "an IPC handle for device memory"));
+  return handle;
+}
+
+void DeviceMemory::Swap(DeviceMemory& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(kind_, other.kind_);
+  std::swap(allocation_, other.allocation_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+}
+
+DeviceMemory::~DeviceMemory() {
+  switch (kind_) {
+    case Kind::kNone:
+      break;
+    case Kind::kMapped:
+      if (address_ != 0) {
+        driver_->MemUnmap(address_, bytes_);
+        driver_->MemAddressFree(address_, bytes_);
+      }
+      driver_->MemRelease(allocation_);
+      break;
+    case Kind::kAllocated:
+      driver_->MemFree(address_);
+      break;
+    case Kind::kIpcOpened:
+      driver_->IpcCloseMemHandle(address_);
+      break;
+  }
+}
+
+Result<MappedHostMemory> MappedHostMemory::Create(const Driver* driver, std::size_t bytes) {
+  const std::string what = fmt::format("{} bytes of host memory for GPUs", bytes);
+  MappedHostMemory memory;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostAlloc(&memory.host_, bytes, kHostMapped), what));
+  memory.driver_ = driver;
+  std::memset(memory.host_, 0, bytes);
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostGetDevicePointer(&memory.device_, memory.host_, 0), what));
+  return memory;
+}
+
+MappedHostMemory::MappedHostMemory(MappedHostMemory&& other) noexcept
+    : driver_(std::exchange(other.driver_, nullptr)), host_(other.host_), device_(other.device_) {}
+
+MappedHostMemory& MappedHostMemory::operator=(MappedHostMemory&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(host_, other.host_);
+  std::swap(device_, other.device_);
+  return *this;
+}
+
+MappedHostMemory::~MappedHostMemory() {
+  if (driver_ != nullptr) driver_->MemFreeHost(host_);
+}
+
+}  // namespace tutti::sys::cuda

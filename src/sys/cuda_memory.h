@@ -1,0 +1,81 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_SYS_CUDA_MEMORY_H_
+#define TUTTI_SYS_CUDA_MEMORY_H_
+
+#include <cstddef>
+
+#include "sys/cuda.h"
+#include "sys/fd.h"
+#include "tutti/status.h"
+
+namespace tutti::sys::cuda {
+
+// Device memory that other processes can map, or a mapping of theirs; or none. Unmaps and frees when destroyed; the
+// memory itself lives until the last process has done so.
+//
+// Two ways lead to another process: a POSIX descriptor (the driver's virtual memory functions), and where a device or
+// a container does not allow that, a legacy IPC handle of 64 bytes.
+class DeviceMemory {
+ public:
+  enum class Way { kDescriptor, kIpc };
+
+  // `bytes` of zeros on a device; rounded up to what the device can map. The context must be the thread's current one.
+  static Result<DeviceMemory> Create(const Driver* driver, Device device, std::size_t bytes, Way way);
+  // Whether the device can pass memory on as a descriptor.
+  static bool CanExportDescriptors(const Driver* driver, Device device);
+
+  // Maps another process's memory (of `bytes`, as its bytes() says) for access from `device`.
+  static Result<DeviceMemory> Import(const Driver* driver, Device device, const Fd& fd, std::size_t bytes);
+  static Result<DeviceMemory> Import(const Driver* driver, const IpcHandle& handle, std::size_t bytes);
+
+  // What to give to others. REQUIRES: made by Create, with this way.
+  Result<Fd> ExportDescriptor() const;
+  Result<IpcHandle> ExportIpc() const;
+
+  DeviceMemory() = default;
+  DeviceMemory(DeviceMemory&& other) noexcept { Swap(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    Swap(other);
+    return *this;
+  }
+  ~DeviceMemory();
+
+  std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  enum class Kind { kNone, kMapped, kAllocated, kIpcOpened };
+
+  static Result<DeviceMemory> Map(const Driver* driver, Device device, Allocation allocation, std::size_t bytes);
+  void Swap(DeviceMemory& other) noexcept;
+
+  const Driver* driver_ = nullptr;
+  Kind kind_ = Kind::kNone;
+  Allocation allocation_ = 0;
+  Address address_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+// Pages of host memory that the GPUs of this process can read and write while kernels run; or none.
+class MappedHostMemory {
+ public:
+  static Result<MappedHostMemory> Create(const Driver* driver, std::size_t bytes);
+
+  MappedHostMemory() = default;
+  MappedHostMemory(MappedHostMemory&& other) noexcept;
+  MappedHostMemory& operator=(MappedHostMemory&& other) noexcept;
+  ~MappedHostMemory();
+
+  void* host() const { return host_; }
+  void* device() const { return reinterpret_cast<void*>(device_); }
+
+ private:
+  const Driver* driver_ = nullptr;
+  void* host_ = nullptr;
+  Address device_ = 0;
+};
+
+}  // namespace tutti::sys::cuda
+
+#endif  // TUTTI_SYS_CUDA_MEMORY_H_
