@@ -1,0 +1,81 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_P2P_FABRIC_H_
+#define TUTTI_TRANSPORT_P2P_FABRIC_H_
+
+// All links of a rank over GPU peer access (NVLink or PCIe): its own segment of device memory, and those of all peers,
+// mapped once. The ranks hand each other an Identity and a descriptor (see comm/gpu.cc); nothing is allocated or
+// registered later. Several ranks may share a GPU, and ranks may be threads of one process.
+
+#include <cstdint>
+#include <vector>
+
+#include "sys/cuda_memory.h"
+#include "transport/p2p/segment.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::p2p {
+
+// What a rank tells its peers about its segment.
+struct Identity {
+  sys::cuda::Uuid gpu;   // not the ordinal: processes may see different devices, or in another order
+  std::int32_t way;      // sys::cuda::DeviceMemory::Way
+  std::int32_t process;  // with `start`, tells whether two ranks share an address space
+  std::uint64_t start;
+  std::uint64_t address;  // of the segment, in its own process
+  std::uint64_t bytes;
+  std::int32_t multiprocessors;
+  std::int32_t reserved;
+  sys::cuda::IpcHandle ipc;  // where way is kIpc
+};
+
+struct FabricOptions {
+  const sys::cuda::Driver* driver = nullptr;
+  sys::cuda::Device device = 0;
+  int rank = 0;
+  Layout layout;
+  std::int32_t process = 0;
+  std::uint64_t start = 0;
+  bool force_ipc = false;
+};
+
+class Fabric {
+ public:
+  // Allocates the segment. The device's context must be the thread's current one, here and below.
+  static Result<Fabric> Create(const FabricOptions& options);
+
+  const Identity& identity() const { return identity_; }
+  // For the peers; invalid where identity().way is kIpc.
+  const sys::Fd& descriptor() const { return descriptor_; }
+
+  // Maps a peer's segment. kUnsupported where the two GPUs are not peers.
+  Status Connect(int peer, const Identity& theirs, const sys::Fd& descriptor);
+  // The descriptor has done its work once all peers have connected.
+  void CloseDescriptor() { descriptor_.Close(); }
+
+  const Layout& layout() const { return options_.layout; }
+  const Geometry& geometry() const { return options_.layout.collectives; }
+  // A rank's segment as this rank reaches it.
+  std::byte* segment(int rank) const { return segments_[rank]; }
+  // Ranks of the communicator that run on the GPU of `rank`.
+  int RanksOnGpuOf(int rank) const;
+  // False where a GPU that this rank talks to is seen to be connected otherwise than by NVLink: lines of LL128 might
+  // arrive in parts then. A GPU that this process does not see counts as connected by NVLink.
+  bool LinesArriveWhole() const;
+  // Whether some ranks share both GPU and process, and so a context.
+  bool SomeShareAContext() const;
+  int multiprocessors(int rank) const { return identities_[rank].multiprocessors; }
+
+ private:
+  FabricOptions options_;
+  Identity identity_{};
+  sys::Fd descriptor_;
+  sys::cuda::DeviceMemory own_;
+  std::vector<sys::cuda::DeviceMemory> mappings_;  // by rank; none where a plain pointer serves
+  std::vector<std::byte*> segments_;
+  std::vector<Identity> identities_;
+};
+
+}  // namespace tutti::transport::p2p
+
+#endif  // TUTTI_TRANSPORT_P2P_FABRIC_H_

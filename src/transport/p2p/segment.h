@@ -1,0 +1,130 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_P2P_SEGMENT_H_
+#define TUTTI_TRANSPORT_P2P_SEGMENT_H_
+
+// Where everything lies in a rank's segment of device memory, which its peers have mapped and write to. Also compiled
+// for the device.
+//
+//   segment := rings of LL | rings of LL128 | rings of Simple | flags of Simple | credits | state | handshake
+//
+// Rings are for what a rank receives: one per protocol, sender and channel, counted in units:
+//
+//   LL       unit 16 bytes: a line of 8 bytes of data (proto/ll.h)
+//   LL128    unit 1024 bytes: 8 lines of 120 bytes, what a warp stores with two instructions (proto/ll128.h)
+//   Simple   unit 16 bytes, all data; whether a message has come says its word in `flags`
+//
+// Credits are for what a rank sends: a peer writes there up to where it has consumed, one word per protocol, channel
+// and peer. State is the rank's own: its position, the same for all of a channel's rings of a protocol (see
+// exec/gpu/program.h); it lives in device memory, so that a replayed CUDA graph goes on where the last launch ended.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tutti::transport::p2p {
+
+inline constexpr int kProtocols = 3;
+inline constexpr std::size_t kUnitBytes[kProtocols] = {16, 1024, 16};
+inline constexpr std::size_t kUnitPayloadBytes[kProtocols] = {8, 960, 16};
+// Messages of a link that Simple can have under way, and the flags of each: groups of threads deal with parts of it
+// (exec/gpu/step_simple.cuh).
+inline constexpr int kLog2Flags = 7;
+inline constexpr int kFlagGroups = 4;
+
+// Position of one channel's rings of a protocol. All counts only grow.
+struct alignas(32) ChannelState {
+  std::uint64_t base;       // units that earlier operations have passed, on every link
+  std::uint64_t safe;       // units up to which all rings are known to have room
+  std::uint64_t published;  // the credit that peers were last given
+  std::uint64_t messages;   // Simple: messages that earlier operations have passed
+};
+
+// A rank's place among the peers of another: ranks without oneself, in order.
+constexpr int Place(int self, int peer) { return peer < self ? peer : peer - 1; }
+
+// Sizes of a segment; the same on all ranks of a communicator.
+struct Geometry {
+  int ranks = 1;
+  int channels = 1;
+  int log2_units[kProtocols] = {0, 0, 0};  // of one ring
+
+  constexpr std::size_t RingBytes(int protocol) const {
+    return (std::size_t{1} << log2_units[protocol]) * kUnitBytes[protocol];
+  }
+  constexpr int peers() const { return ranks - 1; }
+  constexpr std::size_t Links() const { return static_cast<std::size_t>(peers()) * channels; }
+  // `place`: Place(self, peer).
+  constexpr std::size_t Ring(int protocol, int place, int channel) const {
+    std::size_t at = 0;
+    for (int p = 0; p < protocol; ++p) at += Links() * RingBytes(p);
+    return protocol == kProtocols ? at
+                                  : at + (static_cast<std::size_t>(channel) * peers() + place) * RingBytes(protocol);
+  }
+  constexpr std::size_t Flags(int place, int channel) const {
+    const std::size_t link = static_cast<std::size_t>(channel) * peers() + place;
+    return Ring(kProtocols, 0, 0) + (link << kLog2Flags) * kFlagGroups * 8;
+  }
+  constexpr std::size_t Credit(int protocol, int place, int channel) const {
+    return Flags(0, channels) + ((static_cast<std::size_t>(protocol) * channels + channel) * peers() + place) * 8;
+  }
+  constexpr std::size_t State(int protocol, int channel) const {
+    const std::size_t begin = (Credit(kProtocols, 0, 0) + 127) / 128 * 128;
+    return begin + (static_cast<std::size_t>(protocol) * channels + channel) * sizeof(ChannelState);
+  }
+  // One word per peer, for the trial at init.
+  constexpr std::size_t Handshake(int place) const {
+    return State(kProtocols, 0) + static_cast<std::size_t>(place) * 8;
+  }
+  constexpr std::size_t Bytes() const { return Handshake(peers()); }
+
+  // The largest rings, and then the most channels, for which a segment stays within `most_bytes`.
+  static constexpr Geometry Fit(int ranks, int most_channels, std::size_t most_bytes) {
+    constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
+    Geometry g{.ranks = ranks, .channels = most_channels, .log2_units = {12, 8, 15}};
+    while (g.Bytes() > most_bytes && (g.channels > 1 || g.RingBytes(2) > kLeastBytes)) {
+      if (g.RingBytes(2) > kLeastBytes && g.RingBytes(2) >= g.RingBytes(1)) {
+        --g.log2_units[2];
+      } else if (g.RingBytes(1) > kLeastBytes) {
+        --g.log2_units[1];
+      } else {
+        g.channels = (g.channels + 1) / 2;
+      }
+    }
+    return g;
+  }
+};
+
+// A segment holds two such sets: one for collectives, and behind it one for sends and receives, whose links are used by
+// two ranks at a time and so have a position of their own at each end.
+struct Layout {
+  Geometry collectives;
+  Geometry transfers;  // without LL
+
+  constexpr std::size_t Transfers() const { return (collectives.Bytes() + 1023) / 1024 * 1024; }
+  // Position of one end of a link of the second set. direction 0: of what this rank sends to the peer.
+  constexpr std::size_t TransferState(int protocol, int direction, int place, int channel) const {
+    const std::size_t begin = (Transfers() + transfers.Bytes() + 127) / 128 * 128;
+    const int link = (protocol * 2 + direction) * transfers.peers() + place;
+    return begin + (static_cast<std::size_t>(link) * transfers.channels + channel) * sizeof(ChannelState);
+  }
+  constexpr std::size_t Bytes() const { return TransferState(kProtocols, 0, 0, 0); }
+
+  static constexpr Layout Fit(int ranks, int most_channels, std::size_t most_bytes) {
+    Layout layout;
+    layout.transfers = {.ranks = ranks,
+                        .channels = ranks <= 2   ? 128
+                                    : ranks <= 4 ? 32
+                                    : ranks <= 8 ? 16
+                                                 : 8,
+                        .log2_units = {0, 5, 12}};
+    constexpr std::size_t kSlack = std::size_t{64} << 10;  // alignment and the positions
+    const std::size_t taken = layout.transfers.Bytes() + kSlack;
+    const std::size_t rest = most_bytes > taken ? most_bytes - taken : 0;
+    layout.collectives = Geometry::Fit(ranks, most_channels, rest);
+    return layout;
+  }
+};
+
+}  // namespace tutti::transport::p2p
+
+#endif  // TUTTI_TRANSPORT_P2P_SEGMENT_H_
