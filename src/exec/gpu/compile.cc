@@ -1,0 +1,255 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace tutti::exec::gpu {
+namespace {
+
+using plan::RankPlan;
+using plan::Step;
+
+// Parts and blocks begin at multiples of this many bytes.
+constexpr std::size_t kGranuleBytes = 128;
+
+// One message in a rank's plan, as seen from one of its two ends.
+struct End {
+  int stage, step, position;  // in FIFO order within a round
+  auto operator<=>(const End&) const = default;
+};
+
+// The ends on this rank of all links from (received) or to (sent) each peer, in FIFO order.
+std::vector<std::vector<End>> EndsOf(const RankPlan& plan, bool received) {
+  std::vector<std::vector<End>> ends(plan.ranks);
+  for (int s = 0; s < plan.step_count(); ++s) {
+    const Step step = plan.step(s);
+    int position = 0;
+    if (received) {
+      for (const plan::Operand& operand : step.operands) {
+        if (operand.kind == plan::Operand::Kind::kRecv) ends[operand.index].push_back({step.stage, s, position});
+        ++position;
+      }
+    } else {
+      for (const std::int32_t peer : step.to) ends[peer].push_back({step.stage, s, position++});
+    }
+  }
+  for (std::vector<End>& link : ends) std::ranges::sort(link);
+  return ends;
+}
+
+int MessageOf(const std::vector<End>& link, const End& end) {
+  return static_cast<int>(std::ranges::lower_bound(link, end) - link.begin());
+}
+
+// The block whose length is that of a step that stores nothing: its first local operand.
+int LengthBlock(const Step& step) {
+  for (const plan::Operand& operand : step.operands) {
+    if (operand.kind != plan::Operand::Kind::kRecv) return operand.index;
+  }
+  return 0;
+}
+
+// For each step where its value is stored. A step that only stores what an earlier one of its stage only sends becomes
+// part of that one (kMerged), so that the block is read once.
+constexpr int kMerged = -2;
+std::vector<int> Stores(const RankPlan& plan) {
+  std::vector<int> out(plan.step_count());
+  for (int s = 0; s < plan.step_count(); ++s) {
+    const Step step = plan.step(s);
+    out[s] = step.out;
+    if (!step.to.empty() || step.operands.size() != 1 || step.operands[0].kind != plan::Operand::Kind::kIn) continue;
+    for (int earlier = 0; earlier < s; ++earlier) {
+      const Step other = plan.step(earlier);
+      if (out[earlier] != plan::kNoBlock || other.stage != step.stage || other.to.empty()) continue;
+      if (!std::ranges::equal(other.operands, step.operands)) continue;
+      out[earlier] = step.out;
+      out[s] = kMerged;
+      break;
+    }
+  }
+  return out;
+}
+
+Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
+  const int blocks_per_piece = prepared.blocks_per_piece;
+  const std::vector<std::vector<End>> received = EndsOf(plan, true), sent = EndsOf(plan, false);
+  const std::vector<int> stores = Stores(plan);
+  std::vector<ProgramStep> steps;
+  std::vector<ProgramOperand> operands;
+  std::vector<ProgramTarget> targets;
+  for (int s = 0; s < plan.step_count(); ++s) {
+    if (stores[s] == kMerged) continue;
+    const Step step = plan.step(s);
+    const int length_block = stores[s] != plan::kNoBlock ? stores[s] : LengthBlock(step);
+    steps.push_back({.first_operand = static_cast<std::uint16_t>(operands.size()),
+                     .first_target = static_cast<std::uint16_t>(targets.size()),
+                     .operands = static_cast<std::uint8_t>(step.operands.size()),
+                     .targets = static_cast<std::uint8_t>(step.to.size()),
+                     .stage = static_cast<std::uint8_t>(step.stage),
+                     .stores = static_cast<std::uint8_t>(stores[s] != plan::kNoBlock ? 1 : 0),
+                     .piece = static_cast<std::uint16_t>(length_block / blocks_per_piece),
+                     .block = static_cast<std::uint16_t>(length_block % blocks_per_piece)});
+    for (int i = 0; i < std::ssize(step.operands); ++i) {
+      const plan::Operand& operand = step.operands[i];
+      if (operand.kind == plan::Operand::Kind::kRecv) {
+        const int message = MessageOf(received[operand.index], {step.stage, s, i});
+        operands.push_back(
+            {ProgramOperand::kRecv, static_cast<std::uint8_t>(operand.index), static_cast<std::uint16_t>(message), 0});
+      } else {
+        const auto kind = operand.kind == plan::Operand::Kind::kIn ? ProgramOperand::kIn : ProgramOperand::kOut;
+        operands.push_back({kind, 0, static_cast<std::uint16_t>(operand.index / blocks_per_piece),
+                            static_cast<std::uint32_t>(operand.index % blocks_per_piece)});
+      }
+    }
+    for (int i = 0; i < std::ssize(step.to); ++i) {
+      const int message = MessageOf(sent[step.to[i]], {step.stage, s, i});
+      targets.push_back({static_cast<std::uint8_t>(step.to[i]), 0, static_cast<std::uint16_t>(message)});
+    }
+  }
+  Program& program = prepared.program;
+  const std::size_t operands_at = steps.size() * sizeof(ProgramStep) / 4;
+  const std::size_t targets_at = operands_at + operands.size() * sizeof(ProgramOperand) / 4;
+  const std::size_t words = targets_at + targets.size();
+  if (words > kCodeWords) {
+    return Status(
+        Code::kUnsupported,
+        fmt::format("a plan of {} steps for {} ranks needs {} words of a kernel's arguments, and there are {}; "
+                    "choose another algorithm with NCCL_ALGO",
+                    plan.step_count(), plan.ranks, words, kCodeWords));
+  }
+  std::memcpy(program.code, steps.data(), steps.size() * sizeof(ProgramStep));
+  std::memcpy(program.code + operands_at, operands.data(), operands.size() * sizeof(ProgramOperand));
+  std::memcpy(program.code + targets_at, targets.data(), targets.size() * sizeof(ProgramTarget));
+  program.operands_at = static_cast<std::uint16_t>(operands_at);
+  program.targets_at = static_cast<std::uint16_t>(targets_at);
+  program.steps = static_cast<std::uint16_t>(steps.size());
+  prepared.code_words = static_cast<int>(words);
+  return Status::Ok();
+}
+
+std::uint64_t IntegerScalar(double scalar) {
+  constexpr double kTwo63 = 9223372036854775808.0;
+  if (scalar >= 2 * kTwo63) return UINT64_MAX;
+  if (scalar >= 0) return static_cast<std::uint64_t>(scalar);
+  if (scalar > -kTwo63) return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar));
+  return std::isnan(scalar) ? 0 : std::uint64_t{1} << 63;
+}
+
+// Scaling of inputs and division of outputs that the operator asks for.
+void AddScaling(const PreparedPlan& plan, const Work& work, Program& program) {
+  program.scale = 0;
+  program.divisor = 0;
+  program.scalar = 1.0;
+  if (!Reduces(plan.collective)) return;
+  const bool integer = static_cast<int>(work.type) <= static_cast<int>(DataType::kUint64);
+  if (work.op == ReduceOp::kPreMulSum) {
+    program.scale = 1;
+    program.scalar = work.scalar;
+  } else if (work.op == ReduceOp::kAvg) {
+    program.scale = integer ? 0 : 1;
+    program.scalar = 1.0 / program.ranks;
+    program.divisor = integer && plan.has_output ? program.ranks : 0;
+  }
+  program.integer_scalar =
+      work.integer_scalar ? static_cast<std::uint64_t>(*work.integer_scalar) : IntegerScalar(program.scalar);
+}
+
+}  // namespace
+
+Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
+  const RankPlan& own = plans[rank];
+  if (own.ranks > kMaxRanks) {
+    return Status(Code::kUnsupported,
+                  fmt::format("{} ranks: at most {} can use GPU memory on one host", own.ranks, kMaxRanks));
+  }
+  PreparedPlan prepared;
+  prepared.collective = own.collective;
+  prepared.has_output = own.out_blocks > 0;
+  Program& program = prepared.program;
+  std::size_t messages = 1;
+  for (const RankPlan& plan : plans) {
+    prepared.blocks_per_piece =
+        std::max({prepared.blocks_per_piece, plan.in_blocks / plan::InPieces(plan.collective, plan.ranks),
+                  plan.out_blocks / plan::OutPieces(plan.collective, plan.ranks)});
+    for (int s = 0; s < plan.step_count(); ++s) {
+      program.max_stage = std::max(program.max_stage, static_cast<std::uint8_t>(plan.step(s).stage));
+    }
+    for (const std::vector<End>& link : EndsOf(plan, false)) messages = std::max(messages, link.size());
+  }
+  program.messages_per_round = static_cast<std::uint16_t>(messages);
+  program.rank = static_cast<std::uint8_t>(rank);
+  program.ranks = static_cast<std::uint8_t>(own.ranks);
+  TUTTI_RETURN_IF_ERROR(AddSteps(own, prepared));
+  return prepared;
+}
+
+void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
+             Program& program) {
+  const Program& from = plan.program;
+  const int protocol = static_cast<int>(shape.protocol);
+  const std::size_t element = SizeOf(work.type);
+  const std::size_t granule = std::max<std::size_t>(kGranuleBytes / element, 1);
+  program.in = static_cast<const std::byte*>(work.in);
+  program.out = static_cast<std::byte*>(work.out);
+  program.count = work.count;
+  program.element = static_cast<std::uint32_t>(element);
+  program.rank = from.rank;
+  program.ranks = from.ranks;
+  program.max_stage = from.max_stage;
+  program.messages_per_round = from.messages_per_round;
+
+  // Parts: one per channel; blocks within them, and chunks of blocks, for the largest part.
+  const plan::BlockCut parts = plan::BlockCut::Equal(work.count, shape.channels, granule);
+  program.part_elements = parts.block;
+  program.full_parts = static_cast<std::uint32_t>(work.count / parts.block);
+  const std::size_t rest = work.count - program.full_parts * parts.block;
+  program.parts[0] = {parts.block, plan::BlockCut::Equal(parts.block, plan.blocks_per_piece, granule).block};
+  program.parts[1] = {rest, plan::BlockCut::Equal(rest, plan.blocks_per_piece, granule).block};
+  const std::size_t block = program.full_parts > 0 ? program.parts[0].block : program.parts[1].block;
+  const std::size_t ring_units = std::size_t{1} << geometry.log2_units[protocol];
+  const std::size_t payload = transport::p2p::kUnitPayloadBytes[protocol];
+  const auto most_elements = [&](std::size_t rounds_in_ring) {
+    return ring_units / (rounds_in_ring * from.messages_per_round) * payload / element;
+  };
+  constexpr std::size_t kOperationsInRing = 2;  // of one round: the next one need not wait for credit
+  std::size_t chunk = most_elements(kOperationsInRing);
+  if (block <= chunk) {
+    chunk = block;
+    program.rounds = 1;
+  } else {
+    chunk = most_elements(program.max_stage + 2);
+    if (shape.chunk_bytes != 0) chunk = std::min(chunk, std::max(shape.chunk_bytes / element, granule));
+    if (chunk > granule) chunk = chunk / granule * granule;
+    program.rounds = static_cast<std::uint32_t>((block + chunk - 1) / chunk);
+  }
+  program.chunk = chunk;
+  program.message_units = static_cast<std::uint32_t>((chunk * element + payload - 1) / payload);
+  if (shape.protocol == proto::Protocol::kSimple) {
+    // Each message has a flag of its own (step_simple.cuh).
+    program.message_units =
+        std::max(program.message_units, 1u << (geometry.log2_units[protocol] - transport::p2p::kLog2Flags));
+  }
+  AddScaling(plan, work, program);
+
+  program.rings = geometry.Ring(protocol, 0, 0);
+  program.ring_bytes = static_cast<std::uint32_t>(geometry.RingBytes(protocol));
+  program.log2_ring_units = static_cast<std::uint32_t>(geometry.log2_units[protocol]);
+  program.flags = geometry.Flags(0, 0);
+  program.credits = geometry.Credit(protocol, 0, 0);
+  program.states = geometry.State(protocol, 0);
+
+  program.steps = from.steps;
+  program.operands_at = from.operands_at;
+  program.targets_at = from.targets_at;
+  std::memcpy(program.code, from.code, static_cast<std::size_t>(plan.code_words) * 4);
+}
+
+}  // namespace tutti::exec::gpu

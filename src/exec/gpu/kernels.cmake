@@ -1,0 +1,35 @@
+# Compiles exec/gpu/kernels.cu once per element type, and once for what only moves data, to images that images.cc
+# includes. Included by src/exec/CMakeLists.txt, where TUTTI_CUDA is on.
+set(KERNEL_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/kernels)
+file(MAKE_DIRECTORY ${KERNEL_FOLDER})
+set(KERNEL_FLAGS -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr -fatbin -I${PROJECT_SOURCE_DIR}/src
+                 -I${PROJECT_SOURCE_DIR}/include)
+foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
+  list(APPEND KERNEL_FLAGS -gencode arch=compute_${architecture},code=sm_${architecture})
+endforeach()
+file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.cuh)
+list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/program.h ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.h
+     ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
+
+function(tutti_kernels name)
+  add_custom_command(
+    OUTPUT ${KERNEL_FOLDER}/${name}.fatbin
+    COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu
+            -o ${KERNEL_FOLDER}/${name}.fatbin
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu ${KERNEL_HEADERS}
+    COMMENT "Compiling the kernels of ${name}"
+    VERBATIM)
+  set_property(SOURCE gpu/images.cc APPEND PROPERTY OBJECT_DEPENDS ${KERNEL_FOLDER}/${name}.fatbin)
+endfunction()
+
+tutti_kernels(move -DTUTTI_MOVE)
+foreach(type "i8 I8 I8" "u8 U8 U8" "i32 I32 I32" "u32 U32 U32" "i64 I64 I64" "u64 U64 U64" "f16 HalfCodec OrderedF16"
+        "f32 FloatCodec OrderedF32" "f64 DoubleCodec OrderedF64" "bf16 Bfloat16Codec OrderedBF16"
+        "e4m3 E4M3 OrderedE4M3" "e5m2 E5M2 OrderedE5M2")
+  separate_arguments(words UNIX_COMMAND "${type}")
+  list(GET words 0 name)
+  list(GET words 1 codec)
+  list(GET words 2 ordered)
+  tutti_kernels(${name} -DTUTTI_TYPE=${name} -DTUTTI_CODEC=${codec} -DTUTTI_ORDERED=${ordered})
+endforeach()
+set_property(SOURCE gpu/images.cc APPEND PROPERTY COMPILE_DEFINITIONS TUTTI_KERNELS="${KERNEL_FOLDER}")

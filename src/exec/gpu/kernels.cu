@@ -1,0 +1,90 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of one element type, or of all moves. Compiled once for each: TUTTI_TYPE is the type's short name (see
+// images.cc), TUTTI_SUM and so on are the codecs of its operators; for moves only TUTTI_MOVE is defined.
+
+#include "exec/gpu/kernel.cuh"
+#include "exec/gpu/transfer.cuh"
+
+namespace tutti::exec::gpu {
+
+// The most threads that a block has. One block per multiprocessor is all that is asked for.
+#define TUTTI_BOUNDS __launch_bounds__(512, 1)
+#define TUTTI_JOIN(a, b, c, d) a##b##_##c##_##d
+#define TUTTI_JOIN_ALL(a, b, c, d) TUTTI_JOIN(a, b, c, d)
+#define TUTTI_NAME(op, type, protocol) TUTTI_JOIN_ALL(ncclTutti, op, type, protocol)
+#define TUTTI_KERNEL(op, protocol, id, ...)                                                                         \
+  extern "C" __global__ void TUTTI_BOUNDS TUTTI_NAME(op, TUTTI_TYPE, protocol)(const __grid_constant__ Program p) { \
+    RunProgram<__VA_ARGS__, proto::Protocol::id>(p);                                                                \
+  }
+#define TUTTI_KERNELS(op, ...)                 \
+  TUTTI_KERNEL(op, LL, kLl, __VA_ARGS__)       \
+  TUTTI_KERNEL(op, LL128, kLl128, __VA_ARGS__) \
+  TUTTI_KERNEL(op, Simple, kSimple, __VA_ARGS__)
+
+template <typename Op>
+using I8 = IntegerCodec<signed char, Op>;
+template <typename Op>
+using U8 = IntegerCodec<u8, Op>;
+template <typename Op>
+using I32 = IntegerCodec<i32, Op>;
+template <typename Op>
+using U32 = IntegerCodec<u32, Op>;
+template <typename Op>
+using I64 = IntegerCodec<i64, Op>;
+template <typename Op>
+using U64 = IntegerCodec<u64, Op>;
+template <typename Op>
+using E4M3 = Fp8Codec<Op, true>;
+template <typename Op>
+using E5M2 = Fp8Codec<Op, false>;
+template <typename Op>
+using OrderedF32 = OrderedCodec<u32, 0x7f800000, Op>;
+template <typename Op>
+using OrderedF64 = OrderedCodec<u64, 0x7ff0000000000000, Op>;
+template <typename Op>
+using OrderedF16 = OrderedCodec<u16, 0x7c00, Op>;
+template <typename Op>
+using OrderedBF16 = OrderedCodec<u16, 0x7f80, Op>;
+template <typename Op>
+using OrderedE4M3 = OrderedCodec<u8, 0x7e, Op>;
+template <typename Op>
+using OrderedE5M2 = OrderedCodec<u8, 0x7c, Op>;
+
+#if defined(TUTTI_MOVE)
+
+#define TUTTI_TYPE bytes
+TUTTI_KERNELS(Move, MoveCodec)
+
+extern "C" __global__ void __launch_bounds__(kTransferThreads, kTransferBlocksPerMultiprocessor)
+    ncclTuttiSendRecv(const __grid_constant__ Group g) {
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  RunGroup(g);
+}
+
+// The trial at init: this rank's word goes to every peer, and the peers' words are waited for while all ranks' kernels
+// run. One block; thread t deals with peer t.
+extern "C" __global__ void ncclTuttiHandshake(const __grid_constant__ Handshake h) {
+  const int peer = threadIdx.x;
+  if (peer >= h.ranks || peer == h.rank) return;
+  StoreShared8(h.segments[peer] + h.peer_word[peer], h.token);
+  const std::byte* word = h.segments[h.rank] + h.own_words + Place(h.rank, peer) * 8;
+  const u64 begin = GlobalNs();
+  bool seen;
+  while (!(seen = LoadAcquire8(word) == h.token) && GlobalNs() - begin < h.timeout_ns) {
+  }
+  if (seen) atomicOr_system(h.seen, 1u << peer);
+}
+
+#else
+
+TUTTI_KERNELS(Sum, TUTTI_CODEC<SumOp>)
+TUTTI_KERNELS(Prod, TUTTI_CODEC<ProdOp>)
+TUTTI_KERNELS(Max, TUTTI_ORDERED<MaxOp>)
+TUTTI_KERNELS(Min, TUTTI_ORDERED<MinOp>)
+
+#endif
+
+}  // namespace tutti::exec::gpu

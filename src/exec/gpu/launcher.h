@@ -1,0 +1,63 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_LAUNCHER_H_
+#define TUTTI_EXEC_GPU_LAUNCHER_H_
+
+#include <array>
+#include <cstdint>
+
+#include "exec/gpu/program.h"
+#include "exec/gpu/transfer.h"
+#include "proto/protocol.h"
+#include "sys/cuda.h"
+#include "tutti/status.h"
+#include "tutti/types.h"
+
+namespace tutti::exec::gpu {
+
+// The kernels of this build, loaded into the driver as they are first used, and how they are started. Threads: one at a
+// time.
+class Launcher {
+ public:
+  explicit Launcher(const sys::cuda::Driver* driver) : driver_(driver) {}
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+  ~Launcher();
+
+  // The kernel for an operator on a type. kUnsupported in a build without CUDA, and where the GPU is of a kind that the
+  // kernels were not compiled for.
+  Result<sys::cuda::Kernel> Find(DataType type, ReduceOp op, proto::Protocol protocol);
+  // The kernel for what only moves bytes.
+  Result<sys::cuda::Kernel> FindMove(proto::Protocol protocol);
+  Result<sys::cuda::Kernel> FindSendRecv();
+  Result<sys::cuda::Kernel> FindHandshake();
+
+  // Loads every kernel now. The driver waits for the running kernels of a context when it loads one, so ranks that share
+  // a context must have done this before they start any.
+  Status LoadAll();
+
+  enum class Overlap { kNo, kWithPrevious };
+  // Starts `blocks` blocks in a stream of the thread's current context. May be captured. Under kWithPrevious blocks may
+  // already be put on multiprocessors while the stream's kernel before this one runs, where they wait for its end.
+  Status Launch(sys::cuda::Kernel kernel, const Program& program, int blocks, int threads, Overlap overlap,
+                sys::cuda::Stream stream);
+  Status Launch(sys::cuda::Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream);
+  Status Launch(sys::cuda::Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream);
+
+ private:
+  static constexpr int kMove = kDataTypes;  // index of the images and kernels of moves
+  static constexpr int kOps = 4;
+
+  Result<sys::cuda::Kernel> Load(int type, const char* name);
+  Status Start(sys::cuda::Kernel kernel, const void* argument, int blocks, int threads, Overlap overlap,
+               sys::cuda::Stream stream);
+
+  const sys::cuda::Driver* driver_;
+  std::array<sys::cuda::Library, kDataTypes + 1> libraries_{};
+  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
+  sys::cuda::Kernel send_recv_ = nullptr;
+};
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_LAUNCHER_H_

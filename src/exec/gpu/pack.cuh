@@ -1,0 +1,143 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_PACK_CUH_
+#define TUTTI_EXEC_GPU_PACK_CUH_
+
+// Thread level: a pack of 8 or 16 bytes, and how it comes from and goes to memory of any alignment.
+
+#include <cstdint>
+
+namespace tutti::exec::gpu {
+
+using u8 = unsigned char;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = unsigned long long;
+using i32 = std::int32_t;
+using i64 = long long;
+
+template <int W>
+struct Pack {
+  static constexpr u32 kBytes = W * 4;
+  u32 w[W];
+};
+
+// Memory that other GPUs write or read: never from a cache that may be stale, never merged by the compiler.
+__device__ inline Pack<4> LoadShared16(const void* at) {
+  Pack<4> v;
+  asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+               : "l"(at)
+               : "memory");
+  return v;
+}
+__device__ inline void StoreShared16(void* at, const Pack<4>& v) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(at), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]),
+               "r"(v.w[3])
+               : "memory");
+}
+__device__ inline u64 LoadShared8(const void* at) {
+  u64 v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(at) : "memory");
+  return v;
+}
+__device__ inline u64 LoadAcquire8(const void* at) {
+  u64 v;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(at) : "memory");
+  return v;
+}
+__device__ inline void StoreShared8(void* at, u64 v) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
+}
+
+__device__ inline bool IsAligned(const void* at, u32 bytes) {
+  return (reinterpret_cast<std::uintptr_t>(at) & (bytes - 1)) == 0;
+}
+
+// User memory that is aligned to the pack.
+__device__ inline void LoadWhole(const std::byte* at, Pack<2>& v) {
+  const uint2 got = *reinterpret_cast<const uint2*>(at);
+  v = {{got.x, got.y}};
+}
+__device__ inline void LoadWhole(const std::byte* at, Pack<4>& v) {
+  const uint4 got = *reinterpret_cast<const uint4*>(at);
+  v = {{got.x, got.y, got.z, got.w}};
+}
+__device__ inline void StoreWhole(std::byte* at, const Pack<2>& v) {
+  *reinterpret_cast<uint2*>(at) = make_uint2(v.w[0], v.w[1]);
+}
+__device__ inline void StoreWhole(std::byte* at, const Pack<4>& v) {
+  *reinterpret_cast<uint4*>(at) = make_uint4(v.w[0], v.w[1], v.w[2], v.w[3]);
+}
+
+// The first `valid` bytes at any address, zeros behind them. Reads whole aligned words, but only such as hold a valid
+// byte.
+template <int W>
+__device__ __forceinline__ Pack<W> LoadBytes(const std::byte* at, u32 valid) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  const u32 skew = address & 3;
+  const auto* words = reinterpret_cast<const u32*>(address - skew);
+  u32 raw[W + 1];
+#pragma unroll
+  for (int i = 0; i <= W; ++i) raw[i] = static_cast<u32>(4 * i) < skew + valid ? words[i] : 0;
+  Pack<W> v;
+#pragma unroll
+  for (int i = 0; i < W; ++i) {
+    v.w[i] = __funnelshift_r(raw[i], raw[i + 1], skew * 8);
+    const u32 begin = 4 * i;
+    if (begin >= valid) {
+      v.w[i] = 0;
+    } else if (valid - begin < 4) {
+      v.w[i] &= (1u << (8 * (valid - begin))) - 1;
+    }
+  }
+  return v;
+}
+
+// The first `valid` bytes, one element of `element` bytes after the other.
+template <int W>
+__device__ __forceinline__ void StoreElements(std::byte* at, const Pack<W>& v, u32 valid, u32 element) {
+  u64 low = v.w[0] | static_cast<u64>(v.w[1]) << 32;
+  u64 high = 0;
+  if constexpr (W == 4) high = v.w[2] | static_cast<u64>(v.w[3]) << 32;
+#pragma unroll 1
+  for (u32 i = 0; i < valid; i += element) {
+    switch (element) {
+      case 1:
+        *reinterpret_cast<u8*>(at + i) = static_cast<u8>(low);
+        break;
+      case 2:
+        *reinterpret_cast<u16*>(at + i) = static_cast<u16>(low);
+        break;
+      case 4:
+        *reinterpret_cast<u32*>(at + i) = static_cast<u32>(low);
+        break;
+      default:
+        *reinterpret_cast<u64*>(at + i) = low;
+        low = high;
+        continue;
+    }
+    low = low >> (8 * element) | high << (64 - 8 * element);
+    high >>= 8 * element;
+  }
+}
+
+// valid: bytes that count, 1 to the pack's size.
+template <int W>
+__device__ __forceinline__ Pack<W> LoadPack(const std::byte* at, u32 valid) {
+  if (valid == Pack<W>::kBytes && IsAligned(at, Pack<W>::kBytes)) {
+    Pack<W> v;
+    LoadWhole(at, v);
+    return v;
+  }
+  return LoadBytes<W>(at, valid);
+}
+template <int W>
+__device__ __forceinline__ void StorePack(std::byte* at, const Pack<W>& v, u32 valid, u32 element) {
+  if (valid == Pack<W>::kBytes && IsAligned(at, Pack<W>::kBytes)) return StoreWhole(at, v);
+  StoreElements(at, v, valid, element);
+}
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_PACK_CUH_

@@ -1,0 +1,147 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_PROGRAM_H_
+#define TUTTI_EXEC_GPU_PROGRAM_H_
+
+// A rank's plan for one operation as the kernel reads it: from its own arguments, that is from the constant cache. Also
+// compiled for the device.
+//
+// One block of threads runs one channel: the same steps on its own part of every piece, over its own links.
+//
+// Where a message lies. With M = messages_per_round, the most that any link carries in a round, and U =
+// message_units, the units of a full chunk, message m of round r lies on its link at unit
+//
+//   base + (r * M + m) * U
+//
+// where base is where the channel's earlier operations ended. It is the same on all links and all ranks, because every
+// operation advances it by rounds * M * U everywhere, whatever a link really carried. So a link needs no counters of
+// its own, and a thread finds its place without asking anyone.
+//
+// When a ring's place may be used again. A rank tells its peers up to which unit it has consumed: in operations of
+// several rounds at their start and at the end of every time slot, else at the start of a later operation, once a quarter
+// of the ring has been used. Before a rank writes rounds
+// up to r it makes sure that every peer has consumed all but what the rings hold. That never waits for something that
+// depends on the waiting rank: the rings hold max_stage + 2 rounds, so it waits for a peer to end an earlier time slot.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/p2p/segment.h"
+
+#ifdef __CUDACC__
+#define TUTTI_HOST_DEVICE __host__ __device__
+#else
+#define TUTTI_HOST_DEVICE
+#endif
+
+namespace tutti::exec::gpu {
+
+inline constexpr int kMaxRanks = 16;
+inline constexpr int kCodeWords = 900;
+
+struct ProgramOperand {
+  enum Kind : std::uint8_t { kIn, kOut, kRecv };
+  std::uint8_t kind;
+  std::uint8_t peer;    // kRecv
+  std::uint16_t index;  // kRecv: message of the round; else the piece
+  std::uint32_t block;  // kIn, kOut: block of the piece
+};
+
+struct ProgramTarget {
+  std::uint8_t peer;
+  std::uint8_t reserved;
+  std::uint16_t message;  // of the round
+};
+
+struct ProgramStep {
+  std::uint16_t first_operand, first_target;
+  std::uint8_t operands, targets;
+  std::uint8_t stage;
+  std::uint8_t stores;  // 1: the value goes to the output
+  std::uint16_t piece;  // of the output
+  std::uint16_t block;  // whose length is the step's length; of the output where `stores`
+  std::uint32_t reserved;
+};
+
+// What all full parts are like (the first `full_parts` channels), and the one that holds the rest.
+struct ProgramPart {
+  std::uint64_t count;  // elements of every piece
+  std::uint64_t block;  // elements of a block
+};
+
+// Words in host memory: written by the host to end kernels, and by a kernel that gave up.
+struct alignas(128) HostWords {
+  std::uint32_t abort;
+  std::uint32_t reserved;
+  std::uint64_t failure;  // 0: none; see PackFailure
+};
+
+// Who waited for whom: bit 63 set, protocol, channel, step, peer.
+constexpr std::uint64_t PackFailure(int what, int channel, int step, int peer) {
+  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(what & 0xff) << 48 |
+         static_cast<std::uint64_t>(channel & 0xffff) << 32 | static_cast<std::uint64_t>(step & 0xffff) << 16 |
+         static_cast<std::uint64_t>(peer & 0xffff);
+}
+inline constexpr int kWaitedForData = 0;
+inline constexpr int kWaitedForRoom = 1;
+
+struct Program {
+  const std::byte* in;
+  std::byte* out;
+  std::uint64_t count;          // elements per piece
+  std::uint64_t part_elements;  // channel c begins at element c * part_elements of every piece
+  ProgramPart parts[2];
+  std::uint64_t chunk;    // elements
+  std::uint32_t element;  // bytes
+  std::uint32_t full_parts;
+  std::uint32_t rounds;
+  std::uint32_t message_units;
+  std::uint16_t messages_per_round;
+  std::uint16_t steps;
+  std::uint8_t max_stage;
+  std::uint8_t rank, ranks;
+  std::uint8_t scale;     // 1: inputs are multiplied by `scalar` first
+  std::uint32_t divisor;  // >= 2: the finished output is divided (integer averages)
+  double scalar;
+  std::uint64_t integer_scalar;
+
+  std::byte* segments[kMaxRanks];  // as this rank reaches them
+  // Offsets in a segment, of this protocol.
+  std::uint64_t rings;
+  std::uint64_t flags;
+  std::uint64_t credits;
+  std::uint64_t states;
+  std::uint32_t log2_ring_units;
+  std::uint32_t ring_bytes;
+  HostWords* host;
+  std::uint64_t timeout_ns;
+
+  // Steps, operands and targets, one list behind the other: a small plan touches few lines of the constant cache.
+  std::uint16_t operands_at, targets_at;  // words
+  alignas(8) std::uint32_t code[kCodeWords];
+
+  TUTTI_HOST_DEVICE const ProgramStep& step(int i) const { return reinterpret_cast<const ProgramStep*>(code)[i]; }
+  TUTTI_HOST_DEVICE const ProgramOperand& operand(int i) const {
+    return reinterpret_cast<const ProgramOperand*>(code + operands_at)[i];
+  }
+  TUTTI_HOST_DEVICE const ProgramTarget& target(int i) const {
+    return reinterpret_cast<const ProgramTarget*>(code + targets_at)[i];
+  }
+};
+static_assert(sizeof(Program) <= 4096, "beyond 4 KB a launch copies more");
+static_assert(sizeof(ProgramStep) == 16 && sizeof(ProgramOperand) == 8 && sizeof(ProgramTarget) == 4);
+
+// The trial at init: every rank stores `token` into its word at each peer and waits for the peers' in its own.
+struct Handshake {
+  std::byte* segments[kMaxRanks];
+  std::uint64_t own_words;             // offset of the words in the own segment
+  std::uint64_t peer_word[kMaxRanks];  // offset of this rank's word in each peer's
+  int rank, ranks;
+  std::uint64_t token;
+  std::uint64_t timeout_ns;
+  std::uint32_t* seen;  // host memory: bit p set where rank p's store was seen
+};
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_PROGRAM_H_

@@ -1,0 +1,271 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_TRANSFER_CUH_
+#define TUTTI_EXEC_GPU_TRANSFER_CUH_
+
+// Sends and receives: one block, one direction of one link on one channel.
+
+#include "exec/gpu/step_ll128.cuh"
+#include "exec/gpu/step_simple.cuh"
+#include "exec/gpu/transfer.h"
+#include "proto/protocol.h"
+
+namespace tutti::exec::gpu {
+
+// A block's end of its link, for one protocol.
+struct LinkEnd {
+  const Group& g;
+  const GroupLane lane;
+  const u32 channel;
+  const int protocol;
+  u64 position;  // units that have been sent or received
+  u64 told;      // sender: up to where there is room; receiver: the credit it last gave
+  u64 messages;
+  u32 mask;
+
+  __device__ __forceinline__ LinkEnd(const Group& group, const GroupLane& which, u32 channel, int protocol)
+      : g(group), lane(which), channel(channel), protocol(protocol) {
+    const auto* at = reinterpret_cast<const ulonglong2*>(State());
+    const ulonglong2 a = __ldcg(at), b = __ldcg(at + 1);
+    position = a.x;
+    told = a.y;
+    messages = b.x;
+    mask = (1u << g.log2_ring_units[protocol]) - 1;
+  }
+  __device__ __forceinline__ ChannelState* State() const {
+    const u32 direction = lane.kind == GroupLane::kSend ? 0 : 1;
+    const u32 link = direction * (g.ranks - 1u) + Place(g.rank, lane.peer);
+    return reinterpret_cast<ChannelState*>(g.segments[g.rank] + g.states[protocol]) + link * g.channels + channel;
+  }
+  __device__ __forceinline__ void Keep() const {
+    auto* at = reinterpret_cast<ulonglong2*>(State());
+    __stcg(at, make_ulonglong2(position, told));
+    __stcg(at + 1, make_ulonglong2(messages, 0));
+  }
+  // The link's place at its receiver, and at its sender.
+  __device__ __forceinline__ u64 AtReceiver() const {
+    const int place = lane.kind == GroupLane::kSend ? Place(lane.peer, g.rank) : Place(g.rank, lane.peer);
+    return static_cast<u64>(channel) * (g.ranks - 1u) + place;
+  }
+  __device__ __forceinline__ u64 AtSender() const {
+    const int place = lane.kind == GroupLane::kSend ? Place(g.rank, lane.peer) : Place(lane.peer, g.rank);
+    return static_cast<u64>(channel) * (g.ranks - 1u) + place;
+  }
+  __device__ __forceinline__ std::byte* Ring() const {
+    std::byte* segment = g.segments[lane.kind == GroupLane::kSend ? lane.peer : g.rank];
+    return segment + g.rings[protocol] + AtReceiver() * g.ring_bytes[protocol];
+  }
+  __device__ __forceinline__ std::byte* FlagWord(u64 message) const {
+    std::byte* segment = g.segments[lane.kind == GroupLane::kSend ? lane.peer : g.rank];
+    const u64 flag = (AtReceiver() << kLog2Flags) + (message & ((1u << kLog2Flags) - 1));
+    return segment + g.flags + flag * transport::p2p::kFlagGroups * 8;
+  }
+  __device__ __forceinline__ std::byte* CreditWord() const {
+    std::byte* segment = g.segments[lane.kind == GroupLane::kSend ? g.rank : lane.peer];
+    return segment + g.credits[protocol] + AtSender() * 8;
+  }
+};
+
+// Polls until the word reaches `value` (kAtLeast) or has it. One thread.
+template <bool kAtLeast>
+__device__ __forceinline__ u64 PollWord(const Group& g, const std::byte* word, u64 value, int what, int peer) {
+  Patience patience;
+  u64 got;
+  while (got = LoadAcquire8(word), kAtLeast ? got < value : got != value) {
+    if (!KeepWaiting(patience, g, what, 0, peer)) break;
+  }
+  return got;
+}
+
+// The whole block: room for `units` more.
+__device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units) {
+  __shared__ u64 credit;
+  const u64 ring = static_cast<u64>(end.mask) + 1;
+  if (end.position + units <= end.told) return;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const u64 need = end.position + units > ring ? end.position + units - ring : 0;
+    credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, end.lane.peer);
+  }
+  __syncthreads();
+  end.told = credit + ring;
+}
+
+// The whole block has read everything before the position.
+__device__ __forceinline__ void GiveCredit(LinkEnd& end) {
+  __syncthreads();
+  if (threadIdx.x == 0) StoreShared8(end.CreditWord(), end.position);
+  end.told = end.position;
+}
+
+// What a transfer leaves to this channel.
+struct Span {
+  u64 begin, bytes;
+};
+__device__ __forceinline__ Span PartOf(const GroupTransfer& t, u32 channel) {
+  const u64 part = ((t.bytes + t.channels - 1) / t.channels + 127) / 128 * 128;
+  const u64 begin = channel * part;
+  if (begin >= t.bytes) return {0, 0};
+  return {begin, t.bytes - begin < part ? t.bytes - begin : part};
+}
+
+// 16-byte vectors between user memory and a ring, or from user memory to user memory. kTo: the ring is written.
+enum class Way { kToRing, kFromRing, kCopy };
+template <Way kWay, bool kAligned>
+__device__ __forceinline__ void MoveBulk(std::byte* ring, u32 start, u32 mask, const std::byte* in, std::byte* out,
+                                         u32 bytes) {
+  const u32 vectors = (bytes + 15) / 16;
+  for (u32 i = threadIdx.x; i < vectors; i += blockDim.x * kUnroll) {
+    Pack<4> v[kUnroll];
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      const u32 at = i + j * blockDim.x;
+      if (at >= vectors) break;
+      const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
+      if constexpr (kWay == Way::kFromRing) {
+        v[j] = LoadShared16(ring + static_cast<u64>((start + at) & mask) * 16);
+      } else if (kAligned && valid == 16) {
+        LoadWhole(in + static_cast<u64>(at) * 16, v[j]);
+      } else {
+        v[j] = LoadBytes<4>(in + static_cast<u64>(at) * 16, valid);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      const u32 at = i + j * blockDim.x;
+      if (at >= vectors) break;
+      const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
+      if constexpr (kWay == Way::kToRing) {
+        StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v[j]);
+      } else if (kAligned && valid == 16) {
+        StoreWhole(out + static_cast<u64>(at) * 16, v[j]);
+      } else {
+        StoreElements(out + static_cast<u64>(at) * 16, v[j], valid, 1);
+      }
+    }
+  }
+}
+template <Way kWay>
+__device__ __forceinline__ void Move(std::byte* ring, u32 start, u32 mask, const std::byte* in, std::byte* out,
+                                     u32 bytes) {
+  const bool aligned = (kWay == Way::kFromRing || IsAligned(in, 16)) && (kWay == Way::kToRing || IsAligned(out, 16));
+  if (aligned) {
+    MoveBulk<kWay, true>(ring, start, mask, in, out, bytes);
+  } else {
+    MoveBulk<kWay, false>(ring, start, mask, in, out, bytes);
+  }
+}
+
+// A quarter of the ring at a time.
+__device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part) {
+  const bool send = end.lane.kind == GroupLane::kSend;
+  const u32 most = (end.mask + 1) / 4 * 16, least_units = (end.mask + 1) >> kLog2Flags;
+  std::byte* ring = end.Ring();
+  for (u64 at = 0; at < part.bytes; at += most) {
+    const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
+    const u32 units = (bytes + 15) / 16 > least_units ? (bytes + 15) / 16 : least_units;
+    if (send) {
+      AwaitRoom(end, units);
+      Move<Way::kToRing>(ring, static_cast<u32>(end.position), end.mask, t.in + part.begin + at, nullptr, bytes);
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        FenceSystem();
+        StoreShared8(end.FlagWord(end.messages), end.messages + 1);
+      }
+    } else {
+      if (threadIdx.x == 0) {
+        PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, end.lane.peer);
+      }
+      __syncthreads();
+      Move<Way::kFromRing>(ring, static_cast<u32>(end.position), end.mask, nullptr, t.out + part.begin + at, bytes);
+    }
+    end.position += units;
+    ++end.messages;
+    if (!send) GiveCredit(end);
+  }
+}
+
+// Half of the ring at a time, a unit per warp.
+__device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer& t, const Span& part) {
+  const bool send = end.lane.kind == GroupLane::kSend;
+  const u32 most = (end.mask + 1) / 2;
+  const u64 units = (part.bytes + kUnitData - 1) / kUnitData;
+  const Share share;
+  std::byte* ring = end.Ring();
+  Patience patience;
+  for (u64 first = 0; first < units; first += most) {
+    const u32 now = units - first < most ? static_cast<u32>(units - first) : most;
+    if (send) AwaitRoom(end, now);
+    for (u32 i = threadIdx.x / 32; i < now; i += blockDim.x / 32) {
+      const u64 at = part.begin + (first + i) * kUnitData;
+      const u64 rest = part.begin + part.bytes - at;
+      const u32 bytes = rest < kUnitData ? static_cast<u32>(rest) : kUnitData;
+      const u32 valid[2] = {ValidBytes(share.offset[0], bytes), share.flags ? 0 : ValidBytes(share.offset[1], bytes)};
+      const u64 unit = end.position + i;
+      const u64 flag = proto::Ll128Flag(unit, end.g.log2_ring_units[end.protocol]);
+      std::byte* wire = UnitAt(ring, end.mask, unit) + share.lane * 16;
+      Pack<4> v[2] = {};
+      if (send) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if (valid[h] != 0) v[h] = LoadPack<4>(t.in + at + share.offset[h], valid[h]);
+        }
+        StoreUnit(wire, share, flag, v);
+      } else {
+        v[0] = LoadShared16(wire);
+        v[1] = LoadShared16(wire + kHalfUnit);
+        AwaitLl128(patience, end.g, share, wire, flag, 0, end.lane.peer, v);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if (valid[h] != 0) StorePack(t.out + at + share.offset[h], v[h], valid[h], 1);
+        }
+      }
+    }
+    end.position += now;
+    if (!send && end.position - end.told >= (end.mask + 1) / 4) GiveCredit(end);
+  }
+}
+
+__device__ __forceinline__ void RunGroup(const Group& g) {
+  u32 l = 0;
+  while (l + 1 < g.lanes && blockIdx.x >= g.lane[l + 1].first_block) ++l;
+  const GroupLane lane = g.lane[l];
+  const u32 channel = blockIdx.x - lane.first_block;
+  if (lane.kind == GroupLane::kCopy) {
+    for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+      const Span part = PartOf(g.transfer[i], channel);
+      if (channel >= g.transfer[i].channels || g.transfer[i].in == g.transfer[i].out) continue;
+      constexpr u64 kPiece = u64{1} << 20;
+      for (u64 at = 0; at < part.bytes; at += kPiece) {
+        const u32 bytes = part.bytes - at < kPiece ? static_cast<u32>(part.bytes - at) : static_cast<u32>(kPiece);
+        Move<Way::kCopy>(nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at, bytes);
+      }
+    }
+    return;
+  }
+  LinkEnd small(g, lane, channel, static_cast<int>(proto::Protocol::kLl128));
+  LinkEnd large(g, lane, channel, static_cast<int>(proto::Protocol::kSimple));
+  if (lane.kind == GroupLane::kReceive) {
+    if (small.position - small.told >= (small.mask + 1) / 4) GiveCredit(small);
+    if (large.position - large.told >= (large.mask + 1) / 4) GiveCredit(large);
+  }
+  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+    const GroupTransfer& t = g.transfer[i];
+    if (channel >= t.channels) continue;
+    const Span part = PartOf(t, channel);
+    if (t.protocol == static_cast<u8>(proto::Protocol::kSimple)) {
+      TransferSimple(large, t, part);
+    } else {
+      TransferLl128(small, t, part);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    small.Keep();
+    large.Keep();
+  }
+}
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_TRANSFER_CUH_

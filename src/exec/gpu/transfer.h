@@ -1,0 +1,85 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_TRANSFER_H_
+#define TUTTI_EXEC_GPU_TRANSFER_H_
+
+// A group of sends and receives as one kernel reads it. Also compiled for the device.
+//
+// Every link in use gets blocks of its own, one per channel and direction, which deal with the link's transfers in the
+// order of the group; so no order of calls can make ranks wait for each other. Both ends know from the byte count alone
+// how a transfer is cut: channel c moves its c-th part, with a protocol that depends on the length.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "exec/gpu/program.h"
+#include "transport/p2p/segment.h"
+#include "tutti/status.h"
+
+namespace tutti::exec::gpu {
+
+inline constexpr int kMaxTransfers = 80;
+inline constexpr int kMaxLanes = 2 * kMaxRanks - 1;
+inline constexpr int kTransferThreads = 128;  // of a block
+inline constexpr int kTransferBlocksPerMultiprocessor = 4;
+
+struct GroupTransfer {
+  const std::byte* in;  // sends, and copies to self
+  std::byte* out;       // receives, and copies to self
+  std::uint64_t bytes;
+  std::uint16_t channels;
+  std::uint8_t protocol;  // proto::Protocol
+  std::uint8_t next;      // of the same link and direction, or kNoTransfer
+  std::uint32_t reserved;
+};
+inline constexpr std::uint8_t kNoTransfer = 255;
+
+// What the blocks of one link and direction do: blocks first_block, first_block + 1, ... for channels 0, 1, ...
+struct GroupLane {
+  enum Kind : std::uint8_t { kSend, kReceive, kCopy };
+  std::uint8_t kind;
+  std::uint8_t peer;
+  std::uint8_t first;  // transfer
+  std::uint8_t reserved;
+  std::uint16_t first_block;
+  std::uint16_t channels;
+};
+
+struct Group {
+  std::byte* segments[kMaxRanks];
+  HostWords* host;
+  std::uint64_t timeout_ns;
+  // Offsets in a segment, by protocol.
+  std::uint64_t rings[transport::p2p::kProtocols];
+  std::uint64_t credits[transport::p2p::kProtocols];
+  std::uint64_t states[transport::p2p::kProtocols];
+  std::uint64_t flags;
+  std::uint32_t ring_bytes[transport::p2p::kProtocols];
+  std::uint8_t log2_ring_units[transport::p2p::kProtocols];
+  std::uint8_t rank, ranks;
+  std::uint8_t channels;  // of a link, as laid out
+  std::uint16_t lanes;
+  std::uint16_t transfers;
+  std::uint16_t blocks;
+  GroupLane lane[kMaxLanes];
+  GroupTransfer transfer[kMaxTransfers];
+};
+static_assert(sizeof(Group) <= 4096);
+
+// One send or receive as the caller has it.
+struct TransferRequest {
+  int peer = 0;
+  const void* in = nullptr;  // of a send
+  void* out = nullptr;       // of a receive
+  std::size_t bytes = 0;
+};
+
+// Fills in the group, but for segments, host and timeout_ns. Sends to self meet receives from self in order.
+// kInvalidUsage where those do not match, kUnsupported where the group is too large for one launch.
+Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
+                    const transport::p2p::Layout& layout, int most_blocks, Group& group);
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_TRANSFER_H_
