@@ -45,20 +45,28 @@ std::string ToString(const Choice& choice) {
                      choice.channels > 1 ? fmt::format(", {} channels", choice.channels) : "");
 }
 
-Result<Chooser> Chooser::Create(const ChooserOptions& options) {
-  Chooser chooser;
-  chooser.options_ = options;
-  Result<Filter> algos = Filter::Parse(options.algo_filter, "NCCL_ALGO", AlgorithmBits, KnownAlgorithms());
-  if (!algos.ok()) return algos.status();
-  chooser.algo_filter_ = *algos;
-  Result<Filter> protos = Filter::Parse(
-      options.proto_filter, "NCCL_PROTO",
+Result<Filter> ParseAlgorithmFilter(std::string_view text) {
+  return Filter::Parse(text, "NCCL_ALGO", AlgorithmBits, KnownAlgorithms());
+}
+
+Result<Filter> ParseProtocolFilter(std::string_view text) {
+  return Filter::Parse(
+      text, "NCCL_PROTO",
       [](std::string_view name) -> std::optional<std::uint32_t> {
         const std::optional<Protocol> protocol = proto::ParseProtocol(name);
         if (!protocol) return std::nullopt;
         return std::uint32_t{1} << static_cast<int>(*protocol);
       },
       "LL, LL128, Simple");
+}
+
+Result<Chooser> Chooser::Create(const ChooserOptions& options) {
+  Chooser chooser;
+  chooser.options_ = options;
+  Result<Filter> algos = ParseAlgorithmFilter(options.algo_filter);
+  if (!algos.ok()) return algos.status();
+  chooser.algo_filter_ = *algos;
+  Result<Filter> protos = ParseProtocolFilter(options.proto_filter);
   if (!protos.ok()) return protos.status();
   chooser.proto_filter_ = *protos;
   return chooser;

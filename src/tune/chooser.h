@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "algo/algorithm.h"
@@ -28,6 +29,11 @@ struct Choice {
   int channels = 1;
   double predicted_us = 0;
 };
+
+// Settings::algo and Settings::proto: sets of algo::Algorithm and proto::Protocol. Fail where they name something that
+// does not exist.
+Result<Filter> ParseAlgorithmFilter(std::string_view text);
+Result<Filter> ParseProtocolFilter(std::string_view text);
 
 // "two_shot Simple", "ring LL128, by reference".
 std::string ToString(const Choice& choice);

@@ -1,0 +1,88 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/gpu_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tune/chooser.h"
+
+namespace tutti::tune {
+
+using proto::Protocol;
+
+std::string ToString(const GpuChoice& choice) {
+  return fmt::format("{} {}, {} channel{} of {} threads", algo::Get(choice.algorithm).name,
+                     proto::Name(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s", choice.threads);
+}
+
+Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
+  GpuChooser chooser;
+  chooser.options_ = options;
+  Result<Filter> algos = ParseAlgorithmFilter(options.algo_filter);
+  if (!algos.ok()) return algos.status();
+  chooser.algo_filter_ = *algos;
+  Result<Filter> protos = ParseProtocolFilter(options.proto_filter);
+  if (!protos.ok()) return protos.status();
+  chooser.proto_filter_ = *protos;
+  return chooser;
+}
+
+const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective collective) {
+  Known& known = known_[static_cast<int>(entry.algorithm)][static_cast<int>(collective)];
+  if (!known.known) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(entry.algorithm, collective, options_.ranks);
+    known.cost = plan::Evaluate(plans);
+    known.message = 1.0 / plan::MeasureFootprint(plans).blocks_per_piece;
+    known.known = true;
+  }
+  return known;
+}
+
+GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
+  const Known& known = CostOf(entry, collective);
+  const GpuWay& way = options_.machine.ways[static_cast<int>(protocol)];
+  const double message = static_cast<double>(bytes) * known.message;
+  GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol};
+  choice.channels =
+      std::clamp(static_cast<int>(message / static_cast<double>(way.channel_bytes) + 0.999), 1, options_.max_channels);
+  // Enough threads for the message at once, in whole warps.
+  constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
+  const double threads = message / choice.channels / kThreadBytes[static_cast<int>(protocol)];
+  choice.threads = std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, way.threads);
+  if (protocol == Protocol::kSimple) {
+    choice.chunk_bytes =
+        std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
+                 options_.machine.least_chunk_bytes);
+  }
+  const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
+  constexpr double kBytesPerUsOfGb = 1000.0;
+  choice.predicted_us = options_.machine.start_us + known.cost.hops * way.hop_us +
+                        static_cast<double>(bytes) / kBytesPerUsOfGb *
+                            (known.cost.sent_max / rate + known.cost.folded_max / options_.machine.fold_gb_per_s);
+  return choice;
+}
+
+std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t bytes) {
+  std::vector<GpuChoice> candidates;
+  const auto collect = [&](bool filtered) {
+    for (const algo::Entry& entry : algo::Registry()) {
+      if (!entry.supports(collective, options_.ranks)) continue;
+      const bool asked = filtered && algo_filter_.Says(collective);
+      if (asked && !algo_filter_.Allows(collective, static_cast<int>(entry.algorithm))) continue;
+      if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
+      for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+        if (!proto_filter_.Allows(collective, protocol)) continue;
+        if (static_cast<Protocol>(protocol) == Protocol::kLl128 && !options_.whole_lines) continue;
+        candidates.push_back(Predict(entry, collective, static_cast<Protocol>(protocol), bytes));
+      }
+    }
+  };
+  collect(true);
+  if (candidates.empty() && !algo_filter_.Binds(collective)) collect(false);
+  std::ranges::stable_sort(candidates, {}, &GpuChoice::predicted_us);
+  return candidates;
+}
+
+}  // namespace tutti::tune

@@ -1,0 +1,92 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TUNE_GPU_MODEL_H_
+#define TUTTI_TUNE_GPU_MODEL_H_
+
+// The cost model of GPUs that write to each other's memory, and the choice it leads to. In microseconds, for an
+// operation of S bytes,
+//
+//   T = start + hops * hop + S * sent / min(channels * channel_rate, link_rate) + S * folded / fold_rate
+//
+// with hops, sent (bytes written to peers by the busiest rank) and folded, in units of S, from plan::Cost, the others
+// from GpuMachine, per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algo/algorithm.h"
+#include "plan/cost.h"
+#include "proto/protocol.h"
+#include "tune/filter.h"
+#include "tutti/status.h"
+
+namespace tutti::tune {
+
+// Constants of one protocol.
+struct GpuWay {
+  double hop_us;              // from a store until a peer's thread goes on
+  double link_gb_per_s;       // data out of one GPU, all channels together
+  double channel_gb_per_s;    // data out of one channel
+  std::size_t channel_bytes;  // data per channel and message below which more channels do not pay
+  int threads;                // of a block
+};
+
+// What was measured on 2 H200 with NVLink (docs/performance.md).
+struct GpuMachine {
+  double start_us = 2.1;  // a launch in a graph, the first load, the last store
+  double fold_gb_per_s = 700;
+  // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
+  double pipeline_rounds = 4;
+  std::size_t least_chunk_bytes = 131072;
+  GpuWay ways[proto::kProtocols] = {{1.2, 150, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
+};
+
+struct GpuChoice {
+  algo::Algorithm algorithm = algo::Algorithm::kOneShot;
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  int channels = 1;
+  int threads = 256;
+  std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
+  double predicted_us = 0;
+};
+
+// "two_shot LL128, 16 channels of 512 threads".
+std::string ToString(const GpuChoice& choice);
+
+struct GpuChooserOptions {
+  int ranks = 1;
+  int max_channels = 1;
+  bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
+  GpuMachine machine;
+  std::string algo_filter;   // Settings::algo
+  std::string proto_filter;  // Settings::proto
+};
+
+class GpuChooser {
+ public:
+  GpuChooser() = default;
+  // Fails where a filter names something that does not exist.
+  static Result<GpuChooser> Create(const GpuChooserOptions& options);
+
+  // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none.
+  std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes);
+
+ private:
+  struct Known {
+    bool known = false;
+    plan::Cost cost;
+    double message = 0;  // the largest message, in units of the collective's bytes
+  };
+  const Known& CostOf(const algo::Entry& entry, Collective collective);
+  GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);
+
+  GpuChooserOptions options_;
+  Filter algo_filter_, proto_filter_;
+  Known known_[algo::kAlgorithms][kCollectives];
+};
+
+}  // namespace tutti::tune
+
+#endif  // TUTTI_TUNE_GPU_MODEL_H_

@@ -1,0 +1,62 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/gpu_model.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::tune {
+namespace {
+
+using algo::Algorithm;
+using proto::Protocol;
+
+GpuChooser Make(int ranks, const std::string& algo = "", const std::string& proto = "") {
+  Result<GpuChooser> chooser =
+      GpuChooser::Create({.ranks = ranks, .max_channels = 64, .algo_filter = algo, .proto_filter = proto});
+  EXPECT_TRUE(chooser.ok()) << chooser.status().ToString();
+  return std::move(*chooser);
+}
+
+TEST(GpuModel, SmallAllReducesGoDirectlyWithLl) {
+  for (int ranks : {2, 4, 8}) {
+    GpuChooser chooser = Make(ranks);
+    const GpuChoice best = chooser.Candidates(Collective::kAllReduce, 8).front();
+    EXPECT_EQ(best.algorithm, Algorithm::kOneShot) << ranks;
+    EXPECT_EQ(best.protocol, Protocol::kLl) << ranks;
+    EXPECT_EQ(best.channels, 1) << ranks;
+  }
+}
+
+TEST(GpuModel, LargeAllReducesSendFewBytes) {
+  GpuChooser chooser = Make(4);
+  const GpuChoice best = chooser.Candidates(Collective::kAllReduce, std::size_t{256} << 20).front();
+  EXPECT_EQ(best.algorithm, Algorithm::kTwoShot);
+  EXPECT_NE(best.protocol, Protocol::kLl);
+  EXPECT_EQ(best.channels, 64);
+}
+
+TEST(GpuModel, TimesGrowWithSize) {
+  GpuChooser chooser = Make(4);
+  for (Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll, Collective::kBroadcast}) {
+    double before = 0;
+    for (std::size_t bytes = 8; bytes <= std::size_t{1} << 30; bytes *= 2) {
+      const double us = chooser.Candidates(c, bytes).front().predicted_us;
+      EXPECT_GE(us, before) << Name(c) << " " << bytes;
+      before = us;
+    }
+  }
+}
+
+TEST(GpuModel, FiltersRule) {
+  GpuChooser chooser = Make(4, "ring", "Simple");
+  for (const GpuChoice& choice : chooser.Candidates(Collective::kAllReduce, 8)) {
+    EXPECT_EQ(choice.algorithm, Algorithm::kRing);
+    EXPECT_EQ(choice.protocol, Protocol::kSimple);
+  }
+  EXPECT_EQ(ToString(chooser.Candidates(Collective::kAllReduce, 8).front()), "ring Simple, 1 channel of 32 threads");
+  EXPECT_FALSE(GpuChooser::Create({.algo_filter = "no_such"}).ok());
+  EXPECT_FALSE(GpuChooser::Create({.proto_filter = "no_such"}).ok());
+}
+
+}  // namespace
+}  // namespace tutti::tune
