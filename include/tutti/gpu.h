@@ -1,0 +1,77 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_GPU_H_
+#define TUTTI_GPU_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tutti/communicator.h"
+#include "tutti/status.h"
+
+namespace tutti {
+
+struct GpuOptions {
+  int device = 0;  // CUDA ordinal in this process
+  std::int64_t scratch_bytes = std::int64_t{64}
+                               << 20;  // most device memory that the communicator takes; same on all ranks
+  int max_channels = 64;               // blocks of one operation; the same on all ranks
+  bool overlap_launches = true;  // small operations may be put on the GPU while the stream's kernel before them ends
+  bool legacy_ipc = false;       // hand memory on by IPC handles, as where descriptors are forbidden
+};
+
+// Operations of a communicator's ranks on device memory, one GPU per rank (several ranks may share one). Needs NVIDIA's
+// driver, a build with CUDA, and GPUs that reach each other's memory (NVLink or PCIe peer access).
+//
+// Every operation is one kernel launch in the caller's stream: no allocation, no wait on the host, and it may be
+// captured in a CUDA graph and replayed. The first use of a kind of operation and of an element type loads its kernels
+// and makes its plan, so call each once before timing.
+//
+// Streams: operations of a communicator take place in the order of their calls; calls on different streams must be
+// ordered by the caller (events), on every rank alike.
+// Threads: one thread at a time, except Abort.
+class GpuCommunicator {
+ public:
+  // Collective over the ranks of `communicator`, which must outlive this object and stays usable for host memory.
+  static Result<GpuCommunicator> Create(Communicator& communicator, const GpuOptions& options);
+
+  GpuCommunicator(GpuCommunicator&&) noexcept;
+  GpuCommunicator& operator=(GpuCommunicator&&) noexcept;
+  // Waits for this rank's kernels; ends them first where the communicator is broken.
+  ~GpuCommunicator();
+
+  // Enqueues an operation on device pointers. `stream`: a cudaStream_t, null for the default stream; the GPU's context
+  // must be the thread's current one (cudaSetDevice). Buffers as in Operation, aligned to their elements. Returns when
+  // enqueued; errors that show later come from Check.
+  Status Run(const Operation& operation, void* stream);
+
+  // Operations as one: all sends and receives in one kernel, in whatever order they are listed; collectives after them.
+  // A send or receive outside a group is a group of one.
+  Status RunGroup(std::span<const Operation> operations, void* stream);
+
+  // What went wrong in kernels so far: a wait that ended after TUTTI_TIMEOUT_MS, a peer that died or aborted. Looks at
+  // peers at most ten times a second, and ends the kernels where they can not come to an end by themselves.
+  Status Check();
+
+  // Ends this rank's kernels within milliseconds and breaks the communicator for all. Any thread.
+  void Abort(const std::string& reason);
+
+  // What would be chosen for an operation: "two_shot LL128, 16 channels".
+  std::string Explain(const Operation& operation);
+
+  std::size_t device_bytes() const;  // that this communicator holds
+
+  struct Impl;  // defined in src/comm; public for the library's own tools and tests
+  Impl* impl() const { return impl_.get(); }
+
+ private:
+  explicit GpuCommunicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tutti
+
+#endif  // TUTTI_GPU_H_

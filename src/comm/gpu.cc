@@ -1,0 +1,276 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a GpuCommunicator: segments allocated and exchanged, every pair tried, everything given back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "comm/bootstrap.h"
+#include "comm/gpu_impl.h"
+#include "comm/unique_id.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+namespace tutti {
+namespace {
+
+using exec::gpu::HostWords;
+using sys::cuda::ScopedContext;
+using transport::p2p::Fabric;
+using transport::p2p::Geometry;
+using transport::p2p::Identity;
+using transport::p2p::Layout;
+using transport::p2p::Place;
+
+// How long the trial of all pairs may take: the last rank's kernel must have started by then.
+constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
+constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;  // and what barriers and the trial use
+
+struct GpuGreeting {
+  Identity identity;
+  Layout layout;
+};
+static_assert(std::is_trivially_copyable_v<GpuGreeting>);
+
+std::string DescribeWait(std::uint64_t failure) {
+  const int what = static_cast<int>(failure >> 48 & 0xff);
+  return fmt::format("channel {} waited for {} rank {} at step {} of its plan", failure >> 32 & 0xffff,
+                     what == exec::gpu::kWaitedForData ? "data from" : "room at", failure & 0xffff,
+                     failure >> 16 & 0xffff);
+}
+
+}  // namespace
+
+// What every rank says of itself; the first error by rank, on all of them.
+Status GpuCommunicator::Impl::AgreeOnAll(const Status& own, const char* what) {
+  struct Verdict {
+    std::int32_t code;
+    std::int32_t peer;
+    char sentence[504];
+  };
+  Verdict mine{};
+  mine.code = static_cast<std::int32_t>(own.code());
+  mine.peer = own.peer();
+  std::strncpy(mine.sentence, own.message().c_str(), sizeof(mine.sentence) - 1);
+  std::vector<Verdict> all(host.ranks);
+  if (host.ranks == 1) return own;
+  TUTTI_RETURN_IF_ERROR(communicator.Run({.kind = Operation::Kind::kAllGather,
+                                          .in = &mine,
+                                          .out = all.data(),
+                                          .count = sizeof(Verdict),
+                                          .type = DataType::kUint8}));
+  for (int rank = 0; rank < host.ranks; ++rank) {
+    if (all[rank].code == 0) continue;
+    if (rank == host.rank) return own;
+    return Status(static_cast<Code>(all[rank].code), fmt::format("rank {} {}: {}", rank, what, all[rank].sentence),
+                  rank);
+  }
+  return Status::Ok();
+}
+
+// Exchanges segments with all ranks, under an id of its own.
+Status GpuCommunicator::Impl::MeetPeers() {
+  GpuGreeting greeting{.identity = fabric->identity(), .layout = fabric->layout()};
+  const Result<UniqueId> id = comm::NextId(host.id, ++host.shared_allocations);
+  if (!id.ok()) return id.status();
+  const sys::Fd& descriptor = fabric->descriptor();
+  return comm::Meet(
+      {.id = *id,
+       .rank = host.rank,
+       .ranks = host.ranks,
+       .timeout_ms = host.settings.init_timeout_ms,
+       .payload = std::as_bytes(std::span(&greeting, 1)),
+       .shared = descriptor.valid() ? &descriptor : nullptr},
+      [&](int peer, comm::Member&& member) -> Status {
+        GpuGreeting theirs;
+        if (member.payload.size() != sizeof(theirs)) {
+          return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti than rank {}", peer, host.rank),
+                        peer);
+        }
+        std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+        if (std::memcmp(&theirs.layout, &greeting.layout, sizeof(Layout)) != 0) {
+          return Status(Code::kInvalidUsage,
+                        fmt::format("ranks {} and {} ask for different scratch_bytes or max_channels", host.rank, peer),
+                        peer);
+        }
+        return fabric->Connect(peer, theirs.identity, member.shared);
+      });
+}
+
+// Every rank stores a word at every peer while all ranks' kernels run, and sees theirs: only this shows that a pair can
+// really talk.
+Status GpuCommunicator::Impl::TryPeers() {
+  const Geometry& g = fabric->geometry();
+  exec::gpu::Handshake handshake{};
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    handshake.segments[peer] = fabric->segment(peer);
+    if (peer != host.rank) handshake.peer_word[peer] = g.Handshake(Place(peer, host.rank));
+  }
+  handshake.own_words = g.Handshake(0);
+  handshake.rank = host.rank;
+  handshake.ranks = host.ranks;
+  handshake.token = 0x7475747469;  // all segments are fresh and hold zeros
+  handshake.timeout_ns = kTrialNs;
+  auto* seen_here =
+      reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + sizeof(HostWords) + 64);
+  handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + sizeof(HostWords) + 64);
+  const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
+  sys::cuda::Stream stream = nullptr;
+  TUTTI_RETURN_IF_ERROR(
+      sys::cuda::Check(*driver, driver->StreamCreate(&stream, sys::cuda::kNonBlocking), "a CUDA stream"));
+  Status status = launcher.Launch(*kernel, handshake, stream);
+  if (status.ok()) {
+    status = sys::cuda::Check(*driver, driver->StreamSynchronize(stream), "the trial of GPU peer access");
+  }
+  driver->StreamDestroy(stream);
+  if (!status.ok()) return status;
+  const std::uint32_t seen = *seen_here;
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    if (peer == host.rank || (seen >> peer & 1) != 0) continue;
+    return Status(
+        Code::kUnsupported,
+        fmt::format("the GPU of rank {} did not see a store from the GPU of rank {} within {} s, although the "
+                    "driver calls them peers; check IOMMU and ACS settings, and `nvidia-smi topo -m`",
+                    host.rank, peer, kTrialNs / sys::kNsPerSecond),
+        peer);
+  }
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::Connect() {
+  if (host.ranks > exec::gpu::kMaxRanks) {
+    return Status(Code::kUnsupported, fmt::format("{} ranks: at most {} can use device memory on one host", host.ranks,
+                                                  exec::gpu::kMaxRanks));
+  }
+  Result<sys::cuda::PrimaryContext> retained = sys::cuda::PrimaryContext::Retain(driver, options.device);
+  Status own = retained.status();
+  if (own.ok()) context = std::move(*retained);
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "has no GPU"));
+  const ScopedContext scope(driver, context.get());
+
+  const sys::ProcessId self = sys::Self();
+  Result<Fabric> created =
+      Fabric::Create({.driver = driver,
+                      .device = options.device,
+                      .rank = host.rank,
+                      .layout = Layout::Fit(host.ranks, std::max(options.max_channels, 1),
+                                            static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0))),
+                      .process = self.pid,
+                      .start = self.start_ticks,
+                      .force_ipc = options.legacy_ipc});
+  own = created.status();
+  if (own.ok()) fabric = std::make_unique<Fabric>(std::move(*created));
+  Result<sys::cuda::MappedHostMemory> host_words = sys::cuda::MappedHostMemory::Create(driver, kHostBytes);
+  if (own.ok()) own = host_words.status();
+  if (host_words.ok()) words = std::move(*host_words);
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not get its GPU memory"));
+
+  if (host.ranks > 1) {
+    TUTTI_RETURN_IF_ERROR(AgreeOnAll(MeetPeers(), "could not reach a peer's GPU memory"));
+    fabric->CloseDescriptor();
+    own = fabric->SomeShareAContext() ? launcher.LoadAll() : Status::Ok();
+    TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not load its GPU kernels"));
+    TUTTI_RETURN_IF_ERROR(AgreeOnAll(TryPeers(), "could not reach a peer's GPU"));
+  }
+
+  return SetLimits();
+}
+
+// What every operation needs to know of this GPU and of its neighbours.
+Status GpuCommunicator::Impl::SetLimits() {
+  for (int peer = 0; peer < host.ranks; ++peer) program.segments[peer] = fabric->segment(peer);
+  program.host = static_cast<HostWords*>(words.device());
+  program.timeout_ns = static_cast<std::uint64_t>(host.settings.timeout_ms) * sys::kNsPerMs;
+  std::ranges::copy(program.segments, group.segments);
+  group.host = program.host;
+  group.timeout_ns = program.timeout_ns;
+  // Blocks of ranks that share a GPU must all be there at once.
+  int channels = fabric->geometry().channels;
+  // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
+  const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
+  overlapping_channels = alone ? fabric->multiprocessors(host.rank) / 4 : 0;
+  for (int peer = 0; peer < host.ranks && host.ranks > 1; ++peer) {
+    channels = std::min(channels, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
+  }
+  most_transfer_blocks = std::numeric_limits<int>::max();
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    const int blocks = fabric->multiprocessors(peer) * exec::gpu::kTransferBlocksPerMultiprocessor;
+    most_transfer_blocks =
+        std::min(most_transfer_blocks, host.ranks > 1 ? blocks / fabric->RanksOnGpuOf(peer) : blocks);
+  }
+  int whole_lines = fabric->LinesArriveWhole() ? 1 : 0;
+  if (host.ranks > 1) {
+    const int own_lines = whole_lines;
+    TUTTI_RETURN_IF_ERROR(
+        communicator.Run(AllReduce(std::span(&own_lines, 1), std::span(&whole_lines, 1), ReduceOp::kMin)));
+  }
+  Result<tune::GpuChooser> made = tune::GpuChooser::Create({.ranks = host.ranks,
+                                                            .max_channels = std::max(channels, 1),
+                                                            .whole_lines = whole_lines != 0,
+                                                            .machine = {},
+                                                            .algo_filter = host.settings.algo,
+                                                            .proto_filter = host.settings.proto});
+  if (!made.ok()) return made.status();
+  chooser = std::move(*made);
+  return Status::Ok();
+}
+
+GpuCommunicator::Impl::~Impl() {
+  if (context.get() == nullptr) return;
+  const ScopedContext scope(driver, context.get());
+  if (words.host() != nullptr && host.broken.load(std::memory_order_relaxed)) {
+    static_cast<volatile HostWords*>(words.host())->abort = 1;
+  }
+  driver->CtxSynchronize();
+  fabric.reset();
+  words = {};
+}
+
+// A kernel's own report, once.
+Status GpuCommunicator::Impl::KernelFailure() {
+  const std::uint64_t failure = static_cast<volatile HostWords*>(words.host())->failure;
+  if (failure == 0) return Status::Ok();
+  return Status(
+      Code::kTimeout,
+      fmt::format("rank {} gave up an operation on its GPU: {} for TUTTI_TIMEOUT_MS={}; raise it if that rank "
+                  "may be so late, else find out what holds it up",
+                  host.rank, DescribeWait(failure), host.settings.timeout_ms),
+      static_cast<int>(failure & 0xffff));
+}
+
+Result<GpuCommunicator> GpuCommunicator::Create(Communicator& communicator, const GpuOptions& options) {
+  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
+  auto impl = std::make_unique<Impl>(communicator, options, driver.ok() ? *driver : nullptr);
+  TUTTI_RETURN_IF_ERROR(impl->AgreeOnAll(driver.status(), "can not use GPUs"));
+  TUTTI_RETURN_IF_ERROR(impl->Connect());
+  return GpuCommunicator(std::move(impl));
+}
+
+GpuCommunicator::GpuCommunicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GpuCommunicator::GpuCommunicator(GpuCommunicator&&) noexcept = default;
+GpuCommunicator& GpuCommunicator::operator=(GpuCommunicator&&) noexcept = default;
+GpuCommunicator::~GpuCommunicator() = default;
+
+Status GpuCommunicator::Check() {
+  Impl& c = *impl_;
+  if (const Status failure = c.KernelFailure(); !failure.ok()) c.host.Break(failure);
+  Status status = c.host.broken.load(std::memory_order_relaxed) ? c.host.Broken() : c.host.TestPeers();
+  if (!status.ok()) {
+    static_cast<volatile HostWords*>(c.words.host())->abort = 1;
+    c.host.Break(status);
+  }
+  return status;
+}
+
+void GpuCommunicator::Abort(const std::string& reason) {
+  static_cast<volatile HostWords*>(impl_->words.host())->abort = 1;
+  impl_->communicator.Abort(reason);
+}
+
+std::size_t GpuCommunicator::device_bytes() const { return impl_->fabric->identity().bytes; }
+
+}  // namespace tutti

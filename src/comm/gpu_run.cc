@@ -1,0 +1,167 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/gpu_impl.h"
+
+namespace tutti {
+namespace {
+
+using exec::gpu::PreparedPlan;
+using exec::gpu::Shape;
+using Kind = Operation::Kind;
+
+Collective CollectiveOf(Kind kind) {
+  return kind == Kind::kBarrier ? Collective::kBarrier : static_cast<Collective>(kind);
+}
+bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
+
+}  // namespace
+
+// Launches overlap in streams, where it saves 0.7 us of 4.9; in graphs it would cost 0.1 us.
+exec::gpu::Launcher::Overlap GpuCommunicator::Impl::OverlapFor(int blocks, sys::cuda::Stream stream) const {
+  using Overlap = exec::gpu::Launcher::Overlap;
+  if (!options.overlap_launches || blocks > overlapping_channels) return Overlap::kNo;
+  int capturing = 0;
+  return driver->StreamIsCapturing(stream, &capturing) == 0 && capturing == 0 ? Overlap::kWithPrevious : Overlap::kNo;
+}
+
+Result<const PreparedPlan*> GpuCommunicator::Impl::FindPlan(algo::Algorithm algorithm, Collective collective,
+                                                            int root) {
+  std::unique_ptr<PreparedPlan>& slot = plans[{algorithm, collective, root}];
+  if (slot == nullptr) {
+    const Result<PreparedPlan> prepared =
+        exec::gpu::PreparePlan(algo::BuildAll(algorithm, collective, host.ranks, root), host.rank);
+    if (!prepared.ok()) return prepared.status();
+    slot = std::make_unique<PreparedPlan>(*prepared);
+  }
+  return slot.get();
+}
+
+Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective collective, std::size_t bytes, int root) {
+  auto& tables = recipes[static_cast<int>(collective)];
+  if (tables.empty()) tables.resize(host.ranks);
+  std::unique_ptr<comm::GpuRecipeTable>& table = tables[HasRoot(collective) ? root : 0];
+  if (table == nullptr) table = std::make_unique<comm::GpuRecipeTable>();
+  const int size_class = comm::SizeClass(bytes);
+  comm::GpuRecipe& recipe = (*table)[size_class];
+  if (recipe.plan != nullptr) [[likely]]
+    return &recipe;
+  Status why(Code::kInvalidUsage,
+             fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks",
+                         host.settings.algo, host.settings.proto, Name(collective), host.ranks));
+  for (const tune::GpuChoice& choice : chooser.Candidates(collective, comm::SmallestOfClass(size_class))) {
+    const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, root);
+    if (!plan.ok()) {  // does not fit a kernel's arguments: on all ranks alike
+      why = plan.status();
+      continue;
+    }
+    recipe = {*plan,
+              {.protocol = choice.protocol,
+               .channels = choice.channels,
+               .threads = choice.threads,
+               .chunk_bytes = choice.chunk_bytes}};
+    return &recipe;
+  }
+  return why;
+}
+
+Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& plan, const Shape& shape,
+                                      sys::cuda::Stream stream) {
+  const bool barrier = o.kind == Kind::kBarrier;
+  exec::gpu::Work work{.in = o.in,
+                       .out = o.out,
+                       .count = o.count,
+                       .type = o.type,
+                       .op = o.op,
+                       .scalar = o.scalar,
+                       .integer_scalar = o.integer_scalar};
+  if (barrier) {  // one byte, in the words that kernels of this rank may use
+    auto* byte = reinterpret_cast<std::byte*>(program.host) + sizeof(exec::gpu::HostWords);
+    work = {.in = byte, .out = byte + 1, .count = 1, .type = DataType::kUint8, .op = ReduceOp::kMax};
+  }
+  const bool folds = Reduces(plan.collective) || barrier;
+  const Result<sys::cuda::Kernel> kernel =
+      folds ? launcher.Find(work.type, work.op, shape.protocol) : launcher.FindMove(shape.protocol);
+  if (!kernel.ok()) return kernel.status();
+  exec::gpu::Compile(plan, work, shape, fabric->geometry(), program);
+  const int channels = static_cast<int>(program.full_parts) + (program.parts[1].count != 0 ? 1 : 0);
+  return launcher.Launch(*kernel, program, channels, shape.threads, OverlapFor(channels, stream), stream);
+}
+
+Status GpuCommunicator::Impl::Validate(const Operation& o) {
+  TUTTI_RETURN_IF_ERROR(host.Validate(o));
+  if (host.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return host.Broken();
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::Run(const Operation& o, sys::cuda::Stream stream) {
+  TUTTI_RETURN_IF_ERROR(Validate(o));
+  if (IsTransfer(o.kind)) return RunTransfers(std::span(&o, 1), stream);
+  const bool barrier = o.kind == Kind::kBarrier;
+  if (o.count == 0 && !barrier) return Status::Ok();
+  const Result<const comm::GpuRecipe*> recipe =
+      FindRecipe(CollectiveOf(o.kind), barrier ? 1 : o.count * SizeOf(o.type), o.root);
+  if (!recipe.ok()) return recipe.status();
+  return Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream);
+}
+
+Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  sends.clear();
+  receives.clear();
+  for (const Operation& o : operations) {
+    if (!IsTransfer(o.kind)) continue;
+    const std::size_t bytes = o.count * SizeOf(o.type);
+    (o.kind == Kind::kSend ? sends : receives).push_back({.peer = o.root, .in = o.in, .out = o.out, .bytes = bytes});
+  }
+  TUTTI_RETURN_IF_ERROR(
+      exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), most_transfer_blocks, group));
+  if (group.blocks == 0) return Status::Ok();
+  const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv();
+  if (!kernel.ok()) return kernel.status();
+  return launcher.Launch(*kernel, group, OverlapFor(group.blocks, stream), stream);
+}
+
+Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(Validate(o));
+  TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
+  for (const Operation& o : operations) {
+    if (!IsTransfer(o.kind)) TUTTI_RETURN_IF_ERROR(Run(o, stream));
+  }
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& choice, sys::cuda::Stream stream) {
+  TUTTI_RETURN_IF_ERROR(host.Validate(o));
+  if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
+  const Collective collective = CollectiveOf(o.kind);
+  const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
+  if (!plan.ok()) return plan.status();
+  const int channels = std::min(choice.channels, fabric->geometry().channels);
+  return Enqueue(
+      o, **plan,
+      {.protocol = choice.protocol, .channels = channels, .threads = choice.threads, .chunk_bytes = choice.chunk_bytes},
+      stream);
+}
+
+Status GpuCommunicator::Run(const Operation& operation, void* stream) {
+  return impl_->Run(operation, static_cast<sys::cuda::Stream>(stream));
+}
+
+Status GpuCommunicator::RunGroup(std::span<const Operation> operations, void* stream) {
+  return impl_->RunGroup(operations, static_cast<sys::cuda::Stream>(stream));
+}
+
+std::string GpuCommunicator::Explain(const Operation& o) {
+  if (Status s = impl_->host.Validate(o); !s.ok()) return s.ToString();
+  const bool barrier = o.kind == Kind::kBarrier;
+  if (IsTransfer(o.kind)) return "direct";
+  const std::vector<tune::GpuChoice> choices = impl_->chooser.Candidates(
+      CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(barrier ? 1 : o.count * SizeOf(o.type))));
+  return choices.empty() ? "nothing that NCCL_ALGO and NCCL_PROTO allow" : tune::ToString(choices.front());
+}
+
+}  // namespace tutti
