@@ -108,14 +108,15 @@ struct Guarded {
   std::byte* data;
 };
 
+}  // namespace
+
 std::string Describe(const Case& c, int ranks) {
   return fmt::format("{} of {} {} {}, root {}, {} ranks{}{}", Name(static_cast<Collective>(c.kind)), c.count,
                      Name(c.type), Name(c.op), c.root, ranks, c.in_place ? ", in place" : "",
                      c.misalign != 0 ? ", misaligned" : "");
 }
 
-Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
-  const int rank = communicator.rank(), ranks = communicator.ranks();
+Status RunCaseOn(int rank, int ranks, const Case& c, std::uint64_t seed, const RunOn& run) {
   const Shape shape = ShapeOf(c, rank, ranks);
   const Bytes input = MakeInput(c, rank, ranks, seed);
   const Bytes expected = MakeExpected(c, rank, ranks, seed);
@@ -141,7 +142,7 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
     o.in = shape.has_in ? in.data : nullptr;
     o.out = shape.has_out ? result : nullptr;
   }
-  if (Status s = communicator.Run(o); !s.ok())
+  if (Status s = run(o, in.storage, out.storage); !s.ok())
     return Status(s.code(), Describe(c, ranks) + ": " + s.message(), s.peer());
   if (shape.has_out) {
     const std::size_t elements = expected.size() / SizeOf(c.type);
@@ -157,10 +158,12 @@ Status RunOne(Communicator& communicator, const Case& c, std::uint64_t seed) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Status RunCase(Communicator& communicator, std::span<const Case> cases) {
-  for (std::size_t i = 0; i < cases.size(); ++i) TUTTI_RETURN_IF_ERROR(RunOne(communicator, cases[i], 1000 + i));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(
+        RunCaseOn(communicator.rank(), communicator.ranks(), cases[i], 1000 + i,
+                  [&](const Operation& o, std::span<std::byte>, std::span<std::byte>) { return communicator.Run(o); }));
+  }
   return Status::Ok();
 }
 

@@ -1,0 +1,435 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations on device memory against what they must give: every collective, type, operator, algorithm and protocol, at
+// odd sizes, misaligned, in place; random bits against the CPU executor; CUDA graphs; ends of kernels that wait in vain.
+//
+//   gpu_conformance [--threads N] [--quick]     N ranks as threads of this process, on its GPUs in turn
+//   tutti run -n N gpu_conformance              ranks as processes
+//
+// Prints a summary; exit status 1 when anything was wrong.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "algo/algorithm.h"
+#include "tests/gpu/device.h"
+#include "tests/support/ranks.h"
+
+namespace tutti::tests {
+namespace {
+
+using Kind = Operation::Kind;
+using sys::cuda::Check;
+
+constexpr std::size_t kBufferBytes = std::size_t{48} << 20;
+constexpr std::size_t kLargeCount = 700001;
+
+struct Tally {
+  std::atomic<long> cases{0};
+  std::atomic<long> wrong{0};
+};
+Tally g_tally;
+
+struct Bench {
+  Communicator& communicator;
+  GpuCommunicator& gpu;
+  Device& device;
+  bool quick;
+  int rank() const { return communicator.rank(); }
+  int ranks() const { return communicator.ranks(); }
+};
+
+// What happened on the rank with the first error, the same on all ranks, so that all go on alike.
+Status Agree(Bench& b, const Status& own) {
+  const int bad = own.ok() ? 0 : 1;
+  int any = 0;
+  TUTTI_RETURN_IF_ERROR(b.communicator.Run(AllReduce(std::span(&bad, 1), std::span(&any, 1), ReduceOp::kMax)));
+  if (!own.ok()) return own;
+  return any != 0 ? Status(Code::kRemote, "another rank found an error") : Status::Ok();
+}
+
+Status RunWay(Bench& b, const Case& c, const tune::GpuChoice& way, std::uint64_t seed) {
+  ++g_tally.cases;
+  const Status status =
+      RunCaseOn(b.rank(), b.ranks(), c, seed, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
+        return b.device.Mirror(
+            o, x, y, [&](const Operation& moved) { return b.gpu.impl()->RunAs(moved, way, b.device.stream()); });
+      });
+  if (status.ok()) return status;
+  ++g_tally.wrong;
+  fmt::print("rank {}: {}: {}\n", b.rank(), tune::ToString(way), status.ToString());
+  std::fflush(stdout);
+  return status;
+}
+
+std::vector<std::size_t> Counts(const Bench& b, bool reduces, int type_index, bool common) {
+  std::vector<std::size_t> counts = {1, 2, 7, 129, 1003, 5009};
+  if (common && !b.quick) counts.insert(counts.end(), {31, 4096, 65537, kLargeCount / b.ranks()});
+  if (!reduces && type_index > 1) counts = {3, 1003};
+  return counts;
+}
+
+int MostChannels(const Bench& b) {
+  const auto& fabric = *b.gpu.impl()->fabric;
+  int channels = fabric.geometry().channels;
+  for (int r = 0; r < b.ranks(); ++r) {
+    channels = std::min(channels, fabric.multiprocessors(r) / fabric.RanksOnGpuOf(r));
+  }
+  return std::max(channels, 1);
+}
+
+// All cases of one way to do a collective.
+Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, proto::Protocol protocol) {
+  const bool reduces = Reduces(collective);
+  std::mt19937 random(static_cast<unsigned>(static_cast<int>(collective) * 100 + static_cast<int>(entry.algorithm)));
+  std::uint64_t seed = 1;
+  for (int type = 0; type < kDataTypes; ++type) {
+    for (int op = 0; op < (reduces ? kReduceOps : 1); ++op) {
+      const bool common =
+          (type == static_cast<int>(DataType::kFloat32) || type == static_cast<int>(DataType::kBfloat16)) &&
+          op == static_cast<int>(ReduceOp::kSum);
+      for (const std::size_t count : Counts(b, reduces, type, common)) {
+        Case c{.kind = static_cast<Kind>(collective),
+               .count = count,
+               .type = static_cast<DataType>(type),
+               .op = static_cast<ReduceOp>(op),
+               .root = static_cast<int>(random() % b.ranks())};
+        c.in_place = collective != Collective::kAllToAll && random() % 3 == 0;
+        c.misalign = random() % 3 == 0 ? SizeOf(c.type) : 0;
+        const int channels = static_cast<int>(random() % std::min(MostChannels(b), 8)) + 1;
+        const int threads = 32 * (1 << random() % 5);
+        TUTTI_RETURN_IF_ERROR(Agree(
+            b,
+            RunWay(b, c, {.algorithm = entry.algorithm, .protocol = protocol, .channels = channels, .threads = threads},
+                   seed++)));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status RunEverything(Bench& b) {
+  for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
+    const auto collective = static_cast<Collective>(c);
+    for (const algo::Entry& entry : algo::Registry()) {
+      if (!entry.supports(collective, b.ranks())) continue;
+      const long before = g_tally.cases;
+      for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+        TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, entry, static_cast<proto::Protocol>(protocol)));
+      }
+      if (b.rank() == 0) {
+        fmt::print("{} {}: {} cases so far, {} here\n", Name(collective), entry.name, g_tally.cases.load(),
+                   g_tally.cases.load() - before);
+        std::fflush(stdout);
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+bool IsNan(DataType type, const std::byte* p) {
+  switch (type) {
+    case DataType::kFloat16:
+    case DataType::kBfloat16: {
+      std::uint16_t v;
+      std::memcpy(&v, p, 2);
+      return (v & 0x7fff) > (type == DataType::kFloat16 ? 0x7c00 : 0x7f80);
+    }
+    case DataType::kFloat32: {
+      std::uint32_t v;
+      std::memcpy(&v, p, 4);
+      return (v & 0x7fffffff) > 0x7f800000;
+    }
+    case DataType::kFloat64: {
+      std::uint64_t v;
+      std::memcpy(&v, p, 8);
+      return (v & 0x7fffffffffffffff) > 0x7ff0000000000000;
+    }
+    case DataType::kFloat8E4M3:
+      return (static_cast<unsigned>(*p) & 0x7f) > 0x7e;
+    case DataType::kFloat8E5M2:
+      return (static_cast<unsigned>(*p) & 0x7f) > 0x7c;
+    default:
+      return false;
+  }
+}
+
+// Random bit patterns, so infinities, NaNs, subnormals too: the same bits as the CPU executor gives, any NaN for a NaN.
+Status RunRandomBits(Bench& b) {
+  constexpr std::size_t kCount = 20011;
+  std::mt19937_64 random(static_cast<unsigned>(b.rank()) + 99);
+  for (int type = 0; type < kDataTypes; ++type) {
+    const std::size_t size = SizeOf(static_cast<DataType>(type));
+    for (int op = 0; op < kReduceOps; ++op) {
+      std::vector<std::byte> in(kCount * size), expected(kCount * size), got(kCount * size);
+      for (std::byte& byte : in) byte = static_cast<std::byte>(random());
+      Operation o{.kind = Kind::kAllReduce,
+                  .in = in.data(),
+                  .out = expected.data(),
+                  .count = kCount,
+                  .type = static_cast<DataType>(type),
+                  .op = static_cast<ReduceOp>(op),
+                  .scalar = 1.7 + b.rank()};
+      TUTTI_RETURN_IF_ERROR(b.communicator.Run(o));
+      for (const algo::Algorithm algorithm : {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot}) {
+        for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+          ++g_tally.cases;
+          o.out = got.data();
+          const tune::GpuChoice way{.algorithm = algorithm,
+                                    .protocol = static_cast<proto::Protocol>(protocol),
+                                    .channels = 4,
+                                    .threads = 128};
+          TUTTI_RETURN_IF_ERROR(b.device.Mirror(
+              o, in, got, [&](const Operation& moved) { return b.gpu.impl()->RunAs(moved, way, b.device.stream()); }));
+          std::size_t wrong = 0, first = 0;
+          for (std::size_t i = kCount; i-- > 0;) {
+            const std::byte *x = expected.data() + i * size, *y = got.data() + i * size;
+            if (std::memcmp(x, y, size) == 0 || (IsNan(o.type, x) && IsNan(o.type, y))) continue;
+            ++wrong;
+            first = i;
+          }
+          if (wrong != 0) {
+            ++g_tally.wrong;
+            std::uint64_t x = 0, y = 0;
+            std::memcpy(&x, expected.data() + first * size, size);
+            std::memcpy(&y, got.data() + first * size, size);
+            fmt::print(
+                "rank {}: random bits, {} {} {}: {} of {} elements differ from the CPU's, first {}: {:x}, CPU {:x}\n",
+                b.rank(), Name(o.type), Name(o.op), tune::ToString(way), wrong, kCount, first, y, x);
+          }
+        }
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+// Groups of sends and receives of random sizes, several per pair, to self too, in an order that differs from rank to
+// rank; every byte is known from sender, receiver, number and place.
+Status RunTransfers(Bench& b) {
+  const sys::cuda::Driver& d = b.device.driver();
+  const auto value = [](int from, int to, int k, std::size_t i) {
+    return static_cast<std::byte>(from * 89 + to * 37 + k * 11 + i * 131 + (i >> 8));
+  };
+  std::mt19937 shared(5);  // the same on all ranks
+  const int groups = b.quick ? 40 : 150;
+  for (int group = 0; group < groups; ++group) {
+    ++g_tally.cases;
+    struct Piece {
+      int from, to, k;
+      std::size_t bytes, at;
+    };
+    std::vector<Piece> mine_out, mine_in;
+    std::size_t in_bytes = 0, out_bytes = 0;
+    for (int from = 0; from < b.ranks(); ++from) {
+      for (int to = 0; to < b.ranks(); ++to) {
+        const int pieces = static_cast<int>(shared() % 4);
+        for (int k = 0; k < pieces; ++k) {
+          const unsigned kind = shared() % 8, size = shared();
+          const std::size_t bytes = kind == 0 ? 0 : kind < 4 ? size % 300 : kind < 7 ? size % 40000 : size % 3000000;
+          if (from == b.rank()) mine_out.push_back({from, to, k, bytes, in_bytes});
+          if (from == b.rank()) in_bytes += bytes + kind;
+          if (to == b.rank()) mine_in.push_back({from, to, k, bytes, out_bytes});
+          if (to == b.rank()) out_bytes += bytes + kind;
+        }
+      }
+    }
+    std::vector<std::byte> in(in_bytes + 1), out(out_bytes + 1, std::byte{0x5a}), got(out_bytes + 1);
+    std::vector<Operation> operations;
+    for (const Piece& p : mine_out) {
+      for (std::size_t i = 0; i < p.bytes; ++i) in[p.at + i] = value(p.from, p.to, p.k, i);
+      operations.push_back({.kind = Kind::kSend, .in = b.device.first() + p.at, .count = p.bytes, .root = p.to});
+    }
+    for (const Piece& p : mine_in) {
+      operations.push_back({.kind = Kind::kRecv, .out = b.device.second() + p.at, .count = p.bytes, .root = p.from});
+      for (std::size_t i = 0; i < p.bytes; ++i) out[p.at + i] = value(p.from, p.to, p.k, i);
+    }
+    // Another order of peers on every rank; pieces of a pair stay in order.
+    std::ranges::stable_sort(operations, {}, [&](const Operation& o) { return (o.root * 7 + group + b.rank()) % 5; });
+    const auto address = [](std::byte* p) { return reinterpret_cast<sys::cuda::Address>(p); };
+    TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyHtoD(address(b.device.first()), in.data(), in.size()), "copying"));
+    TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(address(b.device.second()), 0x5a, out.size()), "filling"));
+    TUTTI_RETURN_IF_ERROR(Check(d, d.StreamSynchronize(nullptr), "filling"));
+    Status status = b.gpu.RunGroup(operations, b.device.stream());
+    if (status.ok()) status = b.device.Synchronize();
+    if (status.ok()) {
+      status = Check(d, d.MemcpyDtoH(got.data(), address(b.device.second()), got.size()), "copying");
+    }
+    if (status.ok() && got != out) {
+      ++g_tally.wrong;
+      const std::size_t at = static_cast<std::size_t>(std::ranges::mismatch(got, out).in1 - got.begin());
+      status =
+          Status(Code::kInternal, fmt::format("transfers: group {}: wrong byte at {} of {}", group, at, got.size()));
+    }
+    TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  }
+  return Status::Ok();
+}
+
+// A graph of operations of many sizes, replayed with eager ones between.
+Status RunGraphs(Bench& b) {
+  const sys::cuda::Driver& d = b.device.driver();
+  constexpr int kOperations = 24, kReplays = 6;
+  constexpr std::size_t kMost = 40000;
+  auto* data = reinterpret_cast<float*>(b.device.first());
+  std::vector<float> host(kMost * kOperations);
+  const auto count_of = [](int i) { return static_cast<std::size_t>(1 + i * i * i * 3 % kMost); };
+  const auto enqueue = [&](int i) {
+    return b.gpu.Run({.kind = Kind::kAllReduce,
+                      .in = data + i * kMost,
+                      .out = data + i * kMost,
+                      .count = count_of(i),
+                      .type = DataType::kFloat32},
+                     b.device.stream());
+  };
+  for (int i = 0; i < kOperations; ++i) TUTTI_RETURN_IF_ERROR(enqueue(i));  // loads kernels, makes plans
+  TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+  for (float& x : host) x = 1.0f;
+  TUTTI_RETURN_IF_ERROR(
+      Check(d, d.MemcpyHtoD(reinterpret_cast<sys::cuda::Address>(data), host.data(), host.size() * 4), "copying"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamSynchronize(nullptr), "copying"));
+  sys::cuda::Graph graph = nullptr;
+  sys::cuda::GraphExec exec = nullptr;
+  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamBeginCapture(b.device.stream(), sys::cuda::kThreadLocalCapture), "capturing"));
+  Status captured = Status::Ok();
+  for (int i = 0; i < kOperations && captured.ok(); ++i) captured = enqueue(i);
+  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamEndCapture(b.device.stream(), &graph), "ending a capture"));
+  TUTTI_RETURN_IF_ERROR(captured);
+  TUTTI_RETURN_IF_ERROR(Check(d, d.GraphInstantiate(&exec, graph, 0), "a graph"));
+  float expected = 1.0f;
+  for (int r = 0; r < kReplays; ++r) {
+    TUTTI_RETURN_IF_ERROR(Check(d, d.GraphLaunch(exec, b.device.stream()), "replaying a graph"));
+    if (r % 2 == 1) {
+      for (int i = 0; i < kOperations; ++i) TUTTI_RETURN_IF_ERROR(enqueue(i));
+      expected *= static_cast<float>(b.ranks());
+    }
+    expected *= static_cast<float>(b.ranks());
+  }
+  TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+  TUTTI_RETURN_IF_ERROR(
+      Check(d, d.MemcpyDtoH(host.data(), reinterpret_cast<sys::cuda::Address>(data), host.size() * 4), "copying"));
+  d.GraphExecDestroy(exec);
+  d.GraphDestroy(graph);
+  ++g_tally.cases;
+  for (int i = 0; i < kOperations; ++i) {
+    for (std::size_t e = 0; e < kMost; ++e) {
+      if (host[i * kMost + e] == (e < count_of(i) ? expected : 1.0f)) continue;
+      ++g_tally.wrong;
+      return Status(Code::kInternal, fmt::format("graphs: operation {} of {} elements: element {} is {}, not {}", i,
+                                                 count_of(i), e, host[i * kMost + e], expected));
+    }
+  }
+  return Status::Ok();
+}
+
+// All ranks but the last start an all_reduce that the last never joins; its Abort must end them all within a second.
+Status RunAbort(Bench& b) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool absent = b.rank() == b.ranks() - 1;
+  auto* data = b.device.first();
+  if (!absent) {
+    TUTTI_RETURN_IF_ERROR(
+        b.gpu.Run({.kind = Kind::kAllReduce, .in = data, .out = data, .count = 1000, .type = DataType::kFloat32},
+                  b.device.stream()));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  if (absent) b.gpu.Abort("the test says so");
+  Status status;
+  while ((status = b.gpu.Check()).ok()) {
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(5)) {
+      return Status(Code::kInternal, "nobody was told of an abort");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  b.device.driver().StreamSynchronize(b.device.stream());
+  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  ++g_tally.cases;
+  fmt::print("rank {}: an abort 200 ms after the start ended it after {:.0f} ms: {}\n", b.rank(), ms, status.message());
+  if (ms < 1200) return Status::Ok();
+  ++g_tally.wrong;
+  return Status(Code::kInternal, "an abort took longer than a second");
+}
+
+Status RunRank(Communicator& communicator, bool quick, const std::string& only) {
+  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
+  if (!driver.ok()) return driver.status();
+  int devices = 1;
+  (*driver)->DeviceGetCount(&devices);
+  const auto begin = std::chrono::steady_clock::now();
+  Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, {.device = communicator.rank() % devices});
+  if (!gpu.ok()) return gpu.status();
+  if (communicator.rank() == 0) {
+    fmt::print("{} ranks on {} GPUs, init {:.0f} ms, {:.1f} MiB per rank\n", communicator.ranks(), devices,
+               std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(),
+               static_cast<double>(gpu->device_bytes()) / (1 << 20));
+  }
+  Result<Device> device = Device::Create(*gpu, kBufferBytes);
+  if (!device.ok()) return device.status();
+  Bench bench{communicator, *gpu, *device, quick};
+  const std::pair<const char*, Status (*)(Bench&)> parts[] = {{"graphs", RunGraphs},
+                                                              {"transfers", RunTransfers},
+                                                              {"bits", RunRandomBits},
+                                                              {"all", RunEverything},
+                                                              {"abort", RunAbort}};
+  for (const auto& [name, part] : parts) {
+    if (!only.empty() && only.find(name) == std::string::npos) continue;
+    const auto start = std::chrono::steady_clock::now();
+    TUTTI_RETURN_IF_ERROR(part(bench));
+    if (communicator.rank() == 0) {
+      fmt::print("part {}: {} cases so far, {:.1f} s\n", name, g_tally.cases.load(),
+                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      std::fflush(stdout);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace tutti::tests
+
+int main(int argc, char** argv) {
+  using namespace tutti;
+  int threads = 0;
+  bool quick = false;
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--quick") {
+      quick = true;
+    } else if (argument == "--threads" && i + 1 < argc) {
+      threads = std::stoi(argv[++i]);
+    } else if (argument == "--only" && i + 1 < argc) {
+      only = argv[++i];
+    } else {
+      fmt::print(stderr, "usage: {} [--threads N] [--quick] [--only graphs,transfers,bits,all,abort]\n", argv[0]);
+      return 2;
+    }
+  }
+  Settings settings = Settings::FromEnvironment();
+  settings.timeout_ms = std::min<std::int64_t>(settings.timeout_ms, 8000);
+  Status status;
+  if (threads > 0) {
+    const std::string error = tests::RunRanks(
+        threads, settings, [&](Communicator& communicator) { return tests::RunRank(communicator, quick, only); });
+    if (!error.empty()) status = Status(Code::kInternal, error);
+  } else {
+    Result<Communicator> communicator = Communicator::FromEnvironment(settings);
+    status = communicator.ok() ? tests::RunRank(*communicator, quick, only) : communicator.status();
+  }
+  if (!status.ok()) fmt::print("failed: {}\n", status.ToString());
+  fmt::print("gpu_conformance: {} cases, {} wrong{}\n", tests::g_tally.cases.load(), tests::g_tally.wrong.load(),
+             status.ok() ? "" : ", not finished");
+  return status.ok() && tests::g_tally.wrong == 0 ? 0 : 1;
+}

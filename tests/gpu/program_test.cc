@@ -1,0 +1,308 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "algo/algorithm.h"
+
+// Runs programs on the host as the kernel does, with rings of the same length, the same credits and time slots, on
+// numbers of 32 bits. What it shows: that both ends of a link agree where messages lie, that nothing is overwritten
+// before it was read, that nobody waits for ever, and that results are right.
+
+namespace tutti::exec::gpu {
+namespace {
+
+using transport::p2p::Geometry;
+
+constexpr int kChannels = 3;
+
+struct Rank {
+  std::vector<std::uint32_t> in, out;
+  PreparedPlan plan;
+  Program program{};
+  std::uint32_t slot = 0;
+  int step = 0;
+  bool done = false;
+};
+
+class Machine {
+ public:
+  Machine(int ranks, Geometry geometry) : ranks_(ranks), geometry_(geometry), rank_(ranks) {}
+
+  // One operation on all ranks; "" or what went wrong.
+  std::string Run(algo::Algorithm algorithm, Collective collective, int root, std::size_t count, const Shape& shape) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, ranks_, root);
+    for (int r = 0; r < ranks_; ++r) {
+      const Result<PreparedPlan> prepared = PreparePlan(plans, r);
+      if (!prepared.ok()) return prepared.status().ToString();
+      Rank& rank = rank_[r];
+      rank.plan = *prepared;
+      rank.in.assign(count * plan::InPieces(collective, ranks_), 0);
+      for (std::size_t i = 0; i < rank.in.size(); ++i) rank.in[i] = static_cast<std::uint32_t>(i * 31 + r * 1000003);
+      rank.out.assign(count * plan::OutPieces(collective, ranks_), 0);
+      Compile(rank.plan, {.in = rank.in.data(), .out = rank.out.data(), .count = count, .type = DataType::kUint32},
+              shape, geometry_, rank.program);
+    }
+    for (channel_ = 0; channel_ < shape.channels; ++channel_) {
+      if (std::string error = RunChannel(static_cast<int>(shape.protocol)); !error.empty()) return error;
+    }
+    return Compare(collective, root, count);
+  }
+
+ private:
+  std::string RunChannel(int protocol) {
+    const Program& any = rank_[0].program;
+    if (static_cast<std::uint64_t>(channel_) * any.part_elements >= any.count) return "";
+    std::uint64_t& base = base_[{protocol, channel_}];
+    const std::uint64_t round_units = static_cast<std::uint64_t>(any.messages_per_round) * any.message_units;
+    ring_ = std::uint64_t{1} << geometry_.log2_units[protocol];
+    base_now_ = base;
+    messages_.clear();
+    if (any.rounds == 1 && round_units > ring_ / 2) return "no room for two operations of one round";
+    for (int r = 0; r < ranks_; ++r) {
+      rank_[r].slot = 0;
+      rank_[r].step = 0;
+      rank_[r].done = false;
+    }
+    credit_ = &credits_[{protocol, channel_}];
+    credit_->resize(ranks_);
+    for (int unfinished = ranks_; unfinished > 0;) {
+      bool moved = false;
+      for (int r = 0; r < ranks_; ++r) {
+        if (rank_[r].done) continue;
+        while (Advance(r, round_units)) moved = true;
+        if (!error_.empty()) return error_;
+        unfinished -= rank_[r].done ? 1 : 0;
+        moved |= rank_[r].done;
+      }
+      if (!moved) return "all ranks wait";
+    }
+    if (!messages_.empty()) return "messages were left unread";
+    base += any.rounds * round_units;
+    return "";
+  }
+
+  // One step of a rank; false where it has to wait or has ended.
+  bool Advance(int r, std::uint64_t round_units) {
+    Rank& rank = rank_[r];
+    const Program& p = rank.program;
+    if (rank.slot == p.rounds + p.max_stage) {
+      rank.done = true;
+      return false;
+    }
+    if (rank.slot == 0 && rank.step == 0) {
+      std::uint64_t& published = (*credit_)[r];
+      if (base_now_ - published >= (p.rounds > 1 ? 1 : ring_ / 4)) published = base_now_;
+      if (p.rounds == 1 && !HasRoom(r, base_now_ + round_units)) return false;
+    }
+    if (rank.step == 0 && p.rounds > 1) {
+      const std::uint64_t end = base_now_ + std::min<std::uint64_t>(rank.slot + 1, p.rounds) * round_units;
+      if (!HasRoom(r, end)) return false;
+    }
+    if (rank.step < p.steps) {
+      const ProgramStep& step = p.step(rank.step);
+      const std::uint32_t round = rank.slot - step.stage;
+      if (round < p.rounds && !RunStep(r, step, round)) return false;
+      ++rank.step;
+      return true;
+    }
+    if (p.rounds > 1 && rank.slot >= p.max_stage) {
+      (*credit_)[r] = base_now_ + (rank.slot - p.max_stage + 1) * round_units;
+    }
+    rank.step = 0;
+    ++rank.slot;
+    return true;
+  }
+
+  bool HasRoom(int r, std::uint64_t end) const {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer != r && (*credit_)[peer] + ring_ < end) return false;
+    }
+    return true;
+  }
+  const ProgramPart& Part(const Program& p) const {
+    return p.parts[static_cast<std::uint32_t>(channel_) < p.full_parts ? 0 : 1];
+  }
+  std::size_t Offset(const Program& p, std::uint32_t piece, std::uint32_t block, std::uint32_t round) const {
+    return piece * p.count + channel_ * p.part_elements + block * Part(p).block + round * p.chunk;
+  }
+  std::uint64_t Unit(const Program& p, std::uint32_t round, std::uint32_t message) const {
+    return base_now_ + static_cast<std::uint64_t>(round * p.messages_per_round + message) * p.message_units;
+  }
+
+  bool RunStep(int r, const ProgramStep& step, std::uint32_t round) {
+    Rank& rank = rank_[r];
+    const Program& p = rank.program;
+    const std::uint64_t begin = step.block * Part(p).block + round * p.chunk;
+    const std::uint64_t end = std::min((step.block + 1) * Part(p).block, Part(p).count);
+    if (begin >= end) return true;
+    const std::size_t n = std::min<std::uint64_t>(end - begin, p.chunk);
+    for (int k = 0; k < step.operands; ++k) {
+      const ProgramOperand& o = p.operand(step.first_operand + k);
+      if (o.kind == ProgramOperand::kRecv && !messages_.contains({o.peer, r, Unit(p, round, o.index)})) return false;
+    }
+    std::vector<std::uint32_t> value(n, 0);
+    for (int k = 0; k < step.operands; ++k) {
+      const ProgramOperand& o = p.operand(step.first_operand + k);
+      if (o.kind == ProgramOperand::kRecv) {
+        const auto message = messages_.find({o.peer, r, Unit(p, round, o.index)});
+        if (message->second.size() != n) return Fail("a message has another length than its receiver expects");
+        for (std::size_t i = 0; i < n; ++i) value[i] += message->second[i];
+        messages_.erase(message);
+      } else {
+        const auto& from = o.kind == ProgramOperand::kIn ? rank.in : rank.out;
+        const std::size_t at = Offset(p, o.index, o.block, round);
+        if (at + n > from.size()) return Fail("an operand lies outside its buffer");
+        for (std::size_t i = 0; i < n; ++i) value[i] += from[at + i];
+      }
+    }
+    for (int t = 0; t < step.targets; ++t) {
+      const ProgramTarget& target = p.target(step.first_target + t);
+      const std::uint64_t unit = Unit(p, round, target.message);
+      const std::size_t units = (n * 4 + transport::p2p::kUnitPayloadBytes[protocol_of(p)] - 1) /
+                                transport::p2p::kUnitPayloadBytes[protocol_of(p)];
+      if (units > p.message_units) return Fail("a message is longer than its place");
+      for (const auto& [key, other] : messages_) {  // unread messages whose place this one would take
+        const auto [from, to, at] = key;
+        if (from != r || to != target.peer) continue;
+        if (at == unit || unit + units > at + ring_) return Fail("a message overwrites another");
+      }
+      messages_[{r, target.peer, unit}] = value;
+    }
+    if (step.stores != 0) {
+      const std::size_t at = Offset(p, step.piece, step.block, round);
+      if (at + n > rank.out.size()) return Fail("a result lies outside its buffer");
+      std::ranges::copy(value, rank.out.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return true;
+  }
+  int protocol_of(const Program& p) const {
+    for (int i = 0; i < transport::p2p::kProtocols; ++i) {
+      if (p.rings == geometry_.Ring(i, 0, 0)) return i;
+    }
+    return 0;
+  }
+  bool Fail(std::string why) {
+    error_ = std::move(why);
+    return false;
+  }
+
+  std::string Compare(Collective collective, int root, std::size_t count) {
+    if (collective == Collective::kBarrier) return "";  // its value may hold a rank's input more than once
+    for (int r = 0; r < ranks_; ++r) {
+      if ((collective == Collective::kReduce || collective == Collective::kGather) && r != root) continue;
+      for (std::size_t i = 0; i < rank_[r].out.size(); ++i) {
+        std::uint32_t expected = 0;
+        const int piece = static_cast<int>(i / count);
+        const std::size_t at = i % count;
+        switch (collective) {
+          case Collective::kAllReduce:
+          case Collective::kReduce:
+            for (const Rank& rank : rank_) expected += rank.in[i];
+            break;
+          case Collective::kReduceScatter:
+            for (const Rank& rank : rank_) expected += rank.in[r * count + i];
+            break;
+          case Collective::kBroadcast:
+            expected = rank_[root].in[i];
+            break;
+          case Collective::kScatter:
+            expected = rank_[root].in[r * count + i];
+            break;
+          case Collective::kAllToAll:
+            expected = rank_[piece].in[r * count + at];
+            break;
+          default:
+            expected = rank_[piece].in[at];
+        }
+        if (rank_[r].out[i] != expected) return "wrong result";
+      }
+    }
+    return "";
+  }
+
+  int ranks_;
+  Geometry geometry_;
+  std::vector<Rank> rank_;
+  std::map<std::pair<int, int>, std::vector<std::uint64_t>> credits_;  // what each rank has told all its peers
+  std::vector<std::uint64_t>* credit_ = nullptr;
+  std::map<std::pair<int, int>, std::uint64_t> base_;
+  std::map<std::tuple<int, int, std::uint64_t>, std::vector<std::uint32_t>> messages_;  // from, to, unit
+  std::uint64_t base_now_ = 0, ring_ = 0;
+  int channel_ = 0;
+  std::string error_;
+};
+
+TEST(GpuPrograms, EveryAlgorithmEveryProtocolManySizes) {
+  std::mt19937 random(7);
+  for (int ranks : {1, 2, 3, 4, 5, 8}) {
+    // Small rings, so that sizes of a few thousand elements take many rounds.
+    Machine machine(ranks, {.ranks = ranks, .channels = kChannels, .log2_units = {9, 7, 10}});
+    for (const algo::Entry& entry : algo::Registry()) {
+      for (int c = 0; c < kCollectives; ++c) {
+        const auto collective = static_cast<Collective>(c);
+        if (collective == Collective::kSendRecv || !entry.supports(collective, ranks)) continue;
+        for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+          for (std::size_t count : {std::size_t{1}, std::size_t{37}, std::size_t{random() % 30000 + 1}}) {
+            if (collective == Collective::kBarrier) count = 1;
+            const int root = static_cast<int>(random() % ranks);
+            const Shape shape{.protocol = static_cast<proto::Protocol>(protocol),
+                              .channels = static_cast<int>(random() % kChannels) + 1};
+            ASSERT_EQ(machine.Run(entry.algorithm, collective, root, count, shape), "")
+                << entry.name << " " << Name(collective) << " " << ranks << " ranks, root " << root << ", " << count
+                << " elements, protocol " << protocol << ", " << shape.channels << " channels";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuPrograms, APlanThatDoesNotFitIsAnError) {
+  const std::vector<plan::RankPlan> plans = algo::BuildAll(algo::Algorithm::kOneShot, Collective::kAllReduce, 17);
+  const Result<PreparedPlan> prepared = PreparePlan(plans, 0);
+  EXPECT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.status().code(), Code::kUnsupported);
+}
+
+TEST(GpuPrograms, ScalingFollowsTheOperator) {
+  const std::vector<plan::RankPlan> plans = algo::BuildAll(algo::Algorithm::kOneShot, Collective::kReduce, 4, 1);
+  const Geometry geometry = Geometry::Fit(4, 8, std::size_t{16} << 20);
+  std::byte buffer[64]{};
+  Work work{.in = buffer, .out = buffer, .count = 4, .type = DataType::kFloat32, .op = ReduceOp::kAvg};
+  const auto program = std::make_unique<Program>();
+  for (int rank : {0, 1}) {
+    const Result<PreparedPlan> plan = PreparePlan(plans, rank);
+    ASSERT_TRUE(plan.ok());
+    work.type = DataType::kFloat32;
+    Compile(*plan, work, {}, geometry, *program);
+    EXPECT_EQ(program->scale, 1);
+    EXPECT_EQ(program->scalar, 0.25);
+    EXPECT_EQ(program->divisor, 0u);
+    work.type = DataType::kInt32;
+    Compile(*plan, work, {}, geometry, *program);
+    EXPECT_EQ(program->scale, 0);
+    EXPECT_EQ(program->divisor, rank == 1 ? 4u : 0u);  // only the root has something to divide
+  }
+}
+
+TEST(Segments, KeepWithinTheirBytes) {
+  for (int ranks : {1, 2, 4, 8, 16}) {
+    const Geometry g = Geometry::Fit(ranks, 64, std::size_t{64} << 20);
+    EXPECT_LE(g.Bytes(), std::size_t{64} << 20) << ranks;
+    EXPECT_GE(g.channels, 16) << ranks;
+    EXPECT_EQ(g.State(0, 0) % 128, 0u);
+    EXPECT_GE(g.State(0, 0), g.Credit(2, std::max(g.peers() - 1, 0), g.channels - 1));
+  }
+}
+
+}  // namespace
+}  // namespace tutti::exec::gpu
