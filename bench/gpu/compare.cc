@@ -1,0 +1,376 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times operations of Tutti and of NCCL on the same GPUs, in the same process, in turns.
+//
+//   tutti run -n 2 gpu_compare [--ops LIST] [--sizes FIRST:LAST:FACTOR] [--modes graph,stream] [--rounds N]
+//                              [--json FILE] [--most-channels N] [--no-overlap]
+//                              [--sweep] [--channels LIST] [--threads LIST] [--chunks LIST]
+//
+// Sizes count as nccl-tests does: the larger of the two buffers. A round is a batch of operations back to back, in one
+// CUDA graph or in stream launches, between two events; its time is that of the slowest rank. A figure is the median of
+// the rounds. --sweep times the listed ways of Tutti instead, with every algorithm and protocol that NCCL_ALGO and
+// NCCL_PROTO allow, for the cost model.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/nccl.h"
+#include "comm/gpu_impl.h"
+
+namespace tutti::bench {
+namespace {
+
+using Kind = Operation::Kind;
+using sys::cuda::Check;
+
+struct Options {
+  std::vector<std::string> ops = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                  "broadcast",  "reduce",     "send_recv"};
+  std::size_t first = 8, last = std::size_t{256} << 20, factor = 4;
+  std::string modes = "graph,stream";
+  int rounds = 5;
+  std::string json;
+  bool sweep = false;
+  std::vector<std::string> channels = {"1", "2", "4", "8", "16", "32", "64"}, threads = {"128", "256", "512"},
+                           chunks = {"0"};
+  int most_channels = 64;
+  bool overlap = true;
+};
+
+std::size_t ParseSize(const std::string& text) {
+  std::size_t end = 0;
+  const std::size_t value = std::stoull(text, &end);
+  const char unit = end < text.size() ? text[end] : 'B';
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : unit == 'G' ? value << 30 : value;
+}
+
+std::vector<std::string> Split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(by, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+using Enqueue = std::function<Status(sys::cuda::Stream)>;
+
+// One GPU's side of the measurement.
+class Timer {
+ public:
+  Timer(Communicator& communicator, const sys::cuda::Driver& driver) : communicator_(communicator), d_(driver) {
+    d_.StreamCreate(&stream_, sys::cuda::kNonBlocking);
+    d_.EventCreate(&begin_, 0);
+    d_.EventCreate(&end_, 0);
+  }
+
+  sys::cuda::Stream stream() const { return stream_; }
+
+  // Prepares a batch: in graph mode captured once. Runs it once to warm up.
+  struct Batch {
+    Enqueue enqueue;
+    int operations = 1;
+    sys::cuda::GraphExec graph = nullptr;
+  };
+  Result<Batch> Prepare(Enqueue enqueue, int operations, bool graph) {
+    Batch batch{.enqueue = std::move(enqueue), .operations = operations};
+    for (int i = 0; i < 2; ++i) TUTTI_RETURN_IF_ERROR(batch.enqueue(stream_));
+    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamSynchronize(stream_), "warming up"));
+    if (!graph) return batch;
+    sys::cuda::Graph captured = nullptr;
+    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamBeginCapture(stream_, sys::cuda::kThreadLocalCapture), "capturing"));
+    Status status = Status::Ok();
+    for (int i = 0; i < operations && status.ok(); ++i) status = batch.enqueue(stream_);
+    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamEndCapture(stream_, &captured), "ending a capture"));
+    TUTTI_RETURN_IF_ERROR(status);
+    TUTTI_RETURN_IF_ERROR(Check(d_, d_.GraphInstantiate(&batch.graph, captured, 0), "a graph"));
+    d_.GraphDestroy(captured);
+    return batch;
+  }
+  void Forget(Batch& batch) {
+    if (batch.graph != nullptr) d_.GraphExecDestroy(batch.graph);
+    batch.graph = nullptr;
+  }
+
+  // Microseconds per operation, of the slowest rank.
+  Result<double> Time(const Batch& batch) {
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
+    d_.EventRecord(begin_, stream_);
+    if (batch.graph != nullptr) {
+      TUTTI_RETURN_IF_ERROR(Check(d_, d_.GraphLaunch(batch.graph, stream_), "replaying a graph"));
+    } else {
+      for (int i = 0; i < batch.operations; ++i) TUTTI_RETURN_IF_ERROR(batch.enqueue(stream_));
+    }
+    d_.EventRecord(end_, stream_);
+    TUTTI_RETURN_IF_ERROR(Check(d_, d_.EventSynchronize(end_), "timing"));
+    float ms = 0;
+    d_.EventElapsedTime(&ms, begin_, end_);
+    const double own = 1000.0 * ms / batch.operations;
+    double slowest = 0;
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(std::span(&own, 1), std::span(&slowest, 1), ReduceOp::kMax)));
+    return slowest;
+  }
+
+ private:
+  Communicator& communicator_;
+  const sys::cuda::Driver& d_;
+  sys::cuda::Stream stream_ = nullptr;
+  sys::cuda::Event begin_ = nullptr, end_ = nullptr;
+};
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+int OperationsFor(std::size_t bytes) {
+  if (bytes <= std::size_t{1} << 20) return 50;
+  if (bytes <= std::size_t{16} << 20) return 20;
+  return bytes <= std::size_t{64} << 20 ? 8 : 3;
+}
+
+struct Buffers {
+  std::byte* in;
+  std::byte* out;
+};
+
+Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, const Buffers& buffers) {
+  const auto collective = ParseCollective(name).value_or(Collective::kAllReduce);
+  const bool pieces = plan::InPieces(collective, ranks) > 1 || plan::OutPieces(collective, ranks) > 1;
+  const std::size_t count = std::max<std::size_t>(bytes / 4 / (pieces ? ranks : 1), 1);
+  return {.kind = static_cast<Kind>(collective),
+          .in = buffers.in,
+          .out = buffers.out,
+          .count = count,
+          .type = DataType::kFloat32};
+}
+
+struct Setting {
+  Communicator& communicator;
+  GpuCommunicator& gpu;
+  Nccl* nccl;
+  Timer& timer;
+  Buffers buffers;
+  const Options& options;
+};
+
+// send_recv: to the next rank and from the one before, as nccl-tests does.
+std::vector<Operation> MakeOperations(const std::string& name, std::size_t bytes, const Communicator& communicator,
+                                      const Buffers& buffers) {
+  const int rank = communicator.rank(), ranks = communicator.ranks();
+  if (name != "send_recv") return {MakeOperation(name, bytes, ranks, buffers)};
+  const std::size_t count = std::max<std::size_t>(bytes / 4, 1);
+  return {
+      {.kind = Kind::kSend, .in = buffers.in, .count = count, .type = DataType::kFloat32, .root = (rank + 1) % ranks},
+      {.kind = Kind::kRecv,
+       .out = buffers.out,
+       .count = count,
+       .type = DataType::kFloat32,
+       .root = (rank + ranks - 1) % ranks}};
+}
+
+Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool graph, nlohmann::json& rows) {
+  const std::vector<Operation> o = MakeOperations(op, bytes, s.communicator, s.buffers);
+  const int operations = OperationsFor(bytes);
+  std::vector<Timer::Batch> batches;
+  Result<Timer::Batch> ours =
+      s.timer.Prepare([&](sys::cuda::Stream stream) { return s.gpu.RunGroup(o, stream); }, operations, graph);
+  if (!ours.ok()) return ours.status();
+  batches.push_back(std::move(*ours));
+  if (s.nccl != nullptr) {
+    Result<Timer::Batch> theirs =
+        s.timer.Prepare([&](sys::cuda::Stream stream) { return s.nccl->RunGroup(o, stream); }, operations, graph);
+    if (theirs.ok()) batches.push_back(std::move(*theirs));
+  }
+  std::vector<std::vector<double>> us(batches.size());
+  for (int round = 0; round < s.options.rounds; ++round) {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      const Result<double> time = s.timer.Time(batches[i]);
+      if (!time.ok()) return time.status();
+      us[i].push_back(*time);
+    }
+  }
+  for (Timer::Batch& batch : batches) s.timer.Forget(batch);
+  TUTTI_RETURN_IF_ERROR(s.gpu.Check());
+  if (s.communicator.rank() != 0) return Status::Ok();
+  const double tutti = Median(us[0]), nccl = us.size() > 1 ? Median(us[1]) : 0;
+  const std::string way = s.gpu.Explain(o[0]);
+  fmt::print("{:<15}{:<7}{:>10}{:>10.2f}{:>10.2f}{:>8.2f}   {}\n", op, graph ? "graph" : "stream", bytes, tutti, nccl,
+             nccl / tutti, way);
+  std::fflush(stdout);
+  rows.push_back({{"op", op},
+                  {"mode", graph ? "graph" : "stream"},
+                  {"bytes", bytes},
+                  {"tutti_us", tutti},
+                  {"nccl_us", nccl},
+                  {"way", way}});
+  return Status::Ok();
+}
+
+// Every way to do an operation, in graph mode.
+Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std::size_t bytes, nlohmann::json& rows) {
+  Result<Timer::Batch> batch = s.timer.Prepare(
+      [&](sys::cuda::Stream stream) { return s.gpu.impl()->RunAs(o, way, stream); }, OperationsFor(bytes), true);
+  if (!batch.ok()) return batch.status();
+  std::vector<double> us;
+  for (int round = 0; round < s.options.rounds; ++round) {
+    const Result<double> time = s.timer.Time(*batch);
+    if (!time.ok()) return time.status();
+    us.push_back(*time);
+  }
+  s.timer.Forget(*batch);
+  rows.push_back({{"op", Name(static_cast<Collective>(o.kind))},
+                  {"bytes", bytes},
+                  {"algorithm", algo::Get(way.algorithm).name},
+                  {"protocol", proto::Name(way.protocol)},
+                  {"channels", way.channels},
+                  {"threads", way.threads},
+                  {"chunk", way.chunk_bytes},
+                  {"us", Median(us)}});
+  return Status::Ok();
+}
+
+Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::json& rows) {
+  constexpr std::size_t kMostLl = std::size_t{1} << 20, kLeastSimple = std::size_t{256} << 10;
+  const Operation o = MakeOperation(op, bytes, s.communicator.ranks(), s.buffers);
+  for (tune::GpuChoice way :
+       s.gpu.impl()->chooser.Candidates(static_cast<Collective>(o.kind), o.count * SizeOf(o.type))) {
+    if (way.protocol == proto::Protocol::kLl && bytes > kMostLl) continue;
+    if (way.protocol == proto::Protocol::kSimple && bytes < kLeastSimple) continue;
+    for (const std::string& channels : s.options.channels) {
+      for (const std::string& threads : s.options.threads) {
+        for (const std::string& chunk : s.options.chunks) {
+          way.channels = std::stoi(channels);
+          way.threads = std::stoi(threads);
+          way.chunk_bytes = ParseSize(chunk);
+          if (way.protocol != proto::Protocol::kSimple && chunk != s.options.chunks[0]) continue;
+          TUTTI_RETURN_IF_ERROR(SweepWay(s, o, way, bytes, rows));
+        }
+      }
+    }
+  }
+  return s.gpu.Check();
+}
+
+Status RunAll(Setting& s, nlohmann::json& rows) {
+  if (s.communicator.rank() == 0 && !s.options.sweep) {
+    fmt::print("{:<15}{:<7}{:>10}{:>10}{:>10}{:>8}\n", "operation", "mode", "bytes", "Tutti us", "NCCL us", "ratio");
+  }
+  // Clocks rise with work: some tens of milliseconds of it first.
+  const Operation warm =
+      MakeOperation("all_reduce", std::min(s.options.last, std::size_t{4} << 20), s.communicator.ranks(), s.buffers);
+  constexpr int kWarmUps = 2000;
+  for (int i = 0; i < kWarmUps; ++i) TUTTI_RETURN_IF_ERROR(s.gpu.Run(warm, s.timer.stream()));
+  for (const std::string& op : s.options.ops) {
+    for (std::size_t bytes = s.options.first; bytes <= s.options.last; bytes *= s.options.factor) {
+      if (s.options.sweep) {
+        TUTTI_RETURN_IF_ERROR(SweepOne(s, op, bytes, rows));
+        continue;
+      }
+      for (const std::string& mode : Split(s.options.modes, ',')) {
+        TUTTI_RETURN_IF_ERROR(CompareOne(s, op, bytes, mode == "graph", rows));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status Main(const Options& options) {
+  Result<Communicator> communicator = Communicator::FromEnvironment();
+  if (!communicator.ok()) return communicator.status();
+  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
+  if (!driver.ok()) return driver.status();
+  const sys::cuda::Driver& d = **driver;
+  int devices = 1;
+  d.DeviceGetCount(&devices);
+  Result<GpuCommunicator> gpu = GpuCommunicator::Create(*communicator, {.device = communicator->rank() % devices,
+                                                                        .max_channels = options.most_channels,
+                                                                        .overlap_launches = options.overlap});
+  if (!gpu.ok()) return gpu.status();
+  TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(gpu->impl()->context.get()), "the GPU's context"));
+  std::unique_ptr<Nccl> nccl;
+  if (!options.sweep) {
+    Result<Nccl> made = Nccl::Create(*communicator);
+    if (made.ok()) nccl = std::make_unique<Nccl>(std::move(*made));
+    if (communicator->rank() == 0) {
+      fmt::print("{} ranks on {} GPUs; NCCL {}\n", communicator->ranks(), devices,
+                 nccl != nullptr ? std::to_string(nccl->version()) : made.status().ToString());
+    }
+  }
+  sys::cuda::Address in = 0, out = 0;
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&in, options.last), "device memory"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&out, options.last), "device memory"));
+  // Ordinary numbers rather than zeros.
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(in, 0x3b, options.last), "filling"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(out, 0x3b, options.last), "filling"));
+  Timer timer(*communicator, d);
+  Setting setting{
+      *communicator, *gpu, nccl.get(), timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
+      options};
+  nlohmann::json rows = nlohmann::json::array();
+  const Status status = RunAll(setting, rows);
+  if (communicator->rank() == 0 && !options.json.empty()) std::ofstream(options.json) << rows.dump(0) << "\n";
+  d.MemFree(in);
+  d.MemFree(out);
+  return status;
+}
+
+}  // namespace
+}  // namespace tutti::bench
+
+int main(int argc, char** argv) {
+  tutti::bench::Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (argument == "--sweep") {
+      options.sweep = true;
+      continue;
+    }
+    if (argument == "--no-overlap") {
+      options.overlap = false;
+      continue;
+    }
+    ++i;
+    if (argument == "--ops") {
+      options.ops = tutti::bench::Split(value, ',');
+    } else if (argument == "--sizes") {
+      const std::vector<std::string> parts = tutti::bench::Split(value, ':');
+      options.first = tutti::bench::ParseSize(parts[0]);
+      options.last = tutti::bench::ParseSize(parts.size() > 1 ? parts[1] : parts[0]);
+      options.factor = parts.size() > 2 ? tutti::bench::ParseSize(parts[2]) : 4;
+    } else if (argument == "--modes") {
+      options.modes = value;
+    } else if (argument == "--channels") {
+      options.channels = tutti::bench::Split(value, ',');
+    } else if (argument == "--threads") {
+      options.threads = tutti::bench::Split(value, ',');
+    } else if (argument == "--chunks") {
+      options.chunks = tutti::bench::Split(value, ',');
+    } else if (argument == "--most-channels") {
+      options.most_channels = std::stoi(value);
+    } else if (argument == "--rounds") {
+      options.rounds = std::stoi(value);
+    } else if (argument == "--json") {
+      options.json = value;
+    } else {
+      fmt::print(stderr, "unknown option {}; the head of bench/gpu/compare.cc lists them\n", argument);
+      return 2;
+    }
+  }
+  const tutti::Status status = tutti::bench::Main(options);
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.ToString());
+  return status.ok() ? 0 : 1;
+}
