@@ -18,7 +18,11 @@ struct Registry {
   std::deque<std::shared_ptr<ncclComm>> buried;
 };
 Registry& TheRegistry() {
-  static Registry* const registry = new Registry;
+  static Registry* const registry = [] {
+    auto* made = new Registry;
+    sys::FreeInForkedChildren(made->mutex);
+    return made;
+  }();
   return *registry;
 }
 

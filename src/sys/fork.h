@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace tutti::sys {
 
@@ -18,6 +19,11 @@ void WatchForks();
 // Differs between a process and its forked children: what was made under another value belongs to the parent, whose
 // threads do not exist here. Costs one load. REQUIRES: WatchForks was called before the value is remembered.
 inline std::uint32_t ForkGeneration() { return internal::fork_generation.load(std::memory_order_relaxed); }
+
+// From here on a fork waits until nobody holds `mutex`, so that the child, which lacks the thread that held it, finds it
+// free. For the few mutexes that belong to the process as a whole: each registered once, living for ever, and never held
+// while another of them is taken.
+void FreeInForkedChildren(std::mutex& mutex);
 
 }  // namespace tutti::sys
 

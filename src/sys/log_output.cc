@@ -18,6 +18,7 @@
 
 #include "sys/clock.h"
 #include "sys/fd.h"
+#include "sys/fork.h"
 #include "sys/process.h"
 
 namespace tutti::sys {
@@ -124,6 +125,8 @@ void OpenLog(const log::Config& config, int rank) {
     return output != nullptr && (!output->waits_for_rank || rank < 0);
   };
   if (done()) return;
+  static const bool watched = (FreeInForkedChildren(g_opening), true);
+  (void)watched;
   std::lock_guard lock(g_opening);
   if (done()) return;
   const Output* before = g_output.load(std::memory_order_relaxed);

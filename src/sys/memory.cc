@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "sys/error.h"
+#include "sys/fork.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
@@ -45,7 +46,11 @@ struct MapTable {
   std::map<Key, Entry> entries;
 };
 MapTable& Mapped() {
-  static auto* table = new MapTable;  // never destroyed: threads may outlive static objects
+  static auto* const table = [] {
+    auto* made = new MapTable;  // never destroyed: threads may outlive static objects
+    FreeInForkedChildren(made->mutex);
+    return made;
+  }();
   return *table;
 }
 
