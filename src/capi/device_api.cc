@@ -1,8 +1,8 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 // The host side of NCCL's device interface, which lies in nccl_device.h: what is plain arithmetic works; what needs a
-// GPU says so. The types follow that header's layout in 2.28.9; they are declared here because programs without CUDA
-// never see them.
+// GPU says so. The types follow that header's layout in 2.28.9, and the properties that of 2.30; they are declared here
+// because programs without CUDA never see them.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -47,8 +47,13 @@ typedef struct {
   int rank, nRanks, cudaDev, nvmlDev;
   bool deviceApiSupport, multimemSupport;
   int ginType;
+  int nLsaTeams; /* this and what follows since 2.29.4 */
+  bool hostRmaSupport;
+  int railedGinType;
 } ncclCommProperties_t;
 
+struct ncclGinOutboxHandle;
+struct ncclGinInboxA2AHandle;
 struct ncclDevCommRequirements;
 struct ncclDevComm;
 struct ncclMultimemHandle;
@@ -87,6 +92,24 @@ int WorldRank(const char* function, ncclComm* comm, const ncclTeam_t& team, int 
     return Status::Ok();
   });
   return world;
+}
+
+// Its first fields; the later ones as far as the caller's struct has them.
+void FillProperties(const ncclComm& comm, ncclCommProperties_t& props) {
+  const auto fill = [&](auto& field, auto value) {
+    const auto end = reinterpret_cast<const char*>(&field + 1) - reinterpret_cast<const char*>(&props);
+    if (props.size >= static_cast<std::size_t>(end)) field = value;
+  };
+  fill(props.rank, comm.rank.load());
+  fill(props.nRanks, comm.ranks.load());
+  fill(props.cudaDev, comm.device);
+  fill(props.nvmlDev, comm.device);
+  fill(props.deviceApiSupport, false);
+  fill(props.multimemSupport, false);
+  fill(props.ginType, 0);
+  fill(props.nLsaTeams, comm.ranks.load());  // each rank is alone in its own
+  fill(props.hostRmaSupport, false);
+  fill(props.railedGinType, 0);
 }
 
 Status CheckCounts(bool good, const void* handle, const void* requirements) {
@@ -170,6 +193,21 @@ TUTTI_NCCL_API(ncclResult_t, ncclLLA2ACreateRequirement,
   });
 }
 
+// Scratch for messages that GPUs send by themselves: without a device communicator nobody could use it.
+TUTTI_NCCL_API(ncclResult_t, ncclGinOutboxCreateRequirement,
+               (int /*nBlocks*/, int /*size_log2*/, ncclGinOutboxHandle* /*outHandle*/,
+                ncclDevResourceRequirements_t* outReq)) {
+  if (outReq != nullptr) *outReq = {};
+  return Call("ncclGinOutboxCreateRequirement", [] { return NeedsGpu("an outbox of messages of GPUs"); });
+}
+
+TUTTI_NCCL_API(ncclResult_t, ncclGinInboxA2ACreateRequirement,
+               (ncclTeam_t /*peers*/, int /*nBlocks*/, int /*size_log2*/, ncclGinInboxA2AHandle* /*outHandle*/,
+                ncclDevResourceRequirements_t* outReq)) {
+  if (outReq != nullptr) *outReq = {};
+  return Call("ncclGinInboxA2ACreateRequirement", [] { return NeedsGpu("an inbox of messages of GPUs"); });
+}
+
 TUTTI_NCCL_API(ncclResult_t, ncclDevCommCreate,
                (ncclComm_t comm, const ncclDevCommRequirements* /*reqs*/, ncclDevComm* /*outDevComm*/)) {
   return Call("ncclDevCommCreate", [&]() -> Status {
@@ -192,11 +230,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommQueryProperties, (ncclComm_t comm, ncclComm
     if (props->magic != NCCL_API_MAGIC) {
       return InvalidUsage("the properties must be initialised with NCCL_COMM_PROPERTIES_INITIALIZER");
     }
-    props->rank = comm->rank.load();
-    props->nRanks = comm->ranks.load();
-    props->cudaDev = props->nvmlDev = comm->device;
-    props->deviceApiSupport = props->multimemSupport = false;
-    props->ginType = 0;
+    FillProperties(*comm, *props);
     return Status::Ok();
   });
 }
