@@ -46,14 +46,13 @@ void RememberError(const std::string& sentence) {
 
 const char* LastError() { return t_last_error; }
 
-ncclResult_t Report(const char* function, const Status& status) {
+ncclResult_t Report(const char* function, const Status& status, Told told) {
   const ncclResult_t result = ToResult(status.code());
-  if (result != ncclSuccess && result != ncclInProgress) {
-    const std::string sentence = std::string(function) + ": " + status.message();
-    RememberError(sentence);
-    // A communicator that breaks has told the log itself.
-    if (status.code() != Code::kRemote && status.code() != Code::kTimeout) TUTTI_WARN("{}", sentence);
-  }
+  if (result == ncclSuccess || result == ncclInProgress) return result;
+  const std::string sentence = std::string(function) + ": " + status.message();
+  RememberError(sentence);
+  const bool of_communicator = status.peer() >= 0 || status.code() == Code::kRemote || status.code() == Code::kTimeout;
+  if (told == Told::kNot && !of_communicator) TUTTI_WARN("{}", sentence);
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 // From Status to NCCL's result codes, and the last error of a thread.
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
@@ -18,9 +19,12 @@ namespace tutti::capi {
 // The code that callers act on; kUnsupported is ncclInvalidUsage.
 ncclResult_t ToResult(Code code);
 
-// Remembers "function: sentence" as this thread's last error and returns the code. ncclInProgress is no error and is
-// not remembered.
-ncclResult_t Report(const char* function, const Status& status);
+// Remembers "function: sentence" as this thread's last error, writes it to the log, and returns the code.
+// ncclInProgress is no error and is not remembered. A communicator that could not be made, or that broke, has told the
+// log itself: errors that are about a rank, kRemote and kTimeout are not written again, nor is anything with kAlready,
+// for those who ask often.
+enum class Told : std::uint8_t { kNot, kAlready };
+ncclResult_t Report(const char* function, const Status& status, Told told = Told::kNot);
 void RememberError(const std::string& sentence);
 const char* LastError();
 
