@@ -4,6 +4,7 @@
 #define TUTTI_COMMUNICATOR_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -95,6 +96,11 @@ struct CommunicatorOptions {
   int ranks = 1;
   UniqueId id;
   Settings settings = Settings::FromEnvironment();
+  // What the user calls it, for the log and `tutti top`: 63 characters are kept. It may differ between ranks.
+  std::string name;
+  // Once it is true, Create gives up within about 50 ms and tells the ranks that are there. Any thread may set it. It must
+  // live until Create has returned. Null: never.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // A group of ranks that call the same collectives in the same order. One object per rank; ranks may be processes or

@@ -42,8 +42,28 @@ void Group::Clear() {
   failure = Status::Ok();
 }
 
+// Lets an abort of the parent reach what is being split off from it.
+class UnbornGuard {
+ public:
+  explicit UnbornGuard(const LifeJob& job) : job_(job) {
+    if (job_.parent == nullptr || job_.comm == nullptr) return;
+    std::lock_guard lock(job_.parent->mutex);
+    job_.parent->unborn.push_back(job_.comm);
+    if (job_.parent->abort) job_.comm->abort = true;
+  }
+  ~UnbornGuard() {
+    if (job_.parent == nullptr || job_.comm == nullptr) return;
+    std::lock_guard lock(job_.parent->mutex);
+    std::erase(job_.parent->unborn, job_.comm);
+  }
+
+ private:
+  const LifeJob& job_;
+};
+
 // The job as it runs on a thread of its own or of the caller.
 Status Finish(LifeJob& job) {
+  const UnbornGuard unborn(job);
   const Status s = Guarded(job.run);
   if (!s.ok() && job.comm != nullptr) FailHandle(*job.comm, s);
   return s;
@@ -84,6 +104,7 @@ void RunInBackground(LifeJob job) {
     }).detach();
   } catch (...) {
     for (auto& [comm, after] : involved) EndBackground(*comm, Status::Ok(), after);
+    Discard(job);
     throw;
   }
 }

@@ -71,9 +71,10 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   // What went on in the background.
   std::mutex mutex;
   std::condition_variable ended;
-  int background = 0;              // guarded by mutex: jobs that have not ended
-  tutti::Status failure;           // guarded by mutex: of the first job that failed
-  std::atomic<bool> abort{false};  // whoever makes it shall take it down at once
+  int background = 0;                             // guarded by mutex: jobs that have not ended
+  tutti::Status failure;                          // guarded by mutex: of the first job that failed
+  std::vector<std::shared_ptr<ncclComm>> unborn;  // guarded by mutex: being split off from it
+  std::atomic<bool> abort{false};                 // whoever makes it gives up, or takes it down at once
 
   bool alive() const { return magic.load(std::memory_order_relaxed) == kMagic; }
   bool foreign() const { return fork_generation != tutti::sys::ForkGeneration(); }

@@ -48,7 +48,7 @@ struct Birth {
   Config config;
   int device = 0;
   std::shared_ptr<ncclComm> parent;  // that it is split off from
-  std::function<Result<CommunicatorOptions>()> find;
+  std::function<Result<CommunicatorOptions>(const std::atomic<bool>& cancel)> find;
 };
 
 // Makes a communicator at once, when the group ends, or in the background. *slot holds its handle from now on.
@@ -58,8 +58,10 @@ Status Make(Birth birth) {
   *birth.slot = comm.get();
   LifeJob job{.comm = comm, .parent = birth.parent, .slot = birth.slot, .blocking = birth.config.blocking};
   job.run = [comm = comm.get(), find = std::move(birth.find)]() -> Status {
-    const Result<CommunicatorOptions> options = find();
+    Result<CommunicatorOptions> options = find(comm->abort);
     if (!options.ok()) return options.status();
+    options->name = comm->config.name;
+    options->cancel = &comm->abort;
     Result<Communicator> communicator = Communicator::Create(*options);
     if (!communicator.ok()) return communicator.status();
     return Adopt(*comm, std::move(*communicator));
@@ -68,7 +70,7 @@ Status Make(Birth birth) {
 }
 
 Status MakeFromId(ncclComm_t* slot, const CommunicatorOptions& options, const Config& config, int device) {
-  return Make({.slot = slot, .config = Override(config, options.settings), .device = device, .find = [=] {
+  return Make({.slot = slot, .config = Override(config, options.settings), .device = device, .find = [=](const auto&) {
                  return Result<CommunicatorOptions>(options);
                }});
 }
@@ -135,17 +137,22 @@ Status Split(ncclComm* parent, int color, int key, ncclComm_t* slot, const ncclC
   const Result<Config> read = ChildConfig(parent, config);
   if (!read.ok()) return read.status();
   const std::shared_ptr<ncclComm> kept = parent->shared_from_this();
+  // All ranks of a revoked communicator have revoked it; where it broke otherwise, some may never come.
+  const auto where_broken =
+      parent->state.load() == State::kRevoked ? comm::WhereBroken::kMeet : comm::WhereBroken::kFail;
   if (color == NCCL_SPLIT_NOCOLOR) {
-    return RunOrDefer({.parent = kept,
-                       .run = [kept, key] { return comm::Split(*kept->queue, std::nullopt, key).status(); },
-                       .blocking = read->blocking});
+    return RunOrDefer(
+        {.parent = kept,
+         .run = [=] { return comm::Split(*kept->queue, std::nullopt, key, where_broken, &kept->abort).status(); },
+         .blocking = read->blocking});
   }
   return Make({.slot = slot,
                .config = *read,
                .device = parent->device,
                .parent = kept,
-               .find = [kept, color, key]() -> Result<CommunicatorOptions> {
-                 Result<std::optional<CommunicatorOptions>> options = comm::Split(*kept->queue, color, key);
+               .find = [=](const std::atomic<bool>& cancel) -> Result<CommunicatorOptions> {
+                 Result<std::optional<CommunicatorOptions>> options =
+                     comm::Split(*kept->queue, color, key, where_broken, &cancel);
                  if (!options.ok()) return options.status();
                  return **options;
                }});
@@ -173,7 +180,7 @@ Status Shrink(ncclComm* parent, const int* excluded, int count, ncclComm_t* slot
                .config = *read,
                .device = parent->device,
                .parent = kept,
-               .find = [kept, ranks, flags]() -> Result<CommunicatorOptions> {
+               .find = [kept, ranks, flags](const auto&) -> Result<CommunicatorOptions> {
                  if (flags == NCCL_SHRINK_ABORT) {
                    kept->queue->Break(Status(
                        Code::kRemote, fmt::format("rank {} ended it to shrink the communicator", kept->rank.load()),
@@ -213,7 +220,7 @@ Status Grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclC
   std::optional<UniqueId> given;
   if (id != nullptr) given = ToUniqueId(*id);
   const std::shared_ptr<ncclComm> kept = parent->shared_from_this();
-  return Make({.slot = slot, .config = *read, .device = parent->device, .parent = kept, .find = [=] {
+  return Make({.slot = slot, .config = *read, .device = parent->device, .parent = kept, .find = [=](const auto&) {
                  return comm::Grow(*kept->queue, ranks, given ? &*given : nullptr);
                }});
 }

@@ -59,6 +59,7 @@ Status Abort(ncclComm* comm) {
     if (comm->state.exchange(State::kGone) == State::kGone) return Status::Ok();
     pending = comm->background > 0;
     comm->abort = true;
+    for (const std::shared_ptr<ncclComm>& child : comm->unborn) child->abort = true;
   }
   if (comm->owner != nullptr) {
     comm->owner->Break(Status(
@@ -101,7 +102,7 @@ Status AsyncError(ncclComm* comm, ncclResult_t* error) {
       return Status::Ok();
     case State::kFailed: {
       std::lock_guard lock(comm->mutex);
-      *error = Report("ncclCommGetAsyncError", comm->failure);
+      *error = Report("ncclCommGetAsyncError", comm->failure, Told::kAlready);
       return Status::Ok();
     }
     case State::kGone:
@@ -113,11 +114,11 @@ Status AsyncError(ncclComm* comm, ncclResult_t* error) {
   {
     std::lock_guard lock(comm->mutex);
     if (!comm->failure.ok()) {
-      *error = Report("ncclCommGetAsyncError", comm->failure);
+      *error = Report("ncclCommGetAsyncError", comm->failure, Told::kAlready);
       return Status::Ok();
     }
   }
-  if (const Status s = comm->queue->Poll(); !s.ok()) *error = Report("ncclCommGetAsyncError", s);
+  if (const Status s = comm->queue->Poll(); !s.ok()) *error = Report("ncclCommGetAsyncError", s, Told::kAlready);
   return Status::Ok();
 }
 
@@ -169,12 +170,9 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank
 
 TUTTI_NCCL_API(const char*, ncclGetLastError, (ncclComm_t comm)) {
   // The watchdog of a program asks on another thread than the one whose call failed.
-  if (*LastError() == '\0' && comm != nullptr && comm->alive() && !comm->foreign() && comm->queue != nullptr &&
-      comm->state.load(std::memory_order_acquire) != State::kGone) {
-    (void)Call("ncclGetLastError", [&] {
-      if (const Status s = comm->queue->Poll(); !s.ok()) Report("asynchronous", s);
-      return Status::Ok();
-    });
+  if (*LastError() == '\0' && comm != nullptr && comm->alive() && !comm->foreign()) {
+    ncclResult_t remembered;
+    (void)Guarded([&] { return AsyncError(comm, &remembered); });
   }
   return LastError();
 }

@@ -10,7 +10,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 
 #include "nccl.h"
@@ -37,6 +39,15 @@ ncclConfig_t NonBlocking() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   return config;
+}
+
+int Threads() { return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {})); }
+
+// Whether no more threads than `most` are left, soon.
+bool ThreadsEnd(int most) {
+  const Clock::time_point end = Clock::now() + kSoon;
+  while (Threads() > most && Clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
+  return Threads() <= most;
 }
 
 ncclResult_t WaitUntilSettled(ncclComm_t comm) {
@@ -217,6 +228,27 @@ TEST(Split, ByColorOrderedByKeyThenRank) {
   });
 }
 
+TEST(Split, OfABrokenParentFailsAtOnceWithItsError) {
+  WithRanks(3, [](ncclComm_t& comm, int rank) {
+    if (rank == 1) {
+      NCCL_OK(ncclCommAbort(comm));
+      comm = nullptr;
+      return;  // and never comes to the split
+    }
+    float in = 1, out = 0;
+    (void)ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr);
+    NCCL_EXPECT_ERROR(ncclTuttiSynchronize(comm), ncclRemoteError, "rank 1 aborted");
+    const Clock::time_point begin = Clock::now();
+    ncclComm_t child = reinterpret_cast<ncclComm_t>(8);
+    NCCL_EXPECT_ERROR(ncclCommSplit(comm, 0, rank, &child, nullptr), ncclRemoteError, "rank 1 aborted");
+    EXPECT_EQ(child, nullptr);
+    NCCL_EXPECT_ERROR(ncclCommSplit(comm, NCCL_SPLIT_NOCOLOR, 0, &child, nullptr), ncclRemoteError, "rank 1 aborted");
+    EXPECT_LT(Clock::now() - begin, kSoon);
+    NCCL_OK(ncclCommAbort(comm));
+    comm = nullptr;
+  });
+}
+
 TEST(Shrink, LeavesRanksOut) {
   WithRanks(4, [](ncclComm_t& comm, int rank) {
     int exclude[] = {2, 0};
@@ -322,13 +354,46 @@ TEST(NonBlocking, AbortWhileItIsMade) {
   ncclUniqueId id;
   NCCL_OK(ncclGetUniqueId(&id));
   ncclComm_t comm;
+  const int threads = Threads();
   ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);  // rank 1 never comes
   const Clock::time_point begin = Clock::now();
   NCCL_OK(ncclCommAbort(comm));
   EXPECT_LT(Clock::now() - begin, kSoon);
+  EXPECT_TRUE(ThreadsEnd(threads)) << "who made it goes on";
   ncclResult_t state = ncclInProgress;
   NCCL_EXPECT_OK(ncclCommGetAsyncError(comm, &state));  // as a watchdog may
   EXPECT_EQ(state, ncclSuccess);
+}
+
+TEST(NonBlocking, AbortOfAParentEndsWhatIsSplitOffFromIt) {
+  const ncclConfig_t config = NonBlocking();
+  std::atomic<int> aborted{0};
+  const auto body = [&](ncclComm_t& comm, int rank, bool revoked) {
+    ASSERT_EQ(WaitUntilSettled(comm), ncclSuccess);
+    if (revoked) {
+      NCCL_OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+    }
+    if (rank == 0) {
+      ncclComm_t child = nullptr;
+      ASSERT_EQ(ncclCommSplit(comm, 0, 0, &child, nullptr), ncclInProgress);  // rank 1 never does
+      std::this_thread::sleep_for(milliseconds(20));
+      const Clock::time_point begin = Clock::now();
+      NCCL_OK(ncclCommAbort(comm));
+      EXPECT_LT(Clock::now() - begin, kSoon);
+      EXPECT_EQ(WaitUntilSettled(child), ncclRemoteError);
+      NCCL_OK(ncclCommAbort(child));
+      ++aborted;
+    } else {
+      while (aborted == 0) std::this_thread::sleep_for(milliseconds(1));
+      NCCL_OK(ncclCommAbort(comm));
+    }
+    comm = nullptr;
+  };
+  WithRanks(
+      2, [&](ncclComm_t& comm, int rank) { body(comm, rank, false); }, &config);
+  aborted = 0;
+  WithRanks(
+      2, [&](ncclComm_t& comm, int rank) { body(comm, rank, true); }, &config);
 }
 
 TEST(Abort, FromAnotherThreadEndsAWait) {
@@ -567,6 +632,38 @@ TEST_F(Processed, AForkedChildIsToldAndHarmsNobody) {
     return ncclCommDestroy(comm) == ncclSuccess ? 0 : 31;
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
+}
+
+// What TheLogShowsTheNameOfACommunicator runs in a process of its own, because the log is opened once.
+TEST(Named, DISABLED_Communicator) {
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.commName = "data\nparallel";
+  ncclComm_t comm, child;
+  NCCL_OK(ncclCommInitRankConfig(&comm, 1, id, 0, &config));
+  NCCL_OK(ncclCommSplit(comm, 0, 0, &child, nullptr));
+  NCCL_OK(ncclCommDestroy(child));
+  NCCL_OK(ncclCommDestroy(comm));
+}
+
+TEST(Named, TheLogShowsTheNameOfACommunicator) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string path = testing::TempDir() + "tutti_comm_name." + std::to_string(getpid());
+  const std::string command = "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=" + path + " " + self +
+                              " --gtest_also_run_disabled_tests --gtest_filter=Named.DISABLED_Communicator >" + path +
+                              ".out 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::ifstream file(path);
+  int named = 0, all = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("Init COMPLETE") == std::string::npos) continue;
+    ++all;
+    if (line.find("commName \"data?parallel\"") != std::string::npos) ++named;
+  }
+  for (const char* end : {"", ".out"}) std::filesystem::remove(path + end);
+  EXPECT_EQ(all, 2);
+  EXPECT_EQ(named, 1) << "a child has no name but its own";
 }
 
 TEST_F(Processed, ExitWithoutDestroy) {

@@ -40,6 +40,7 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
   std::vector<std::byte> buffer(kMostMessageBytes);
   Status reason;  // why the last visit led nowhere
   for (std::int64_t pause_ns = kShortestPauseNs; sys::NowNs() < attendance.deadline_ns;) {
+    if (attendance.Cancelled()) return attendance.Cancellation();
     Result<sys::Fd> socket = sys::TryConnect(sys::SocketKind::kPacket, name);
     if (socket.ok()) {
       if (attendance.options->report != nullptr) ++attendance.options->report->attempts;

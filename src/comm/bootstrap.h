@@ -27,6 +27,7 @@
 // Only the gatherer listens. Strangers who find the socket's name and connect are given 1 second to prove that they know
 // the secret, are never waited for, and are dropped without a word; where hundreds of them wait the oldest goes first.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,9 @@ struct MeetOptions {
   std::span<const std::byte> payload;  // at most 32 KiB, of any length on each rank
   const sys::Fd* shared = nullptr;     // a descriptor that all ranks get a copy of; null: none
   MeetReport* report = nullptr;        // null: not wanted
+  // Once it is true this rank gives up, and tells those that are there; looked at every 50 ms. Any thread may set it.
+  // Null: never.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 struct Member {
@@ -72,8 +76,8 @@ struct Member {
 using OnMember = std::function<Status(int rank, Member&& member)>;
 
 // Meets all ranks; returns when all of them have taken all members, or with the same sentence on all that are
-// there: who did not come (kTimeout), died or left (kRemote), came twice, was given another number of ranks,
-// is out of range or runs another version (kInvalidUsage). Never takes longer than timeout_ms. After a
+// there: who did not come (kTimeout), died, left or gave up (kRemote), came twice, was given another number of
+// ranks, is out of range or runs another version (kInvalidUsage). Never takes longer than timeout_ms. After a
 // meeting the id may be used for the next one of the same ranks.
 //
 // A rank that comes after the others have given up waits for its own timeout and then names those who left as

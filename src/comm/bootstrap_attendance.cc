@@ -27,6 +27,13 @@ sys::ProcessId Attendance::Known(sys::ProcessId theirs, std::uint64_t their_name
   return their_namespace == process_namespace ? theirs : sys::ProcessId{};
 }
 
+Status Attendance::Cancellation() const {
+  return Status(Code::kRemote,
+                fmt::format("rank {} (pid {}) gave up before the ranks had met: its program aborted the communicator",
+                            options->rank, process.pid),
+                options->rank);
+}
+
 std::string RankList(const std::vector<int>& ranks) {
   constexpr std::size_t kMostRanges = 12;
   std::vector<std::string> ranges;

@@ -22,6 +22,8 @@ inline constexpr std::int64_t kProbeNs = 300 * sys::kNsPerMs;
 // A socket can be writable and yet take nothing, where too many descriptors are under way. Then it is tried again after
 // this time.
 inline constexpr std::int64_t kRetryNs = 100'000;
+// How often a rank that waits looks whether it shall give up.
+inline constexpr std::int64_t kCancelNs = 50 * sys::kNsPerMs;
 
 // What one call of Meet knows from its start.
 struct Attendance {
@@ -37,6 +39,13 @@ struct Attendance {
   Member MakeMember(const Introduction& introduction, sys::Fd shared) const;
   // A process of that name space as this one knows it: pid 0 where it is another name space.
   sys::ProcessId Known(sys::ProcessId process, std::uint64_t process_namespace) const;
+  // Whether this rank shall give up, and what it and the others say then.
+  bool Cancelled() const { return options->cancel != nullptr && options->cancel->load(std::memory_order_acquire); }
+  Status Cancellation() const;
+  // How long a wait that begins at `now_ns` may be before it looks around.
+  std::int64_t NextLookNs(std::int64_t now_ns) const {
+    return now_ns + (options->cancel != nullptr ? kCancelNs : kProbeNs);
+  }
 };
 
 // "3, 5-7 and 9", of ascending ranks; cut off after a dozen.

@@ -170,8 +170,9 @@ void Gatherer::Turn(std::int64_t until_ns, const sys::Fd* writable) {
     watched.push_back({.fd = caller.socket.get()});
     if (!Joined(caller)) until_ns = std::min(until_ns, caller.accepted_ns + kStrangerNs);
   }
-  const Result<int> ready = sys::WaitAny(watched, std::min(until_ns, sys::NowNs() + kProbeNs));
+  const Result<int> ready = sys::WaitAny(watched, std::min(until_ns, attendance_.NextLookNs(sys::NowNs())));
   if (!ready.ok() && fault_.ok()) fault_ = ready.status();
+  if (attendance_.Cancelled() && fault_.ok()) fault_ = attendance_.Cancellation();
   for (std::size_t i = 0; i < callers_.size(); ++i) {
     if (watched[i + 2].readable) Serve(callers_[i]);
   }

@@ -34,12 +34,13 @@ Status Visitor::Run(const OnMember& on_member) {
 Status Visitor::Wait(const sys::Fd& other, const sys::Fd& writable) {
   const std::int64_t now_ns = sys::NowNs();
   if (now_ns >= attendance_.deadline_ns) return Status(Code::kTimeout, "late");
+  if (attendance_.Cancelled()) return attendance_.Cancellation();
   sys::Watched watched[] = {
       {.fd = control_.get()},
       {.fd = other.get()},
       {.fd = writable.get(), .what = sys::Watched::For::kReadingAndWriting},
   };
-  const Result<int> ready = sys::WaitAny(watched, std::min(attendance_.deadline_ns, now_ns + kProbeNs));
+  const Result<int> ready = sys::WaitAny(watched, std::min(attendance_.deadline_ns, attendance_.NextLookNs(now_ns)));
   if (!ready.ok()) return ready.status();
   if (*ready == 0 && sys::ProbeProcess(HostProcess()) == sys::Liveness::kDead) {
     return Status(Code::kRemote, "dead");
@@ -115,6 +116,7 @@ Status Visitor::Enter() {
 
 // Why no answer came before this rank was let in.
 Status Visitor::GivenUpOn(const Status& why) const {
+  if (GaveUp(why)) return why;
   if (why.code() == Code::kRemote) return Status(Code::kInProgress, "the rank that gathers the others closed the door");
   if (why.code() != Code::kTimeout) return why;
   return Status(Code::kTimeout, fmt::format("process {}, which gathers the ranks, did not answer {}. Likely it is "
@@ -140,6 +142,7 @@ Status Visitor::Attend(const OnMember& on_member) {
   while (true) {
     Result<sys::Received> received = Receive();
     const Code code = received.status().code();
+    if (GaveUp(received.status())) return Refuse(received.status());
     if (code == Code::kRemote || code == Code::kTimeout) return GathererLost(received.status());
     if (!received.ok()) return Refuse(received.status());
     if (received->fds_lost) return Refuse(sys::DescriptorsLost());
@@ -226,7 +229,7 @@ Status Visitor::WaitForRoom(const sys::Fd& child) {
     if (received.status().code() == Code::kInProgress) return Status::Ok();
     waited = Status(Code::kRemote, "left");
   }
-  verdict_ = GathererLost(waited);
+  verdict_ = GaveUp(waited) ? Refuse(waited) : GathererLost(waited);
   return verdict_;
 }
 

@@ -41,9 +41,12 @@ class Visitor {
   // Waits until `child` takes something; an error, in verdict_ too, where the meeting ends before.
   Status WaitForRoom(const sys::Fd& child);
   // Waits until the gatherer or `other` has something to say, or `writable` takes something. kRemote where the gatherer
-  // has died, kTimeout after the deadline; their texts are for GathererLost and GivenUpOn to make sentences of.
+  // has died, kTimeout after the deadline; their texts are for GathererLost and GivenUpOn to make sentences of. What this
+  // rank says when it gives up where it shall.
   Status Wait(const sys::Fd& other, const sys::Fd& writable);
 
+  // Whether an error is this rank's own wish.
+  bool GaveUp(const Status& status) const { return attendance_.Cancelled() && status.peer() == options_.rank; }
   Status GivenUpOn(const Status& why) const;
   Status GathererLost(const Status& why) const;
   Status Refuse(const Status& status);

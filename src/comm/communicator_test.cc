@@ -7,11 +7,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "algo/algorithm.h"
+#include "comm/impl.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reference.h"
 
@@ -380,6 +385,46 @@ TEST(Reproducible, FoldInRankOrderAtEverySize) {
                        return Status::Ok();
                      }),
             "");
+}
+
+TEST(Create, ItsNameIsCutToOneLineAndShownInTheBlackBox) {
+  const UniqueId id = *CreateUniqueId();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::string name = rank == 0 ? "data\tparallel" : std::string(100, 'x');
+      const Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = id, .name = name});
+      ASSERT_TRUE(c.ok()) << c.status().message();
+      EXPECT_EQ(c->impl()->boxes[0].name(), "data?parallel");
+      EXPECT_EQ(c->impl()->boxes[1].name(), std::string(63, 'x'));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A rank that shall give up while the others still wait for more: all are told, long before their deadline.
+TEST(Create, CanBeCancelled) {
+  const UniqueId id = *CreateUniqueId();
+  for (const int canceller : {0, 1, 2}) {
+    std::atomic<bool> cancel{false};
+    std::vector<std::thread> threads;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&, rank] {
+        const Result<Communicator> c =
+            Communicator::Create({.rank = rank, .ranks = 4, .id = id, .cancel = rank == canceller ? &cancel : nullptr});
+        ASSERT_FALSE(c.ok());
+        EXPECT_EQ(c.status().code(), Code::kRemote) << c.status().message();
+        EXPECT_EQ(c.status().peer(), canceller);
+        EXPECT_NE(c.status().message().find("gave up before the ranks had met"), std::string::npos)
+            << c.status().message();
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    cancel = true;
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  }
 }
 
 }  // namespace

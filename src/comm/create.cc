@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"
@@ -39,6 +40,20 @@ int Channels(const CommunicatorOptions& options) {
   return options.ranks > kManyRanks ? 1 : std::max(1, options.settings.max_channels);
 }
 
+// What is kept of a name: one line of text, as long as the black box has room for.
+std::string ShortName(const std::string& name) {
+  std::string text = name.substr(0, trace::kNameBytes - 1);
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
+std::string Describe(const void* comm, const CommunicatorOptions& options) {
+  std::string text = fmt::format("comm {} rank {} nranks {}", comm, options.rank, options.ranks);
+  if (!options.name.empty()) text += fmt::format(" commName \"{}\"", ShortName(options.name));
+  return text;
+}
+
 std::uint64_t HashOf(const UniqueId& id) {
   return Fnv1a({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
 }
@@ -46,7 +61,13 @@ std::uint64_t HashOf(const UniqueId& id) {
 }  // namespace
 
 Communicator::Impl::Impl(const CommunicatorOptions& options)
-    : rank(options.rank), ranks(options.ranks), settings(options.settings), id(options.id) {}
+    : rank(options.rank),
+      ranks(options.ranks),
+      who(Describe(this, options)),
+      settings(options.settings),
+      id(options.id),
+      name(ShortName(options.name)),
+      cancel(options.cancel) {}
 
 Communicator::Impl::~Impl() { Leave(); }
 
@@ -76,7 +97,8 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
        .ranks = ranks,
        .timeout_ms = settings.init_timeout_ms,
        .payload = payload,
-       .shared = &fabric->own().fd()},
+       .shared = &fabric->own().fd(),
+       .cancel = cancel},
       [&](int peer, comm::Member&& member) -> Status {
         Result<comm::RankProfile> theirs = comm::ParseProfile(member.payload);
         if (!theirs.ok()) {
@@ -117,6 +139,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
 // Formats the own black box. The peers do so before they say that they are connected.
 void Communicator::Impl::CreateBlackBox() {
   recorder = trace::Recorder(fabric->own().box(), {.communicator = HashOf(id),
+                                                   .name = name,
                                                    .rank = rank,
                                                    .ranks = ranks,
                                                    .channels = fabric->channels(),
@@ -163,6 +186,15 @@ Status Communicator::Impl::CreateChooser(int common_cpus) {
   return Status::Ok();
 }
 
+Status Communicator::Impl::Cancelled() const {
+  if (cancel == nullptr || !cancel->load(std::memory_order_acquire)) return Status::Ok();
+  return Status(Code::kRemote,
+                fmt::format("rank {} gave up while the ranks were connecting: its program aborted the "
+                            "communicator",
+                            rank),
+                rank);
+}
+
 Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::function<bool()>& ready, const char* what) {
   for (int turn = 0; !ready(); ++turn) {
     if (turn < kTurnsBeforeSleep) {
@@ -171,6 +203,7 @@ Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::funct
       sys::SleepNs(kSleepAtInitNs);
     }
     if (turn % 64 != 0) continue;
+    TUTTI_RETURN_IF_ERROR(Cancelled());
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       if (fabric->StateOf(peer) == RankState::kFailed) {
@@ -200,11 +233,9 @@ Status Communicator::Impl::WaitAtInit(std::int64_t deadline_ns, const std::funct
 void Communicator::Impl::LogCreated(std::int64_t begin_ns) const {
   const bool single_copy = fabric != nullptr && settings.single_copy != SingleCopy::kOff && fabric->EveryoneCanRefer();
   TUTTI_INFO(log::kInit,
-             "comm {} rank {} nranks {} commId 0x{:x} channels {} shared memory {} bytes single copy {} cpus {} - Init "
-             "COMPLETE in {:.2f} ms",
-             fmt::ptr(this), rank, ranks, HashOf(id), fabric == nullptr ? 1 : fabric->channels(),
-             fabric == nullptr ? 0 : settings.shared_bytes, single_copy ? "yes" : "no", cpus,
-             static_cast<double>(sys::NowNs() - begin_ns) / kNsPerMs);
+             "{} commId 0x{:x} channels {} shared memory {} bytes single copy {} cpus {} - Init COMPLETE in {:.2f} ms",
+             who, HashOf(id), fabric == nullptr ? 1 : fabric->channels(), fabric == nullptr ? 0 : settings.shared_bytes,
+             single_copy ? "yes" : "no", cpus, static_cast<double>(sys::NowNs() - begin_ns) / kNsPerMs);
 }
 
 void Communicator::Impl::Leave() {
@@ -214,8 +245,7 @@ void Communicator::Impl::Leave() {
     if (owned->in_use && !owned->done && engine != nullptr) (void)WaitFor(*owned);
   }
   LeaveThread();
-  TUTTI_INFO(log::kInit | log::kDestroy, "comm {} rank {} nranks {} commId 0x{:x} - Destroy COMPLETE", fmt::ptr(this),
-             rank, ranks, HashOf(id));
+  TUTTI_INFO(log::kInit | log::kDestroy, "{} commId 0x{:x} - Destroy COMPLETE", who, HashOf(id));
   if (fabric == nullptr) return;
   std::atomic<RankState>& state = fabric->own().header()->state;
   RankState ready = RankState::kReady;
@@ -243,14 +273,14 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   }
   if (Status s = impl->Connect(options); !s.ok()) {
     comm::ReportSettings(options.settings);
-    TUTTI_WARN("comm {} rank {} nranks {} commId 0x{:x} - Init FAILED: {}", fmt::ptr(impl.get()), options.rank,
-               options.ranks, HashOf(options.id), s.message());
+    TUTTI_WARN("{} commId 0x{:x} - Init FAILED: {}", impl->who, HashOf(options.id), s.message());
     if (impl->fabric != nullptr) {
       impl->fabric->own().PublishFailure(s.code(), s.message(), s.peer());
       impl->left = true;
     }
     return s;
   }
+  impl->cancel = nullptr;
   impl->LogCreated(begin_ns);
   return Communicator(std::move(impl));
 }
@@ -276,8 +306,7 @@ int Communicator::rank() const { return impl_->rank; }
 int Communicator::ranks() const { return impl_->ranks; }
 
 void Communicator::Abort(const std::string& reason) {
-  TUTTI_INFO(log::kInit, "comm {} rank {} nranks {} - Abort: {}", fmt::ptr(impl_.get()), impl_->rank, impl_->ranks,
-             reason);
+  TUTTI_INFO(log::kInit, "{} - Abort: {}", impl_->who, reason);
   impl_->Break(Status(Code::kRemote, fmt::format("rank {} aborted: {}", impl_->rank, reason), impl_->rank));
 }
 

@@ -72,6 +72,7 @@ struct Communicator::Impl {
   Status OpenBlackBoxes();
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status WaitAtInit(std::int64_t deadline_ns, const std::function<bool()>& ready, const char* what);
+  Status Cancelled() const;
   // Ends what is unfinished and tells the peers that this rank has gone.
   void Leave();
 
@@ -143,6 +144,7 @@ struct Communicator::Impl {
 
   const int rank;
   const int ranks;
+  const std::string who;  // for the log: "comm 0x55... rank 1 nranks 4", and the user's name for it
   Settings settings;
   tune::Machine machine;  // the constants that the chooser works with
   tune::Chooser chooser;
@@ -159,6 +161,8 @@ struct Communicator::Impl {
   bool wait_reported = false;
   std::int64_t last_report_ns = 0;
   UniqueId id;
+  const std::string name;                     // what the user calls it; may be empty
+  const std::atomic<bool>* cancel = nullptr;  // of Create; null afterwards
   int shared_allocations = 0;
   int children = 0;  // communicators split off so far
   int shrinks = 0;

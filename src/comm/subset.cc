@@ -29,10 +29,12 @@ UniqueId ChildId(const UniqueId& parent, std::string_view what) {
   return DeriveId({std::as_bytes(std::span(parent.bytes)), Bytes(what)});
 }
 
-// Where links are broken the ranks meet instead, under an id of their own for this purpose.
-Status GatherChoices(Communicator& c, int generation, const Choice& mine, std::vector<Choice>& all) {
+// Over the parent's links or, where they are broken and shall not be used, in a meeting under an id of its own.
+Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereBroken where_broken,
+                     const std::atomic<bool>* cancel, std::vector<Choice>& all) {
   Communicator::Impl& impl = *c.impl();
-  if (!impl.broken.load(std::memory_order_acquire)) {
+  if (where_broken == WhereBroken::kFail || !impl.broken.load(std::memory_order_acquire)) {
+    TUTTI_RETURN_IF_ERROR(impl.Broken());
     return c.Run({.kind = Operation::Kind::kAllGather,
                   .in = &mine,
                   .out = all.data(),
@@ -43,7 +45,8 @@ Status GatherChoices(Communicator& c, int generation, const Choice& mine, std::v
                .rank = impl.rank,
                .ranks = impl.ranks,
                .timeout_ms = impl.settings.init_timeout_ms,
-               .payload = std::as_bytes(std::span(&mine, 1))},
+               .payload = std::as_bytes(std::span(&mine, 1)),
+               .cancel = cancel},
               [&](int rank, Member&& member) {
                 if (member.payload.size() != sizeof(Choice)) {
                   return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti", rank), rank);
@@ -55,7 +58,8 @@ Status GatherChoices(Communicator& c, int generation, const Choice& mine, std::v
 
 }  // namespace
 
-Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<int> color, int key) {
+Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<int> color, int key,
+                                                 WhereBroken where_broken, const std::atomic<bool>* cancel) {
   if (color && *color < 0) {
     return Status(Code::kInvalidArgument, fmt::format("split on rank {}: color {} is negative", parent.rank(), *color));
   }
@@ -65,7 +69,8 @@ Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<in
     Communicator::Impl& impl = *c.impl();
     const int generation = impl.children++;
     std::vector<Choice> all(impl.ranks);
-    TUTTI_RETURN_IF_ERROR(GatherChoices(c, generation, {.color = color ? *color : -1, .key = key}, all));
+    TUTTI_RETURN_IF_ERROR(
+        GatherChoices(c, generation, {.color = color ? *color : -1, .key = key}, where_broken, cancel, all));
     if (!color) return Status::Ok();
     std::vector<int> members;
     for (int rank = 0; rank < impl.ranks; ++rank) {

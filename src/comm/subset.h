@@ -7,6 +7,8 @@
 // new communicator is to be made of; Communicator::Create does the rest. The new id is derived from the parent's and
 // holds its secret, so nobody else can come in.
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -18,7 +20,13 @@ namespace tutti::comm {
 
 // Collective: all ranks of the parent call. Ranks of one color belong together, ordered by key, then by their rank in
 // the parent. Without a color: nullopt. Waits for the parent's unfinished operations.
-Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<int> color, int key);
+//
+// A parent that is broken gives its error at once; with kMeet its ranks, which all have broken it on purpose, meet anew
+// instead, and `cancel`, where it is not null, ends that (bootstrap.h).
+enum class WhereBroken : std::uint8_t { kFail, kMeet };
+Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<int> color, int key,
+                                                 WhereBroken where_broken = WhereBroken::kFail,
+                                                 const std::atomic<bool>* cancel = nullptr);
 
 // Called by the ranks that stay, all with the same ranks to leave out, in any order. The rest keep their order. Asks
 // nothing of the parent's links, so the parent may be broken.

@@ -58,7 +58,7 @@ void Communicator::Impl::Break(const Status& status) {
     }
   }
   broken.store(true, std::memory_order_release);
-  TUTTI_WARN("comm {} rank {} nranks {} is broken: {}", fmt::ptr(this), rank, ranks, status.message());
+  TUTTI_WARN("{} is broken: {}", who, status.message());
 }
 
 Status Communicator::Impl::Broken() {

@@ -42,7 +42,8 @@ inline void WithRanks(int ranks, const std::function<void(ncclComm_t& comm, int 
       ncclComm_t comm = nullptr;
       ncclConfig_t own = NCCL_CONFIG_INITIALIZER;
       if (config != nullptr) own = *config;
-      NCCL_OK(ncclCommInitRankConfig(&comm, ranks, id, rank, &own));
+      const ncclResult_t made = ncclCommInitRankConfig(&comm, ranks, id, rank, &own);
+      ASSERT_TRUE(made == ncclSuccess || (made == ncclInProgress && own.blocking == 0)) << ncclGetLastError(nullptr);
       body(comm, rank);
       if (testing::Test::HasFatalFailure()) {
         ncclCommAbort(comm);
