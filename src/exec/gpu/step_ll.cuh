@@ -22,7 +22,7 @@ __device__ __forceinline__ std::byte* LlLineAt(std::byte* ring, u32 mask, u64 un
 __device__ __forceinline__ void SendLl(const Block& b, const ProgramTarget& target, u32 round, u32 i,
                                        const Pack<2>& v) {
   const u64 unit = b.Unit(round, target.message) + i;
-  const u32 flag = proto::LlFlag(unit, b.p.log2_ring_units);
+  const u32 flag = transport::p2p::LlFlag(unit, b.p.log2_ring_units);
   StoreShared16(LlLineAt(b.RingTo(target.peer), b.mask, unit), {{v.w[0], flag, v.w[1], flag}});
 }
 
@@ -43,7 +43,7 @@ __device__ __forceinline__ Pack<2> GatherLl(Block& b, const ProgramStep& s, int 
       if (operand.kind == ProgramOperand::kRecv) {
         const u64 unit = b.Unit(round, operand.index) + i;
         at[k] = LlLineAt(b.RingFrom(operand.peer), b.mask, unit);
-        flag[k] = proto::LlFlag(unit, p.log2_ring_units);
+        flag[k] = transport::p2p::LlFlag(unit, p.log2_ring_units);
         line[k] = LoadShared16(at[k]);
       } else {
         at[k] = nullptr;

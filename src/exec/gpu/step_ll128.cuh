@@ -61,7 +61,7 @@ __device__ __forceinline__ void StoreUnit(std::byte* at, const Share& share, u64
 __device__ __forceinline__ void SendLl128(const Block& b, const Share& share, const ProgramTarget& target, u32 round,
                                           u32 i, const Pack<4> (&v)[2]) {
   const u64 unit = b.Unit(round, target.message) + i;
-  const u64 flag = proto::Ll128Flag(unit, b.p.log2_ring_units);
+  const u64 flag = transport::p2p::Ll128Flag(unit, b.p.log2_ring_units);
   StoreUnit(UnitAt(b.RingTo(target.peer), b.mask, unit) + share.lane * 16, share, flag, v);
 }
 
@@ -119,7 +119,7 @@ __device__ __forceinline__ void GatherLl128(Block& b, const Share& share, const 
       if (first + k >= s.operands) break;
       if (at[k] != nullptr) {
         const ProgramOperand operand = p.operand(s.first_operand + first + k);
-        const u64 flag = proto::Ll128Flag(b.Unit(round, operand.index) + i, p.log2_ring_units);
+        const u64 flag = transport::p2p::Ll128Flag(b.Unit(round, operand.index) + i, p.log2_ring_units);
         AwaitLl128(b.patience, p, share, at[k], flag, step, operand.peer, got[k]);
       }
 #pragma unroll

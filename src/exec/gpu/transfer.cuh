@@ -202,7 +202,7 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
       const u32 bytes = rest < kUnitData ? static_cast<u32>(rest) : kUnitData;
       const u32 valid[2] = {ValidBytes(share.offset[0], bytes), share.flags ? 0 : ValidBytes(share.offset[1], bytes)};
       const u64 unit = end.position + i;
-      const u64 flag = proto::Ll128Flag(unit, end.g.log2_ring_units[end.protocol]);
+      const u64 flag = transport::p2p::Ll128Flag(unit, end.g.log2_ring_units[end.protocol]);
       std::byte* wire = UnitAt(ring, end.mask, unit) + share.lane * 16;
       Pack<4> v[2] = {};
       if (send) {

@@ -26,6 +26,13 @@ namespace tutti::transport::p2p {
 inline constexpr int kProtocols = 3;
 inline constexpr std::size_t kUnitBytes[kProtocols] = {16, 1024, 16};
 inline constexpr std::size_t kUnitPayloadBytes[kProtocols] = {8, 960, 16};
+// Flag of the unit with running number `unit`: how often the ring has been filled, from 1. The 32 bits of LL repeat after
+// 2^32 passes; a unit that was not written in any of them (shorter messages leave units out) is not to be feared.
+constexpr std::uint32_t LlFlag(std::uint64_t unit, std::uint32_t log2_units) {
+  return static_cast<std::uint32_t>(unit >> log2_units) + 1;
+}
+constexpr std::uint64_t Ll128Flag(std::uint64_t unit, std::uint32_t log2_units) { return (unit >> log2_units) + 1; }
+
 // Messages of a link that Simple can have under way, and the flags of each: groups of threads deal with parts of it
 // (exec/gpu/step_simple.cuh).
 inline constexpr int kLog2Flags = 7;
