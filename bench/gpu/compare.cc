@@ -42,7 +42,7 @@ struct Options {
   bool sweep = false;
   std::vector<std::string> channels = {"1", "2", "4", "8", "16", "32", "64"}, threads = {"128", "256", "512"},
                            chunks = {"0"};
-  int most_channels = 64;
+  int most_channels = 128;
   bool overlap = true;
 };
 

@@ -18,7 +18,7 @@ struct GpuOptions {
   int device = 0;  // CUDA ordinal in this process
   std::int64_t scratch_bytes = std::int64_t{64}
                                << 20;  // most device memory that the communicator takes; same on all ranks
-  int max_channels = 64;               // blocks of one operation; the same on all ranks
+  int max_channels = 128;              // blocks of one operation; the same on all ranks
   bool overlap_launches = true;  // small operations may be put on the GPU while the stream's kernel before them ends
   bool legacy_ipc = false;       // hand memory on by IPC handles, as where descriptors are forbidden
 };

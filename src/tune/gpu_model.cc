@@ -45,8 +45,12 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const GpuWay& way = options_.machine.ways[static_cast<int>(protocol)];
   const double message = static_cast<double>(bytes) * known.message;
   GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol};
-  choice.channels =
-      std::clamp(static_cast<int>(message / static_cast<double>(way.channel_bytes) + 0.999), 1, options_.max_channels);
+  const GpuMachine& machine = options_.machine;
+  const int most = message > static_cast<double>(machine.many_channels_bytes)
+                       ? options_.max_channels
+                       : std::min(options_.max_channels, machine.few_channels);
+  const double channels = message / static_cast<double>(way.channel_bytes);
+  choice.channels = std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), 1, most);
   // Enough threads for the message at once, in whole warps.
   constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
   const double threads = message / choice.channels / kThreadBytes[static_cast<int>(protocol)];

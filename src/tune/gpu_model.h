@@ -40,6 +40,9 @@ struct GpuMachine {
   // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
   double pipeline_rounds = 4;
   std::size_t least_chunk_bytes = 131072;
+  // More channels than few_channels pay only for messages beyond this.
+  int few_channels = 64;
+  std::size_t many_channels_bytes = std::size_t{4} << 20;
   GpuWay ways[proto::kProtocols] = {{1.2, 150, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
 };
 

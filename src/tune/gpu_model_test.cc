@@ -12,7 +12,7 @@ using proto::Protocol;
 
 GpuChooser Make(int ranks, const std::string& algo = "", const std::string& proto = "") {
   Result<GpuChooser> chooser =
-      GpuChooser::Create({.ranks = ranks, .max_channels = 64, .algo_filter = algo, .proto_filter = proto});
+      GpuChooser::Create({.ranks = ranks, .max_channels = 128, .algo_filter = algo, .proto_filter = proto});
   EXPECT_TRUE(chooser.ok()) << chooser.status().ToString();
   return std::move(*chooser);
 }
@@ -32,7 +32,7 @@ TEST(GpuModel, LargeAllReducesSendFewBytes) {
   const GpuChoice best = chooser.Candidates(Collective::kAllReduce, std::size_t{256} << 20).front();
   EXPECT_EQ(best.algorithm, Algorithm::kTwoShot);
   EXPECT_NE(best.protocol, Protocol::kLl);
-  EXPECT_EQ(best.channels, 64);
+  EXPECT_EQ(best.channels, 128);
 }
 
 TEST(GpuModel, TimesGrowWithSize) {
