@@ -17,8 +17,8 @@ A message is the format string of the source, each {} as three dots. Checked are
 
 * the message of each row is a string of that source, word for word;
 * the last cell says whether tests/errors_test.cc provokes it, yes or no; that test holds the page to it;
-* each sentence that a source with a section hands to Status has a row, but for kInProgress and kInternal, which are
-  no user's affair.
+* each sentence that a source with a section hands to Status, or to the short forms InvalidArgument and InvalidUsage, has
+  a row, but for kInProgress and kInternal, which are no user's affair.
 """
 
 import os
@@ -27,7 +27,10 @@ import sys
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 STRINGS = re.compile(rf"{STRING}(?:\s*{STRING})*")
-RAISED = re.compile(rf"\bStatus\(\s*Code::k(?!InProgress|Internal)\w+,\s*(?:fmt::format\(\s*)?({STRING}(?:\s*{STRING})*)")
+RAISED = re.compile(
+    r"\b(?:Status\(\s*Code::k(?!InProgress|Internal)\w+,|Invalid(?:Argument|Usage)\()\s*"
+    rf"(?:[^\"();]*\?\s*)?(?:fmt::format\(\s*)?({STRING}(?:\s*{STRING})*)")
+NULL_POINTER = re.compile(r"(?:is|are) NULL$")
 HOLE = re.compile(r"(?:\{[^{}]*\})+")
 
 
@@ -48,9 +51,10 @@ def sentences(code):
 
 
 def raised(code):
-    """Sentences that are handed to Status; those of two words or less only frame another one."""
+    """Sentences that are handed to Status; those of two words or less only frame another one, and what is only said of a
+    null pointer explains itself."""
     found = (sentence(match[1]) for match in RAISED.finditer(code))
-    return [text for text in found if len(re.findall(r"[A-Za-z]{2,}", text)) > 2]
+    return [text for text in found if len(re.findall(r"[A-Za-z]{2,}", text)) > 2 and not NULL_POINTER.search(text)]
 
 
 class Checker:

@@ -8,11 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +27,7 @@
 #include "comm/rank_profile.h"
 #include "comm/subset.h"
 #include "comm/unique_id.h"
+#include "nccl.h"
 #include "sys/memory.h"
 #include "tests/support/ranks.h"
 #include "tune/model.h"
@@ -301,6 +305,274 @@ void ProvokeSubsets(Page& page) {
   each([](comm::Queue& queue, int) { return comm::Grow(queue, 3, nullptr).status(); });
 }
 
+// Expects the last error of a call of nccl.h that fails.
+class CErrors {
+ public:
+  explicit CErrors(Page& page) : page_(page) {}
+  void operator()(ncclResult_t result) {
+    EXPECT_NE(result, ncclSuccess);
+    EXPECT_NE(result, ncclInProgress);
+    page_.Expect(std::string(ncclGetLastError(nullptr)));
+  }
+
+ private:
+  Page& page_;
+};
+
+// Runs `body` on two ranks of nccl.h, one after the other on this thread; aborts both afterwards.
+void OnTwoHandles(const std::function<void(ncclComm_t* comms)>& body) {
+  ncclComm_t comms[2];
+  ASSERT_EQ(ncclCommInitAll(comms, 2, nullptr), ncclSuccess) << ncclGetLastError(nullptr);
+  body(comms);
+  for (const ncclComm_t comm : comms) EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+}
+
+void ProvokeCInit(Page& page) {
+  CErrors told(page);
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm, comms[2];
+  told(ncclCommInitRank(&comm, 0, id, 0));
+  told(ncclCommInitRank(&comm, 2, id, 2));
+  told(ncclCommInitRankScalable(&comm, 2, 0, 3, &id, nullptr));
+  told(ncclCommInitAll(comms, 0, nullptr));
+  const int negative[] = {0, -1}, twice[] = {1, 1};
+  told(ncclCommInitAll(comms, 2, negative));
+  told(ncclCommInitAll(comms, 2, twice));
+  const auto with = [&](const std::function<void(ncclConfig_t&)>& change) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    change(config);
+    told(ncclCommInitRankConfig(&comm, 1, id, 0, &config));
+  };
+  with([](ncclConfig_t& c) { c.magic = 7; });
+  with([](ncclConfig_t& c) { c.size = 8; });
+  with([](ncclConfig_t& c) { c.minCTAs = 0; });
+  with([](ncclConfig_t& c) { c.blocking = 7; });
+  with([](ncclConfig_t& c) {
+    c.minCTAs = 8;
+    c.maxCTAs = 4;
+  });
+}
+
+void ProvokeCGroups(Page& page) {
+  CErrors told(page);
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t background = NCCL_CONFIG_INITIALIZER;
+  background.blocking = 0;
+  ncclComm_t one, two;
+  int count;
+  told(ncclGroupEnd());
+  (void)ncclGroupStart();
+  EXPECT_EQ(ncclCommInitRank(&one, 1, id, 0), ncclSuccess);
+  told(ncclCommCount(one, &count));
+  told(ncclCommDestroy(one));
+  EXPECT_EQ(ncclCommInitRankConfig(&two, 1, id, 0, &background), ncclSuccess);
+  told(ncclGroupEnd());
+  (void)ncclGroupStart();
+  const float in = 1;
+  float out;
+  EXPECT_EQ(ncclCommInitRankConfig(&two, 1, id, 0, &background), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, two, nullptr), ncclSuccess);
+  told(ncclGroupEnd());
+  (void)ncclGroupStart();
+  EXPECT_EQ(ncclCommInitRank(&one, 1, id, 0), ncclSuccess);
+  told(ncclGroupSimulateEnd(nullptr));
+  // In the background: first it is busy, since rank 1 does not come, and then it has failed.
+  ASSERT_EQ(ncclCommInitRankConfig(&one, 2, id, 0, &background), ncclInProgress);
+  told(ncclCommCount(one, &count));
+  ASSERT_EQ(ncclCommInitRankConfig(&two, 2, id, 0, &background), ncclInProgress);  // the same rank again
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    ASSERT_EQ(ncclCommGetAsyncError(one, &state), ncclSuccess);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  told(ncclCommCount(one, &count));
+  EXPECT_EQ(ncclCommAbort(one), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(two), ncclSuccess);
+  told(ncclCommCount(one, &count));
+}
+
+void ProvokeCLife(Page& page) {
+  CErrors told(page);
+  ncclComm_t child;
+  int list[] = {1};
+  float in = 1, out;
+  const auto reduce = [&](ncclComm_t comm) { return ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr); };
+  OnTwoHandles([&](ncclComm_t* comms) {
+    told(ncclCommSplit(comms[0], -7, 0, &child, nullptr));
+    told(ncclCommShrink(comms[0], list, 1, &child, nullptr, 9));
+    told(ncclCommShrink(comms[0], list, 0, &child, nullptr, 0));
+    told(ncclCommGrow(comms[0], 3, nullptr, 1, &child, nullptr));
+    told(ncclCommGrow(comms[0], 2, nullptr, -1, &child, nullptr));
+    told(ncclCommRevoke(comms[0], 9));
+    (void)ncclGroupStart();
+    told(ncclTuttiSynchronize(comms[0]));
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+    EXPECT_EQ(ncclCommFinalize(comms[0]), ncclSuccess);
+    told(ncclCommFinalize(comms[0]));
+    told(ncclCommRevoke(comms[0], 0));
+    told(reduce(comms[0]));
+  });
+  OnTwoHandles([&](ncclComm_t* comms) {
+    EXPECT_EQ(ncclCommRevoke(comms[0], 0), ncclSuccess);
+    told(ncclCommRevoke(comms[0], 0));
+    told(ncclCommFinalize(comms[0]));
+    told(reduce(comms[0]));
+    told(ncclTuttiSynchronize(comms[0]));
+  });
+  OnTwoHandles([&](ncclComm_t* comms) {
+    EXPECT_EQ(ncclCommShrink(comms[0], list, 1, &child, nullptr, NCCL_SHRINK_ABORT), ncclSuccess);
+    told(ncclTuttiSynchronize(comms[0]));
+    EXPECT_EQ(ncclCommDestroy(child), ncclSuccess);
+  });
+  OnTwoHandles([&](ncclComm_t* comms) {
+    (void)ncclGroupStart();
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ncclCommSuspend(comms[i], NCCL_SUSPEND_MEM), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+    told(ncclCommSuspend(comms[0], NCCL_SUSPEND_MEM));
+    told(reduce(comms[0]));
+  });
+  ncclComm_t comms[2];
+  ASSERT_EQ(ncclCommInitAll(comms, 2, nullptr), ncclSuccess);
+  EXPECT_EQ(reduce(comms[0]), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(comms[1]), ncclSuccess);
+  told(ncclTuttiSynchronize(comms[0]));
+  EXPECT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
+}
+
+void ProvokeCMemory(Page& page) {
+  CErrors told(page);
+  void* memory;
+  void* handle;
+  ncclWindow_t window;
+  float buffer[4];
+  told(ncclMemAlloc(&memory, SIZE_MAX));
+  OnTwoHandles([&](ncclComm_t* comms) {
+    told(ncclCommRegister(comms[0], nullptr, 4, &handle));
+    told(ncclCommDeregister(comms[0], &memory));
+    told(ncclCommWindowRegister(comms[0], buffer, 0, &window, 0));
+    told(ncclCommWindowRegister(comms[0], buffer, 4, &window, 0x100));
+    told(ncclCommWindowDeregister(comms[0], reinterpret_cast<ncclWindow_t>(buffer)));
+    told(ncclSignal(1, 0, 0, 0, comms[0], nullptr));
+    told(ncclCommSuspend(comms[0], 0));
+    told(ncclCommResume(comms[0]));
+    std::uint64_t value;
+    told(ncclCommMemStats(comms[0], static_cast<ncclCommMemStat_t>(9), &value));
+  });
+}
+
+void ProvokeCOperations(Page& page) {
+  CErrors told(page);
+  ncclComm_t comm;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  float in = 1, out, factor = 2;
+  const auto reduce = [&](ncclDataType_t type, ncclRedOp_t op) {
+    return ncclAllReduce(&in, &out, 1, type, op, comm, nullptr);
+  };
+  told(reduce(static_cast<ncclDataType_t>(77), ncclSum));
+  told(reduce(ncclFloat32, ncclNumOps));
+  told(ncclRedOpDestroy(ncclSum, comm));
+  ncclRedOp_t op;
+  told(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, static_cast<ncclScalarResidence_t>(7), comm));
+  const auto create = [&] {
+    return ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarHostImmediate, comm);
+  };
+  ASSERT_EQ(create(), ncclSuccess);
+  told(reduce(ncclFloat64, op));
+  ASSERT_EQ(ncclRedOpDestroy(op, comm), ncclSuccess);
+  told(reduce(ncclFloat32, op));
+  while (create() == ncclSuccess) {
+  }
+  told(create());
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+void ProvokeCParameters(Page& page) {
+  CErrors told(page);
+  ncclParamHandle_t* handle;
+  const char* text;
+  std::int64_t number;
+  std::int8_t small;
+  int bytes;
+  told(ncclParamBind(&handle, "NCCL_DEBG"));
+  told(ncclParamGetStr(reinterpret_cast<ncclParamHandle_t*>(8), &text));
+  ASSERT_EQ(ncclParamBind(&handle, "NCCL_DEBUG_SUBSYS"), ncclSuccess);
+  told(ncclParamGetI64(handle, &number));
+  ASSERT_EQ(ncclParamBind(&handle, "TUTTI_TIMEOUT_MS"), ncclSuccess);
+  told(ncclParamGetI8(handle, &small));
+  told(ncclParamGet(handle, &number, -1, &bytes));
+}
+
+// The host side of NCCL's device interface, as nccl_device.h declares it.
+struct Team {
+  int ranks, rank, stride;
+};
+extern "C" {
+int ncclTeamRankToWorld(ncclComm_t, Team, int);
+ncclResult_t ncclLsaBarrierCreateRequirement(Team, int, void*, void*);
+ncclResult_t ncclDevCommCreate(ncclComm_t, const void*, void*);
+ncclResult_t ncclDevCommDestroy(ncclComm_t, const void*);
+ncclResult_t ncclCommQueryProperties(ncclComm_t, void*);
+}
+
+void ProvokeCDevice(Page& page) {
+  CErrors told(page);
+  ncclComm_t comm;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  alignas(16) char memory[256] = {};
+  EXPECT_EQ(ncclTeamRankToWorld(comm, {.ranks = 1, .rank = 0, .stride = 1}, 1), -1);
+  page.Expect(std::string(ncclGetLastError(nullptr)));
+  told(ncclLsaBarrierCreateRequirement({.ranks = 1, .rank = 0, .stride = 1}, -1, memory, memory));
+  told(ncclDevCommCreate(comm, memory, memory));
+  told(ncclDevCommDestroy(comm, memory));
+  told(ncclCommQueryProperties(comm, memory));
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// REQUIRES: no other thread runs.
+void ProvokeFork(Page& page) {
+  ncclComm_t comm;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    int count;
+    (void)ncclCommCount(comm, &count);
+    const std::string said = ncclGetLastError(nullptr);
+    _exit(write(ends[1], said.data(), said.size()) > 0 ? 0 : 1);
+  }
+  char said[1024] = {};
+  EXPECT_GT(read(ends[0], said, sizeof(said) - 1), 0);
+  waitpid(child, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+  page.Expect(std::string(said));
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// Whoever gives up is named to all.
+void ProvokeCancellation(Page& page) {
+  const UniqueId id = *CreateUniqueId();
+  std::atomic<bool> cancel{true};
+  for (const Status& s : OnRanks(2, [&](int rank) {
+         const auto* wish = rank == 0 ? &cancel : nullptr;
+         return comm::Meet({.id = id, .rank = rank, .ranks = 3, .timeout_ms = 2000, .cancel = wish}).status();
+       })) {
+    page.Expect(s);
+  }
+}
+
+// A call on a queue that was closed.
+void ProvokeQueue(Page& page) {
+  Result<Communicator> c = Communicator::Create({.rank = 0, .ranks = 1, .settings = Quick()});
+  ASSERT_TRUE(c.ok());
+  const auto queue = std::make_shared<comm::Queue>(std::move(*c));
+  queue->Close();
+  page.Expect(queue->Wait());
+}
+
 // REQUIRES: no other thread runs.
 void ProvokeDeath(Page& page) {
   const UniqueId id = *CreateUniqueId();
@@ -322,6 +594,7 @@ TEST(ErrorsTest, ThePageHasTheSentencesThatUsersSee) {
   Page page;
   ASSERT_GT(page.rows().size(), 50u);
   ProvokeDeath(page);
+  ProvokeFork(page);
   ProvokeArguments(page);
   ProvokeSettings(page);
   ProvokeIds(page);
@@ -329,6 +602,15 @@ TEST(ErrorsTest, ThePageHasTheSentencesThatUsersSee) {
   ProvokeMeetings(page);
   ProvokeRunning(page);
   ProvokeSubsets(page);
+  ProvokeCancellation(page);
+  ProvokeQueue(page);
+  ProvokeCInit(page);
+  ProvokeCGroups(page);
+  ProvokeCLife(page);
+  ProvokeCMemory(page);
+  ProvokeCOperations(page);
+  ProvokeCParameters(page);
+  ProvokeCDevice(page);
   for (const Row& row : page.rows()) {
     EXPECT_EQ(row.listed_as_provoked, !row.seen.empty())
         << (row.seen.empty() ? "nothing provoked: " : "the page says no, but here it was: ") << row.message;
