@@ -480,6 +480,7 @@ TEST(Memory, AllocatedRegisteredAndCounted) {
   void* memory = nullptr;
   NCCL_OK(ncclMemAlloc(&memory, 100));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
+  NCCL_OK(ncclMemFree(memory));
   NCCL_OK(ncclMemAlloc(&memory, 0));
   EXPECT_EQ(memory, nullptr);
   NCCL_OK(ncclMemFree(nullptr));
