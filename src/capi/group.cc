@@ -165,16 +165,18 @@ Batch& BatchOf(ncclComm* comm) {
 // Begins the operations of all communicators, then lets them run. If one of them cannot begin, those that have begun
 // are ended with an error on all ranks, which would otherwise wait for this one.
 Status RunOperations(std::span<Batch> batches) {
-  if (batches.size() == 1 && batches[0].operations.size() == 1) {
-    if (!Ready(batches[0].comm)) return WhyNotReady(batches[0].comm);
-    return batches[0].comm->queue->Post(batches[0].operations[0]);
+  if (batches.size() == 1) {
+    const Batch& only = batches[0];
+    if (!Ready(only.comm)) return WhyNotReady(only.comm);
+    if (only.operations.size() == 1) return only.comm->queue->Post(only.operations[0]);
+    return only.comm->queue->Submit(only.operations, comm::Queue::Move::kNow);
   }
   for (const Batch& batch : batches) {
     if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
     for (const Operation& o : batch.operations) TUTTI_RETURN_IF_ERROR(batch.comm->queue->Check(o));
   }
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const Status s = batches[i].comm->queue->Submit(batches[i].operations);
+    const Status s = batches[i].comm->queue->Submit(batches[i].operations, comm::Queue::Move::kLater);
     if (s.ok()) continue;
     for (std::size_t k = 0; k < i; ++k) {
       batches[k].comm->queue->Break(Status(s.code(), "another communicator of the same group failed: " + s.message(),

@@ -29,6 +29,18 @@ void RememberOnThread(const std::shared_ptr<Queue>& queue) {
   t_open.push_back(queue);
 }
 
+// Keeps a communicator for ever: its end would speak to the peers. In a list, so that leak checkers know of it.
+void Forget(Communicator communicator) {
+  struct Forgotten {
+    Communicator communicator;
+    Forgotten* next;
+  };
+  static constinit std::atomic<Forgotten*> first{nullptr};
+  auto* kept = new Forgotten{std::move(communicator), first.load(std::memory_order_relaxed)};
+  while (!first.compare_exchange_weak(kept->next, kept, std::memory_order_acq_rel)) {
+  }
+}
+
 std::uint32_t CurrentGeneration() {
   sys::WatchForks();
   return sys::ForkGeneration();
@@ -144,7 +156,7 @@ Status Queue::Post(const Operation& o) {
   return Status::Ok();
 }
 
-Status Queue::Submit(std::span<const Operation> operations) {
+Status Queue::Submit(std::span<const Operation> operations, Move move) {
   std::lock_guard lock(lock_);
   TUTTI_RETURN_IF_ERROR(Usable());
   std::size_t transfers = 0;
@@ -173,6 +185,7 @@ Status Queue::Submit(std::span<const Operation> operations) {
       }
     }
   }
+  if (move == Move::kNow) impl_->engine->Advance();
   LeftOpen();
   return Status::Ok();
 }
@@ -307,7 +320,7 @@ void Queue::Abandon() {
   // Nothing of it may be touched, locks included: another thread of the parent may have been in the middle of it.
   impl_ = nullptr;
   facts_.store(nullptr, std::memory_order_relaxed);
-  if (communicator_) new Communicator(std::move(*communicator_));  // never freed: its end would speak to the peers
+  if (communicator_) Forget(std::move(*communicator_));
   communicator_.reset();
   open_count_.store(0, std::memory_order_relaxed);
 }

@@ -53,9 +53,10 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
   // Begins an operation. Errors: a bad argument, or what has broken the communicator; the operation has not begun then.
   Status Post(const Operation& operation);
-  // The same for several as one: sends and receives proceed together. All or nothing begins. What was submitted moves
-  // on only by MoveOn, Wait or the progress thread, so that several queues can be filled first.
-  Status Submit(std::span<const Operation> operations);
+  // The same for several as one: sends and receives proceed together. All or nothing begins. With kLater what was
+  // submitted moves on only by MoveOn, Wait or the progress thread, so that several queues can be filled first.
+  enum class Move : std::uint8_t { kNow, kLater };
+  Status Submit(std::span<const Operation> operations, Move move);
   void MoveOn();
 
   // Waits until all operations begun so far have ended; the first failure of this communicator, if any.
