@@ -15,8 +15,8 @@
  *   - ncclCommFinalize and ncclCommDestroy wait for them too.
  * Buffers must stay as they are until then.
  *
- * Threads: one thread at a time calls functions on a communicator, except ncclCommAbort, ncclCommRevoke and
- * ncclCommGetAsyncError, which any thread may call at any time.
+ * Threads: one thread at a time calls functions on a communicator, except ncclCommAbort, ncclCommRevoke,
+ * ncclCommGetAsyncError and ncclGetLastError, which any thread may call at any time.
  */
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -137,7 +137,8 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 
 /* Options of a communicator. Start from NCCL_CONFIG_INITIALIZER and set what you want; what stays undefined gets its
  * default. On host memory `blocking`, `splitShare`, `shrinkShare` and `commName` have a meaning; the fields that shape
- * GPU kernels and networks are checked and otherwise without effect. */
+ * GPU kernels and networks are checked and otherwise without effect. Variables of the environment (NCCL_COMM_BLOCKING) win
+ * over fields. */
 typedef struct ncclConfig_v23000 {
   size_t size; /* these three are the initialiser's */
   unsigned int magic;
@@ -150,7 +151,7 @@ typedef struct ncclConfig_v23000 {
   const char* netName;
   int splitShare;
   int trafficClass;     /* since 2.26 */
-  const char* commName; /* since 2.27, as the next four */
+  const char* commName; /* for the log and `tutti top`, 63 characters are kept; since 2.27, as the next four */
   int collnetEnable;
   int CTAPolicy;
   int shrinkShare;
@@ -220,7 +221,7 @@ const char* ncclGetErrorString(ncclResult_t result);
  * communicator that failed in the background: that failure. Valid until this thread's next failure. */
 const char* ncclGetLastError(ncclComm_t comm);
 
-/* Reads the variables of the log again. Deprecated since 2.28. */
+/* Does nothing, as in NCCL since 2.28: the log's variables are read once, by the first communicator. */
 void ncclResetDebugInit(void);
 
 /* Page-aligned memory for buffers: host memory where there is no CUDA device. */
@@ -247,14 +248,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Waits for all operations and frees the communicator. NULL is fine. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
-/* Ends all operations with an error, here and on the peers, and frees the communicator. Any thread; NULL is fine. */
+/* Ends all operations with an error, here and on the peers, and frees the communicator. Where it is still being made, or
+ * others are split off from it in the background: ends that too, and tells the ranks that wait. Any thread; NULL is fine. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Ends all operations with an error, here and on the peers. The communicator stays for queries, ncclCommSplit,
  * ncclCommShrink, ncclCommDestroy and ncclCommAbort. Any thread. revokeFlags: NCCL_REVOKE_DEFAULT. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 
 /* Collective. Ranks of one color form a new communicator, ordered by key, then by rank. NCCL_SPLIT_NOCOLOR: *newcomm
- * becomes NULL. config NULL: the parent's. */
+ * becomes NULL. config NULL: the parent's, without its name. A broken parent gives its error at once; one that all ranks
+ * have revoked can be split. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 /* Called by the ranks that stay, all with the same list of ranks that do not. NCCL_SHRINK_ABORT: ends unfinished
  * operations first; then the parent may be broken. */
@@ -267,7 +270,8 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank, ncclComm_t* newcomm,
                           ncclConfig_t* config);
 
-/* *asyncError: ncclInProgress while something is unfinished, the first failure, or ncclSuccess. Any thread, cheap. */
+/* *asyncError: ncclInProgress while something is unfinished, the first failure, or ncclSuccess. ncclGetLastError of the
+ * same thread then has the sentence of the failure. Any thread, cheap. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count);
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device);
