@@ -135,6 +135,8 @@ def functions(lines):
             continue
         if re.match(r"\s*(namespace|class|struct|enum|union|extern|if|for|while|switch|else|do)\b", line):
             continue
+        if line.lstrip().startswith(":"):  # a constructor's initialisers stand further in than its head
+            indent = max(indent - 4, 0)
         closing = " " * indent + "}"
         for end in range(start + 1, len(lines)):
             if lines[end].startswith(closing):

@@ -81,6 +81,12 @@ class CheckFilesTest(unittest.TestCase):
         self.assertEqual(checker.errors, [])
         self.assertEqual(len(checker.warnings), 2, checker.warnings)
 
+    def test_constructor_with_initialisers_ends_at_its_own_brace(self):
+        constructor = "Engine::Engine(int rank)\n    : rank_(rank) {\n}\n"
+        rest = "int Short();\n" * 80 + "void Next() {\n  Call({\n    1,\n    });\n}\n"
+        text = LICENCE + '#include "plan/plan.h"\n' + constructor + rest
+        self.assertEqual(self.check({"src/plan/plan.cc": text}).warnings, [])
+
 
 if __name__ == "__main__":
     unittest.main()
