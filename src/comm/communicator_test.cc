@@ -19,6 +19,7 @@
 #include "comm/impl.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reference.h"
+#include "tests/support/sanitizers.h"
 
 namespace tutti {
 namespace {
@@ -26,6 +27,7 @@ namespace {
 using tests::Case;
 using tests::RunCase;
 using tests::RunRanks;
+using tests::Scaled;
 using Kind = Operation::Kind;
 
 constexpr Kind kMovingAndReducing[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast,
@@ -97,8 +99,8 @@ TEST(LargeMessages, ManyRounds) {
           settings.single_copy = copy;
           SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy));
           const std::vector<Case> cases = {
-              {.kind = kind, .count = 400007, .type = DataType::kFloat32, .root = ranks - 1},
-              {.kind = kind, .count = 150001, .type = DataType::kInt64, .in_place = kind != Kind::kAllToAll}};
+              {.kind = kind, .count = Scaled(400007), .type = DataType::kFloat32, .root = ranks - 1},
+              {.kind = kind, .count = Scaled(150001), .type = DataType::kInt64, .in_place = kind != Kind::kAllToAll}};
           ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
         }
       }

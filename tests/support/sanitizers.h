@@ -1,0 +1,21 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TESTS_SUPPORT_SANITIZERS_H_
+#define TUTTI_TESTS_SUPPORT_SANITIZERS_H_
+
+#include <cstddef>
+
+namespace tutti::tests {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kSlowdown = 8;
+#else
+inline constexpr std::size_t kSlowdown = 1;
+#endif
+
+// The size of a test that is too slow under a sanitizer: `size`, and a part of it there.
+constexpr std::size_t Scaled(std::size_t size) { return size / kSlowdown; }
+
+}  // namespace tutti::tests
+
+#endif  // TUTTI_TESTS_SUPPORT_SANITIZERS_H_
