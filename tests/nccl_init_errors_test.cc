@@ -158,16 +158,17 @@ TEST_F(InitErrors, TwoJobsWithOneId) {
 }
 
 TEST_F(InitErrors, ARankThatDiesWhileOthersWait) {
-  Start({{.rank = 0, .ranks = 3, .timeout_ms = 20000}, {.rank = 1, .ranks = 3, .timeout_ms = 20000}});
-  WaitUntilCalling(2);
-  std::this_thread::sleep_for(milliseconds(300));  // it has joined then, or its death leaves it missing
+  Start({{.rank = 0, .ranks = 4, .timeout_ms = 20000},
+         {.rank = 1, .ranks = 4, .timeout_ms = 20000, .delay_ms = 300},  // so that another one gathers
+         {.rank = 2, .ranks = 4, .timeout_ms = 20000}});
+  WaitUntilCalling(3);
+  std::this_thread::sleep_for(milliseconds(500));  // it has joined then
   kill(pids_[1], SIGKILL);
-  Start({{.rank = 2, .ranks = 3, .timeout_ms = 3000}});
-  ExpectAll({0, 2}, ncclRemoteError, {"rank 1 (pid " + std::to_string(pids_[1]) + ") died"}, 2 * kSoonMs);
+  ExpectAll({0, 2}, ncclRemoteError, {"rank 1 (pid " + std::to_string(pids_[1]) + ")", "died"}, 2 * kSoonMs);
 }
 
 TEST_F(InitErrors, ARankThatIsStopped) {
-  Start({{.rank = 0, .ranks = 3, .timeout_ms = 3000}, {.rank = 1, .ranks = 3, .timeout_ms = 3000, .delay_ms = 100}});
+  Start({{.rank = 0, .ranks = 3, .timeout_ms = 3000}, {.rank = 1, .ranks = 3, .timeout_ms = 3000, .delay_ms = 300}});
   WaitUntilCalling(2);
   std::this_thread::sleep_for(milliseconds(300));
   kill(pids_[1], SIGSTOP);
