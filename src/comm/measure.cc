@@ -66,8 +66,9 @@ void Tell(Header* own, std::uint32_t what) { own->told.store(what, std::memory_o
 // What rank 1 times and passes on in its notes.
 struct Readings {
   double pool_us;
-  double large_us;  // by reference; between data that the peer has just written and data that has been read before
-  double small_us;
+  // By reference: what the peer has just written, and what has been read before.
+  double fresh_large_us, fresh_small_us;
+  double large_us, small_us;
 };
 static_assert(sizeof(Readings) <= transport::shm::kNoteBytes);
 
@@ -77,7 +78,7 @@ Status Read(Fabric& fabric, const WaitAtInit& wait) {
   const Header* theirs = writer.header();
   const transport::Incoming& link = fabric.in(0, 0);
   std::vector<std::byte> landing(kLarge);
-  Least pool, large, small, large_again, small_again;
+  Least pool, fresh_large, fresh_small, large, small;
   for (std::uint32_t turn = 1; turn <= kTries; ++turn) {
     TUTTI_RETURN_IF_ERROR(wait([&] { return theirs->told.load(std::memory_order_acquire) >= turn; },
                                "waited for rank 0 to measure the machine"));
@@ -93,13 +94,13 @@ Status Read(Fabric& fabric, const WaitAtInit& wait) {
         (void)sys::ReadProcessMemory(link.pid, remote + offset, landing.data(), bytes);
       }
     };
+    fresh_large.Time([&] { fetch(0, kLarge); });
+    fresh_small.Time([&] { fetch(kLarge, kSmall); });
     large.Time([&] { fetch(0, kLarge); });
     small.Time([&] { fetch(kLarge, kSmall); });
-    large_again.Time([&] { fetch(0, kLarge); });
-    small_again.Time([&] { fetch(kLarge, kSmall); });
     Tell(fabric.own().header(), turn);
   }
-  const Readings readings{pool.us(), (large.us() + large_again.us()) / 2, (small.us() + small_again.us()) / 2};
+  const Readings readings{pool.us(), fresh_large.us(), fresh_small.us(), large.us(), small.us()};
   std::memcpy(fabric.own().header()->notes, &readings, sizeof(readings));
   Tell(fabric.own().header(), kAgreed);
   return Status::Ok();
@@ -132,9 +133,13 @@ tune::Machine Derive(double write_us, const Readings& read, bool can_refer) {
   }
   for (tune::Way* way : {&machine.ll, &machine.ll128, &machine.simple, &machine.reference}) way->hop_us *= scale;
   if (!can_refer) return machine;
-  const double per_kib = (read.large_us - read.small_us) / (kLargeKib - kSmallKib);
-  machine.reference.read_us_per_kib = Believable(per_kib, machine.reference.read_us_per_kib);
-  const double call_us = read.small_us - kSmallKib * machine.reference.read_us_per_kib;
+  constexpr double kSpanKib = kLargeKib - kSmallKib;
+  const double fresh = (read.fresh_large_us - read.fresh_small_us) / kSpanKib;
+  const double again = (read.large_us - read.small_us) / kSpanKib;
+  machine.reference_fresh_read_us_per_kib = Believable(fresh, machine.reference_fresh_read_us_per_kib);
+  // Which of both it will be is up to the program: the mean.
+  machine.reference.read_us_per_kib = Believable((fresh + again) / 2, machine.reference.read_us_per_kib);
+  const double call_us = (read.fresh_small_us + read.small_us) / 2 - kSmallKib * machine.reference.read_us_per_kib;
   machine.reference.message_us = Believable(std::max(call_us, machine.simple.message_us), machine.reference.message_us);
   return machine;
 }

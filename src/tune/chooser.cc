@@ -100,7 +100,10 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   add(Protocol::kLl128, false, m.ll128);
   const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
   if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
-  if (refers) add(Protocol::kSimple, true, m.reference);
+  if (!refers) return;
+  Way reference = m.reference;
+  if (Reduces(collective)) reference.read_us_per_kib = m.reference_fresh_read_us_per_kib;
+  add(Protocol::kSimple, true, reference);
 }
 
 std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {

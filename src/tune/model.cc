@@ -16,7 +16,7 @@ namespace {
 
 using Constant = std::pair<std::string_view, double*>;
 
-std::array<Constant, 19> Constants(Machine& m) {
+std::array<Constant, 20> Constants(Machine& m) {
   return {{{"ll_hop_us", &m.ll.hop_us},
            {"ll_message_us", &m.ll.message_us},
            {"ll_write_us_per_kib", &m.ll.write_us_per_kib},
@@ -33,6 +33,7 @@ std::array<Constant, 19> Constants(Machine& m) {
            {"reference_message_us", &m.reference.message_us},
            {"reference_write_us_per_kib", &m.reference.write_us_per_kib},
            {"reference_read_us_per_kib", &m.reference.read_us_per_kib},
+           {"reference_fresh_read_us_per_kib", &m.reference_fresh_read_us_per_kib},
            {"fold_us_per_kib", &m.fold_us_per_kib},
            {"copy_us_per_kib", &m.copy_us_per_kib},
            {"switch_us", &m.switch_us}}};
@@ -90,12 +91,17 @@ double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, s
   const double chunk = std::min<double>(static_cast<double>(chunk_bytes), block_bytes);
   const double rounds = std::ceil(block_bytes / static_cast<double>(chunk_bytes));
   const double written = way.one_copy_for_all ? cost.posted_max : cost.sent_max;
-  const double work = rounds * channels * cost.messages_max * way.message_us +
-                      kib * (written * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
-                             cost.folded_max * machine.fold_us_per_kib + cost.stored_max * machine.copy_us_per_kib);
-  const double waiting_hops = std::max(0.0, static_cast<double>(cost.hops - cost.steps_max));
-  const double fill = waiting_hops * chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib);
-  return cost.hops * hop + crowd * work + fill;
+  const double received_folds = std::min(cost.received_max, cost.folded_max * (ranks - 1) / ranks);
+  const double folded = cost.folded_max - (way.folds_in_place ? received_folds : 0.0);
+  // What is folded or received is stored by that.
+  const double copied =
+      Reduces(plan.footprint.collective) ? 0.0 : std::max(0.0, cost.stored_max - cost.received_max);
+  const double work = crowd * (rounds * channels * cost.messages_max * way.message_us +
+                               kib * (written * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
+                                      folded * machine.fold_us_per_kib + copied * machine.copy_us_per_kib));
+  const double one_hop_us = way.message_us + chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib);
+  const double first_chunk_us = cost.hops * one_hop_us;
+  return (cost.hops + way.closing_hops) * hop + std::max(work, first_chunk_us + work * (rounds - 1) / rounds);
 }
 
 }  // namespace tutti::tune

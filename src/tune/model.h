@@ -7,14 +7,16 @@
 // gives (Machine). A rank is one core that does everything itself: it writes what it sends, reads what it receives
 // and folds; a hop is the time until a peer sees what was written. In microseconds,
 //
-//   T = hops * hop                                            every hop on the longest chain
-//     + rounds * messages * message                           the price of each message, at either end
-//     + bytes * (written * write + received * read             each byte written and read
-//                + folded * fold + stored * copy)
-//     + (hops - own messages of a round) * chunk * (write + read)   filling the pipeline, where hops are others' work
+//   T = (hops + closing hops) * hop                           every hop on the longest chain
+//     + max(work, first chunk + work of the other rounds)     whichever takes longer: a rank's own work, or the longest
+//                                                             chain of messages, one after the other
+//   work = rounds * messages * message                        the price of each message, at either end
+//        + bytes * (written * write + received * read         each byte written and read
+//                   + folded * fold + copied * copy)
+//   first chunk = hops * (message + chunk * (write + read))
 //
-// with written (sent, or posted where one copy serves all), received, folded and stored in units of the operation's
-// bytes. Where ranks outnumber cores, work is
+// with written (sent, or posted where one copy serves all), received, folded and copied in units of the operation's
+// bytes; where values are folded where they lie, reading them is their fold. Where ranks outnumber cores, work is
 // multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings
 // messages of its own and hides nothing.
 
@@ -35,16 +37,20 @@ struct Way {
   double write_us_per_kib;
   double read_us_per_kib;
   bool one_copy_for_all;  // a value for several ranks is written once
+  bool folds_in_place;    // received values are folded where they lie: reading them is part of the fold
+  int closing_hops;       // until the sender may use its buffer again
 };
 
 // What `tutti tune --calibrate` measures. The defaults were measured on a virtual machine with 2 cores of an AMD EPYC
 // (Zen 5).
 struct Machine {
-  Way ll{0.08, 0.03, 0.20, 0.20, false};
-  Way ll128{0.09, 0.035, 0.090, 0.090, false};
-  Way simple{0.10, 0.05, 0.018, 0.018, true};
+  Way ll{0.08, 0.03, 0.20, 0.20, false, false, 0};
+  Way ll128{0.09, 0.035, 0.090, 0.090, false, false, 0};
+  Way simple{0.10, 0.05, 0.018, 0.018, true, true, 0};
   // By reference: message_us holds the system call; nothing is written.
-  Way reference{0.10, 1.40, 0.0, 0.050, true};
+  Way reference{0.10, 1.40, 0.0, 0.050, true, false, 1};
+  // The same where the peer has just written what is read, as reductions do.
+  double reference_fresh_read_us_per_kib = 0.060;
   double fold_us_per_kib = 0.006;  // per operand
   double copy_us_per_kib = 0.008;
   double switch_us = 0.7;  // one turn of the scheduler, where ranks share cores
