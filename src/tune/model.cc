@@ -94,8 +94,7 @@ double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, s
   const double received_folds = std::min(cost.received_max, cost.folded_max * (ranks - 1) / ranks);
   const double folded = cost.folded_max - (way.folds_in_place ? received_folds : 0.0);
   // What is folded or received is stored by that.
-  const double copied =
-      Reduces(plan.footprint.collective) ? 0.0 : std::max(0.0, cost.stored_max - cost.received_max);
+  const double copied = Reduces(plan.footprint.collective) ? 0.0 : std::max(0.0, cost.stored_max - cost.received_max);
   const double work = crowd * (rounds * channels * cost.messages_max * way.message_us +
                                kib * (written * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
                                       folded * machine.fold_us_per_kib + copied * machine.copy_us_per_kib));
