@@ -161,5 +161,22 @@ TEST(RegistryTest, EveryCollectiveHasAnAlgorithm) {
   EXPECT_FALSE(found.contains(Collective::kSendRecv));
 }
 
+// What MayRefer relies on.
+TEST(AllToAll, NothingButInputsIsSent) {
+  for (const Entry& entry : Registry()) {
+    for (int ranks = 2; ranks <= 17; ++ranks) {
+      if (!entry.supports(Collective::kAllToAll, ranks)) continue;
+      for (const plan::RankPlan& plan : BuildAll(entry.algorithm, Collective::kAllToAll, ranks)) {
+        for (int i = 0; i < plan.step_count(); ++i) {
+          const plan::Step step = plan.step(i);
+          if (step.to.empty()) continue;
+          ASSERT_EQ(step.operands.size(), 1u) << entry.name;
+          EXPECT_EQ(step.operands[0].kind, plan::Operand::Kind::kIn) << entry.name << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tutti::algo

@@ -57,6 +57,10 @@ struct Entry {
   plan::RankPlan (*build)(const Request& request);
 };
 
+// Whether a step's block may be read straight from the sender's user buffer: what in_place_by_reference says, and always
+// in an all_to_all, which has no in-place form and sends nothing but inputs.
+bool MayRefer(const Entry& entry, Collective collective, int ranks);
+
 // All algorithms, in the order of the enum.
 std::span<const Entry> Registry();
 const Entry& Get(Algorithm algorithm);

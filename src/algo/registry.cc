@@ -25,6 +25,10 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool MayRefer(const Entry& entry, Collective collective, int ranks) {
+  return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, ranks);
+}
+
 std::span<const Entry> Registry() { return Entries(); }
 
 const Entry& Get(Algorithm algorithm) { return Entries()[static_cast<std::size_t>(algorithm)]; }

@@ -92,12 +92,16 @@ TEST(LargeMessages, ManyRounds) {
   for (const int ranks : {2, 3}) {
     for (const Kind kind : kMovingAndReducing) {
       for (const std::string& algorithm : AlgorithmsFor(kind, ranks)) {
-        for (const SingleCopy copy : {SingleCopy::kOff, SingleCopy::kForce}) {
+        for (const auto& [copy, channels] :
+             {std::pair(SingleCopy::kOff, 1), std::pair(SingleCopy::kOff, 2), std::pair(SingleCopy::kForce, 1)}) {
+          if (channels > 1 && ranks < 3) continue;
           Settings settings;
           settings.algo = algorithm;
           settings.proto = "Simple";
           settings.single_copy = copy;
-          SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy));
+          settings.min_channels = settings.max_channels = channels;
+          SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy)
+                                          << " channels " << channels);
           const std::vector<Case> cases = {
               {.kind = kind, .count = Scaled(400007), .type = DataType::kFloat32, .root = ranks - 1},
               {.kind = kind, .count = Scaled(150001), .type = DataType::kInt64, .in_place = kind != Kind::kAllToAll}};
@@ -203,6 +207,54 @@ TEST(Transfers, OneWayStreamRunsAhead) {
                          }
                        }
                        return Status::Ok();
+                     }),
+            "");
+}
+
+// Rank 1 takes what rank 0 sends it only after rank 2 has got its own from rank 0.
+TEST(Transfers, APeerThatReadsLateHoldsUpNobodyElse) {
+  Settings settings;
+  settings.single_copy = SingleCopy::kOff;
+  ASSERT_EQ(RunRanks(3, settings,
+                     [](Communicator& c) -> Status {
+                       std::vector<std::int64_t> large(1 << 20, 7), got(large.size());
+                       std::vector<std::int32_t> word(1, 5);
+                       if (c.rank() == 0) {
+                         const Operation both[] = {Send(large, 1), Send(large, 2)};
+                         return c.RunGroup(both);
+                       }
+                       if (c.rank() == 1) TUTTI_RETURN_IF_ERROR(c.Run(Recv(word, 2)));
+                       TUTTI_RETURN_IF_ERROR(c.Run(Recv(got, 0)));
+                       if (c.rank() == 2) TUTTI_RETURN_IF_ERROR(c.Run(Send(word, 1)));
+                       return got == large ? Status::Ok() : Status(Code::kInternal, "wrong data");
+                     }),
+            "");
+}
+
+// The shortcut for a call that is like the last one, with other buffers and without.
+TEST(Repeated, CallsOfOneShapeOnChangingBuffers) {
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<std::vector<float>> in(3, std::vector<float>(100)), out = in;
+                       for (int i = 0; i < 60; ++i) {
+                         std::vector<float>& from = in[i % 3];
+                         std::vector<float>& to = i % 4 == 0 ? from : out[i % 2];
+                         std::ranges::fill(from, static_cast<float>(i + c.rank()));
+                         const ReduceOp op = i / 20 == 1 ? ReduceOp::kAvg : ReduceOp::kSum;
+                         TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(from, to, op)));
+                         const float want = op == ReduceOp::kSum ? 2.0f * i + 1 : i + 0.5f;
+                         if (std::ranges::count(to, want) != 100) return Status(Code::kInternal, "wrong sum");
+                         if (i % 5 == 0) TUTTI_RETURN_IF_ERROR(c.Run(Barrier()));
+                         std::vector<float> moved(100);
+                         TUTTI_RETURN_IF_ERROR(c.rank() == 0 ? c.Run(Send(to, 1)) : c.Run(Recv(moved, 0)));
+                         if (c.rank() == 1 && moved != to) return Status(Code::kInternal, "wrong data");
+                       }
+                       // One that repeats the last shape with a bad buffer is still found.
+                       Operation bad = c.rank() == 0 ? Send(in[0], 1) : Recv(in[0], 0);
+                       bad.in = nullptr;
+                       bad.out = nullptr;
+                       const Status s = c.Run(bad);
+                       return s.code() == Code::kInvalidArgument ? Status::Ok() : Status(Code::kInternal, "accepted");
                      }),
             "");
 }

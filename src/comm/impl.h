@@ -80,6 +80,15 @@ struct Communicator::Impl {
   Status Validate(const Operation& operation) const;
   Status Prepare(const Operation& operation, exec::cpu::Job& job);
   Status PrepareTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
+  // Whether run_job is prepared for a call that differs in its buffers at most.
+  bool PreparedFor(const Operation& operation) const;
+  // Validate, except where the same call with the same buffers was found valid before.
+  Status ValidateCall(const Operation& operation) const;
+  // Makes a job ready for one call, or for sends and receives together, and writes them into the black box. A call like
+  // run_job's last one costs no more than its buffers: programs repeat themselves. REQUIRES: valid operations.
+  Status PrepareCall(const Operation& operation, exec::cpu::Job& job);
+  Status PrepareGroup(std::span<const Operation> operations, exec::cpu::Job& job);
+  static void ChangeBuffers(const Operation& operation, exec::cpu::Job& job);
   Result<const comm::Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
@@ -90,7 +99,7 @@ struct Communicator::Impl {
   Status SubmitAll(std::span<const Operation> operations, std::vector<exec::cpu::Job*>& jobs);
   void Submit(exec::cpu::Job* job);
   // Writes calls down in the black box and marks their messages.
-  void RecordCollective(const Operation& o, std::uint16_t how, exec::cpu::Job& job);
+  void RecordCollective(exec::cpu::Job& job);
   void RecordTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
   std::uint64_t RecordTransfer(const Operation& o, std::uint64_t* its_mark);
   // A call that moves nothing.
@@ -183,7 +192,9 @@ struct Communicator::Impl {
   std::array<std::optional<exec::cpu::Lane>, comm::kSizeClasses> lanes;  // of sends and receives, by size
   std::vector<std::unique_ptr<comm::OwnedJob>> jobs;
   std::vector<comm::OwnedJob*> free_jobs;  // those of `jobs` that are not in use
-  exec::cpu::Job run_job;                  // Run's, so that it need not look for one
+  std::optional<Operation> prepared;       // what run_job is ready for
+  std::uint8_t barrier_output = 0;
+  exec::cpu::Job run_job;  // Run's, so that it need not look for one
 
   // Set by any thread.
   std::atomic<bool> broken{false};

@@ -139,7 +139,7 @@ const PreparedPlan* Communicator::Impl::FindPlan(algo::Algorithm algorithm, Coll
         entry.build({.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = channel});
     slot = PreparePlan(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
     slot->footprint = chooser.CostOf(algorithm, collective).footprint;
-    slot->by_reference = entry.in_place_by_reference(collective, ranks);
+    slot->by_reference = algo::MayRefer(entry, collective, ranks);
   }
   return slot.get();
 }
@@ -178,7 +178,6 @@ Result<const comm::Recipe*> Communicator::Impl::FindRecipe(Collective collective
 Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
   const Collective collective = CollectiveOf(o.kind);
   static const std::uint8_t kBarrierInput = 0;
-  thread_local std::uint8_t barrier_output;
   const bool barrier = o.kind == Kind::kBarrier;
   const std::size_t element = SizeOf(o.type);
   const Result<const comm::Recipe*> recipe = FindRecipe(collective, barrier ? 1 : o.count * element, o.root);
@@ -213,6 +212,7 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
   // Each channel gets an equal part of every piece, cut at cache lines.
   const std::vector<const PreparedPlan*>& by_channel = (*recipe)->plans;
   job.channels = static_cast<int>(by_channel.size());
+  job.cut = false;
   if (job.parts.size() < by_channel.size()) job.parts.resize(by_channel.size());
   const plan::BlockCut cut = plan::BlockCut::Equal(job.count, job.channels, std::max<std::size_t>(64 / job.element, 1));
   for (int c = 0; c < job.channels; ++c) {
@@ -222,20 +222,69 @@ Status Communicator::Impl::Prepare(const Operation& o, Job& job) {
     part.first = cut.Begin(c);
     part.count = cut.Size(c);
   }
-  RecordCollective(o, (*recipe)->how, job);
+  job.how = (*recipe)->how;
+  job.call = trace::PackCall(o);
+  job.call_count = barrier ? 0 : o.count;
+  job.signature = trace::Signature(job.call, job.call_count);
   return Status::Ok();
 }
 
-void Communicator::Impl::RecordCollective(const Operation& o, std::uint16_t how, Job& job) {
+bool Communicator::Impl::PreparedFor(const Operation& o) const {
+  return prepared && prepared->kind == o.kind && prepared->count == o.count && prepared->type == o.type &&
+         prepared->op == o.op && prepared->root == o.root;
+}
+
+Status Communicator::Impl::ValidateCall(const Operation& o) const {
+  if (PreparedFor(o) && prepared->in == o.in && prepared->out == o.out) [[likely]]
+    return Status::Ok();
+  return Validate(o);
+}
+
+Status Communicator::Impl::PrepareCall(const Operation& o, Job& job) {
+  if (&job != &run_job) {
+    TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : Prepare(o, job));
+  } else if (!PreparedFor(o)) {
+    prepared.reset();
+    TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : Prepare(o, job));
+    if (o.op != ReduceOp::kPreMulSum) prepared = o;
+  } else if (prepared->in != o.in || prepared->out != o.out) {
+    ChangeBuffers(o, job);
+    *prepared = o;
+  }
+  if (IsTransfer(o.kind)) {
+    RecordTransfers(std::span(&o, 1), job);
+  } else {
+    RecordCollective(job);
+  }
+  return Status::Ok();
+}
+
+Status Communicator::Impl::PrepareGroup(std::span<const Operation> operations, Job& job) {
+  if (&job == &run_job) prepared.reset();
+  TUTTI_RETURN_IF_ERROR(PrepareTransfers(operations, job));
+  RecordTransfers(operations, job);
+  return Status::Ok();
+}
+
+void Communicator::Impl::ChangeBuffers(const Operation& o, Job& job) {
+  if (o.kind == Kind::kSend) {
+    job.in_addresses[0] = static_cast<const std::byte*>(o.in);
+  } else if (o.kind == Kind::kRecv) {
+    job.out_addresses[0] = static_cast<std::byte*>(o.out);
+  } else if (o.kind != Kind::kBarrier) {
+    job.in = static_cast<const std::byte*>(o.in);
+    job.out = static_cast<std::byte*>(o.out);
+  }
+}
+
+void Communicator::Impl::RecordCollective(Job& job) {
   if (fabric == nullptr) return;
-  const trace::CallWord word = trace::PackCall(o);
-  const std::uint64_t count = o.kind == Kind::kBarrier ? 0 : o.count;
-  mark = trace::NextMark(mark, trace::Signature(word, count));
+  mark = trace::NextMark(mark, job.signature);
   job.mark = mark;
   ++collectives;
-  job.first_call = job.last_call = recorder.Add(word, count, collectives, how);
+  job.first_call = job.last_call = recorder.Add(job.call, job.call_count, collectives, job.how);
   job.timed = false;
-  if (count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
+  if (job.call_count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
     TimeCalls(job);
 }
 
@@ -368,7 +417,6 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
   }
   job.collective = Collective::kSendRecv;
   job.transfer_plan = FindTransferPlan(operations);
-  RecordTransfers(operations, job);
   return Status::Ok();
 }
 
@@ -404,7 +452,7 @@ Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std:
     return Status::Ok();
   };
   if (!transfers.empty()) {
-    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return PrepareTransfers(transfers, job); }));
+    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return PrepareGroup(transfers, job); }));
   }
   for (const Operation& o : operations) {
     if (IsTransfer(o.kind)) continue;
@@ -412,7 +460,7 @@ Status Communicator::Impl::SubmitAll(std::span<const Operation> operations, std:
       RecordEmpty(o);
       continue;
     }
-    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return Prepare(o, job); }));
+    TUTTI_RETURN_IF_ERROR(submit([&](Job& job) { return PrepareCall(o, job); }));
   }
   return Status::Ok();
 }
@@ -436,7 +484,8 @@ Status Communicator::Impl::RunPrepared() {
 // The way of a single blocking call: no allocation, no request.
 Status Communicator::Run(const Operation& o) {
   Impl& c = *impl_;
-  if (Status s = c.Validate(o); !s.ok()) return s;
+  if (Status s = c.ValidateCall(o); !s.ok()) [[unlikely]]
+    return s;
   if (c.broken.load(std::memory_order_relaxed)) [[unlikely]]
     return c.Broken();
   if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
@@ -445,10 +494,8 @@ Status Communicator::Run(const Operation& o) {
     c.RecordEmpty(o);
     return Status::Ok();
   }
-  if (Status s = IsTransfer(o.kind) ? c.PrepareTransfers(std::span(&o, 1), c.run_job) : c.Prepare(o, c.run_job);
-      !s.ok()) {
+  if (Status s = c.PrepareCall(o, c.run_job); !s.ok()) [[unlikely]]
     return s;
-  }
   return c.RunPrepared();
 }
 

@@ -113,7 +113,7 @@ Status Queue::SubmitOne(const Operation& o, Job** submitted) {
     return Status::Ok();
   }
   Job* job = TakeJob();
-  Status s = IsTransfer(o) ? impl_->PrepareTransfers(std::span(&o, 1), *job) : impl_->Prepare(o, *job);
+  Status s = impl_->PrepareCall(o, *job);
   if (!s.ok()) [[unlikely]] {
     GiveBack(job);
     return s;
@@ -125,7 +125,7 @@ Status Queue::SubmitOne(const Operation& o, Job** submitted) {
 
 Status Queue::SubmitTransfers(std::span<const Operation> operations) {
   Job* job = TakeJob();
-  if (Status s = impl_->PrepareTransfers(operations, *job); !s.ok()) {
+  if (Status s = impl_->PrepareGroup(operations, *job); !s.ok()) {
     GiveBack(job);
     return s;
   }
@@ -138,7 +138,7 @@ Status Queue::Post(const Operation& o) {
   std::lock_guard lock(lock_);
   if (Status s = Usable(); !s.ok()) [[unlikely]]
     return s;
-  if (Status s = impl_->Validate(o); !s.ok()) [[unlikely]]
+  if (Status s = impl_->ValidateCall(o); !s.ok()) [[unlikely]]
     return s;
   if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
     impl_->LogOperation(o);

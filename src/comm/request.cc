@@ -93,7 +93,7 @@ Status Communicator::RunGroup(std::span<const Operation> operations) {
     if (log::Enabled(log::Level::kInfo, log::kColl | log::kTuning)) [[unlikely]]
       c.LogOperation(o);
   }
-  TUTTI_RETURN_IF_ERROR(c.PrepareTransfers(operations, c.run_job));
+  TUTTI_RETURN_IF_ERROR(c.PrepareGroup(operations, c.run_job));
   return c.RunPrepared();
 }
 

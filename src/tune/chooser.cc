@@ -98,7 +98,7 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   };
   add(Protocol::kLl, false, m.ll);
   add(Protocol::kLl128, false, m.ll128);
-  const bool refers = options_.can_refer && entry.in_place_by_reference(collective, options_.ranks);
+  const bool refers = options_.can_refer && algo::MayRefer(entry, collective, options_.ranks);
   if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
   if (!refers) return;
   Way reference = m.reference;

@@ -98,7 +98,7 @@ double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, s
   const double work = crowd * (rounds * channels * cost.messages_max * way.message_us +
                                kib * (written * way.write_us_per_kib + cost.received_max * way.read_us_per_kib +
                                       folded * machine.fold_us_per_kib + copied * machine.copy_us_per_kib));
-  const double one_hop_us = way.message_us + chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib);
+  const double one_hop_us = channels * (way.message_us + chunk / 1024 * (way.write_us_per_kib + way.read_us_per_kib));
   const double first_chunk_us = cost.hops * one_hop_us;
   return (cost.hops + way.closing_hops) * hop + std::max(work, first_chunk_us + work * (rounds - 1) / rounds);
 }

@@ -20,6 +20,7 @@ using proto::Protocol;
 namespace {
 
 constexpr int kTransferChannel = 0;  // of sends and receives
+constexpr std::size_t kSlotsPerPeer = 2;
 
 bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
 
@@ -57,10 +58,14 @@ void Engine::Submit(Job* job) {
 
 void Engine::Start(Job& job) {
   if (job.collective == Collective::kSendRecv) return StartTransfers(job);
-  for (int c = 0; c < job.channels; ++c) StartPart(job, job.parts[c]);
+  for (int c = 0; c < job.channels; ++c) {
+    if (!job.cut) CutPart(job, job.parts[c]);
+    StartPart(job.parts[c]);
+  }
+  job.cut = true;
 }
 
-void Engine::StartPart(const Job& job, Part& part) {
+void Engine::CutPart(const Job& job, Part& part) {
   const std::size_t granule = job.element < 64 ? 64 / job.element : 1;
   part.in_cut = plan::BlockCut::Equal(part.count, part.plan->in_blocks_per_piece, granule);
   part.out_cut = plan::BlockCut::Equal(part.count, part.plan->out_blocks_per_piece, granule);
@@ -72,15 +77,18 @@ void Engine::StartPart(const Job& job, Part& part) {
     part.chunk = std::max<std::size_t>(job.chunk_bytes / job.element, 1);
     part.rounds = static_cast<int>((block + part.chunk - 1) / part.chunk);
   }
+  const std::size_t operands = static_cast<std::size_t>(ranks_) + 1;
+  if (part.operands.size() < operands) part.operands.resize(operands);
+  const std::size_t landing = (part.chunk * job.element + 63) / 64 * 64 * operands;
+  if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < landing) part.scratch.resize(landing);
+}
+
+void Engine::StartPart(Part& part) {
   part.slot = part.step = part.operand = 0;
   part.progress = part.sent = 0;
   part.computed = false;
   part.done = part.count == 0;
   part.pool_slot = -1;
-  const std::size_t operands = static_cast<std::size_t>(ranks_) + 1;
-  if (part.operands.size() < operands) part.operands.resize(operands);
-  const std::size_t landing = (part.chunk * job.element + 63) / 64 * 64 * operands;
-  if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < landing) part.scratch.resize(landing);
 }
 
 void Engine::StartTransfers(Job& job) {
@@ -132,7 +140,7 @@ bool Engine::Run(Job& job) {
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
     if (job.chunk_bytes <= kMaxPoolChunkBytes &&
-        !pool_.Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * job.channels))
+        !pool_.Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
       return Waits(job, -1, Job::WaitsFor::kPages);
   }
   bool all_done = true;
@@ -228,7 +236,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
 // Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
 bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes) {
   if (MayRefer(job) && StaysInPlace(step)) return true;
-  part.pool_slot = pool_.Take(bytes);
+  part.pool_slot = pool_.Take(bytes, part.channel);
   return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kPages, part.channel);
 }
 
@@ -448,9 +456,9 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, 
         PostReference(kTransferChannel, peer, mark, data, bytes);
         break;
       }
-      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), 2 * static_cast<std::size_t>(ranks_)))
+      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
         return Waits(job, peer, Job::WaitsFor::kPages);
-      const int slot = pool_.Take(bytes);
+      const int slot = pool_.Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       CopyBytes(pool_.Data(slot), data, bytes);
       pool_.AddReader(slot, &tx, WritePost(tx, rings, mark, PostKind::kPool, pool_.Offset(slot), bytes));

@@ -76,7 +76,8 @@ class Engine {
 
   void Start(Job& job);
   void TimeFinished(const Job& job);
-  void StartPart(const Job& job, Part& part);
+  void CutPart(const Job& job, Part& part);
+  static void StartPart(Part& part);
   bool Run(Job& job);
   bool RunCollective(Job& job);
   template <proto::Protocol P>

@@ -82,6 +82,8 @@ struct Job {
   std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
   // Non-temporal where the output is far larger than the caches (docs/performance.md).
   Stores stores = Stores::kCached;
+  // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
+  bool cut = false;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
   std::vector<Part> parts;
   int channels = 1;
@@ -110,6 +112,11 @@ struct Job {
     return collective == Collective::kSendRecv ? *transfer_plan : *parts[0].plan;
   }
 
+  // What the black box is told of a collective (trace/call.h, trace::How).
+  std::uint32_t call = 0;
+  std::uint64_t call_count = 0;
+  std::uint64_t signature = 0;
+  std::uint16_t how = 0;
   // Its calls in the black box: their numbers (sends and receives are several), whether their times are taken.
   std::uint64_t mark = 0;  // of a collective's messages (trace/call.h)
   std::uint64_t first_call = 0;

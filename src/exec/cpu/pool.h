@@ -5,6 +5,9 @@
 
 // The sender's pool of shared pages, cut into equal slots. A slot holds the data of one or several posts and is free
 // again when all their receivers are done with it. Cutting it anew for another size waits until every slot is free.
+//
+// Slots are dealt out to groups: the channels of a collective, the peers of sends and receives. One that must wait for its
+// readers so leaves the others theirs; they could not go on otherwise, and its readers may be waiting for just them.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,31 +28,40 @@ class Pool {
     bytes_ = bytes;
   }
 
-  // Cuts the pool into slots of `slot_bytes`. Of them `slots` are used in turn, so that no more memory goes round than is
-  // of use; for small data up to kSlotsForSmall, which lets a one-way sender run ahead. False while a slot is still being read; call again.
-  bool Cut(std::size_t slot_bytes, std::size_t slots) {
-    if (slot_bytes == slot_bytes_ && slots == wanted_slots_) return true;
+  // Cuts the pool into slots of `slot_bytes`. Each of `groups` uses `slots` of them in turn, so that no more memory goes
+  // round than is of use; for small data more, if there is room for kSlotsForSmall in all, which lets a one-way sender
+  // run ahead. False while a slot is still being read; call again.
+  bool Cut(std::size_t slot_bytes, std::size_t slots, std::size_t groups) {
+    if (slot_bytes == slot_bytes_ && slots == wanted_slots_ && groups == wanted_groups_) return true;
     for (Slot& slot : slots_) {
       if (!Free(slot)) return false;
     }
     slot_bytes_ = slot_bytes;
     wanted_slots_ = slots;
-    slots_.resize(std::min(bytes_ / slot_bytes, std::max(slots, kSlotsForSmall)));
+    wanted_groups_ = groups;
+    slots_.resize(std::min(bytes_ / slot_bytes, std::max(slots * groups, kSlotsForSmall)));
     for (Slot& slot : slots_) slot.readers.clear();
-    next_ = 0;
+    // Where there are not even slots for all groups, they share.
+    const std::size_t cuts = slots_.size() >= groups ? groups : 1;
+    per_group_ = slots_.size() / cuts;
+    next_.assign(cuts, 0);
     return true;
   }
 
-  // Takes a free slot for `bytes` and holds it until Release; -1 while all are in use.
-  int Take(std::size_t bytes) {
-    const std::size_t turn = bytes <= kSmallBytes ? slots_.size() : std::min(slots_.size(), wanted_slots_);
+  // Takes a free slot for `bytes` and holds it until Release; -1 while all of the group are in use.
+  int Take(std::size_t bytes, std::size_t group) {
+    if (group >= next_.size()) group = 0;
+    const std::size_t turn = bytes <= kSmallBytes ? per_group_ : std::min(per_group_, wanted_slots_);
+    const std::size_t first = group * per_group_;
+    std::size_t& next = next_[group];
     for (std::size_t tried = 0; tried < turn; ++tried) {
-      if (next_ >= turn) next_ = 0;
-      const int index = static_cast<int>(next_++);
+      if (next >= turn) next = 0;
+      const std::size_t index = first + next++;
       if (!Free(slots_[index])) continue;
       slots_[index].held = true;
-      return index;
+      return static_cast<int>(index);
     }
+    refused_first_ = first;
     refused_ = turn;
     return -1;
   }
@@ -57,7 +69,9 @@ class Pool {
   // `is_link` holds.
   template <typename IsLink>
   bool EverySlotIsReadBy(IsLink&& is_link) {
-    return std::all_of(slots_.begin(), slots_.begin() + std::min(refused_, slots_.size()), [&](const Slot& slot) {
+    const std::size_t first = std::min(refused_first_, slots_.size());
+    const std::size_t last = std::min(refused_first_ + refused_, slots_.size());
+    return std::all_of(slots_.begin() + first, slots_.begin() + last, [&](const Slot& slot) {
       return std::ranges::any_of(slot.readers,
                                  [&](const Reader& r) { return is_link(r.link) && !r.link->Consumed(r.index); });
     });
@@ -96,8 +110,12 @@ class Pool {
   std::size_t slot_bytes_ = 0;
   std::size_t wanted_slots_ = 0;
   std::vector<Slot> slots_;
-  std::size_t next_ = 0;
-  std::size_t refused_ = 0;  // slots of which the last refused Take could have taken one
+  std::size_t wanted_groups_ = 0;
+  std::size_t per_group_ = 0;
+  std::vector<std::size_t> next_;  // of each group
+  // The slots of which the last refused Take could have taken one.
+  std::size_t refused_first_ = 0;
+  std::size_t refused_ = 0;
 };
 
 }  // namespace tutti::exec::cpu
