@@ -133,7 +133,7 @@ struct Times {
 static_assert(sizeof(Times) == 32);
 
 // One link in both directions, as the owner sees it. Counted in each protocol's unit: LL units of 64 bytes, LL128 lines
-// of 128 bytes, Simple's posts. Copied here while the owner waits, and now and then while it does not.
+// of 128 bytes, Simple's posts. Copied here while the owner waits.
 struct alignas(128) LinkWords {
   static constexpr int kProtocols = 3;
   Word sent[kProtocols];
