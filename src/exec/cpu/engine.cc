@@ -21,6 +21,9 @@ namespace {
 
 constexpr int kTransferChannel = 0;  // of sends and receives
 constexpr std::size_t kSlotsPerPeer = 2;
+// How long a failure waits for peers that may be reading this rank's buffers; one that reads has soon read or failed too.
+constexpr int kMostNaps = 2000;
+constexpr std::int64_t kNapNs = 100'000;
 
 bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
 
@@ -120,7 +123,17 @@ bool Engine::Advance() {
   return true;
 }
 
+// Ranks of this process read each other's buffers where they lie, and the caller may free its own once it has the error.
+void Engine::AwaitReaders() {
+  const auto reading = [&](const Reference& r) {
+    return fabric_->in(kTransferChannel, r.peer).reach == transport::Reach::kSameProcess &&
+           !r.link->Consumed(r.index) && fabric_->StateOf(r.peer) == transport::shm::RankState::kReady;
+  };
+  for (int nap = 0; nap < kMostNaps && std::ranges::any_of(references_, reading); ++nap) sys::SleepNs(kNapNs);
+}
+
 void Engine::Fail(const Status& status) {
+  AwaitReaders();
   for (Job* job = first_; job != nullptr; job = job->next) {
     job->status = status;
     job->done = true;
@@ -351,7 +364,12 @@ bool Engine::ReceivePost(Job& job, int channel, int peer, std::uint64_t mark, st
   }
   const auto* remote = reinterpret_cast<const std::byte*>(post->address);
   if (rx.reach == transport::Reach::kSameProcess) {
-    *where = remote;
+    if (fabric_->StateOf(peer) != transport::shm::RankState::kFailed) [[likely]] {
+      *where = remote;
+      return true;
+    }
+    job.status = Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric_->Describe(peer).reason), peer);
+    *where = landing;  // its buffer may be gone
     return true;
   }
   const Result<std::size_t> got = sys::ReadProcessMemory(rx.pid, remote, landing, bytes);

@@ -100,6 +100,7 @@ class Engine {
   bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
                    std::size_t bytes);
   bool Finish(Job& job);
+  void AwaitReaders();
   bool ReferencesRead(Job& job);
   bool Waits(Job& job, int peer, Job::WaitsFor what, int part = 0) {
     job.waits_for = peer;

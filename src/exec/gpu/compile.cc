@@ -125,9 +125,12 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
                     "choose another algorithm with NCCL_ALGO",
                     plan.step_count(), plan.ranks, words, kCodeWords));
   }
-  std::memcpy(program.code, steps.data(), steps.size() * sizeof(ProgramStep));
-  std::memcpy(program.code + operands_at, operands.data(), operands.size() * sizeof(ProgramOperand));
-  std::memcpy(program.code + targets_at, targets.data(), targets.size() * sizeof(ProgramTarget));
+  const auto put = [&](std::size_t at, const auto& list) {
+    if (!list.empty()) std::memcpy(program.code + at, list.data(), list.size() * sizeof(list[0]));
+  };
+  put(0, steps);
+  put(operands_at, operands);
+  put(targets_at, targets);
   program.operands_at = static_cast<std::uint16_t>(operands_at);
   program.targets_at = static_cast<std::uint16_t>(targets_at);
   program.steps = static_cast<std::uint16_t>(steps.size());
