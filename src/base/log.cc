@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/one_line.h"
 
 namespace tutti::log {
 namespace {
@@ -208,8 +209,7 @@ std::string FormatText(const Record& r) {
   }
   constexpr std::string_view kCut = " ...";
   if (out.size() > kMaxLine - 1) out = out.substr(0, kMaxLine - 1 - kCut.size()).append(kCut);
-  std::ranges::replace_if(
-      out, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  ReplaceControls(out, ' ');
   return out + '\n';
 }
 

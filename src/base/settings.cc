@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/one_line.h"
 #include "base/settings_reader.h"
 #include "base/settings_registry.h"
 
@@ -28,8 +29,7 @@ std::string_view Trim(std::string_view s) {
 // What somebody wrote, fit for one line of a warning.
 std::string Shorten(std::string_view text) {
   std::string shown(text.substr(0, kMostQuoted));
-  std::ranges::replace_if(
-      shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  ReplaceControls(shown, '?');
   return shown + (text.size() > kMostQuoted ? "..." : "");
 }
 std::string Quote(std::string_view text) { return fmt::format("\"{}\"", Shorten(text)); }

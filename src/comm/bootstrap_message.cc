@@ -15,7 +15,7 @@ constexpr std::uint32_t kMagic = 0x42545554;  // "TUTB"
 constexpr std::size_t kHeaderBytes = 8;       // magic, kind
 constexpr std::size_t kIntroductionBytes = 36;
 
-std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+using sys::Bytes;
 
 class Writer {
  public:

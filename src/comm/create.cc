@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "comm/bootstrap.h"
 #include "comm/impl.h"
 #include "comm/launch.h"
@@ -43,8 +44,7 @@ int Channels(const CommunicatorOptions& options) {
 // What is kept of a name: one line of text, as long as the black box has room for.
 std::string ShortName(const std::string& name) {
   std::string text = name.substr(0, trace::kNameBytes - 1);
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  ReplaceControls(text, '?');
   return text;
 }
 
@@ -152,8 +152,7 @@ void Communicator::Impl::CreateBlackBox() {
 
 Status Communicator::Impl::OpenBlackBoxes() {
   for (int r = 0; r < ranks; ++r) {
-    const std::byte* box = r == rank ? fabric->own().box() : fabric->BoxOf(r);
-    const Result<trace::View> view = trace::View::Open(box, fabric->own().geometry().box_bytes);
+    const Result<trace::View> view = trace::View::Open(fabric->segment(r).box(), fabric->own().geometry().box_bytes);
     if (!view.ok()) return Status(Code::kRemote, fmt::format("rank {}: {}", r, view.status().message()), r);
     boxes.push_back(*view);
   }

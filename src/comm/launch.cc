@@ -186,7 +186,7 @@ const char* FirstSet(const LaunchContext& context, const Names& names) {
   return nullptr;
 }
 
-std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+using sys::Bytes;
 
 // An id that all processes of one user who know `facts` come to alike.
 Result<UniqueId> DerivePrivately(const LaunchContext& context, const std::string& facts) {

@@ -74,7 +74,7 @@ static_assert(sizeof(Readings) <= transport::shm::kNoteBytes);
 
 // Rank 1: reads what rank 0 has just written, in the pool and in rank 0's own memory.
 Status Read(Fabric& fabric, const WaitAtInit& wait) {
-  const transport::shm::Segment& writer = fabric.peer(0);
+  const transport::shm::Segment& writer = fabric.segment(0);
   const Header* theirs = writer.header();
   const transport::Incoming& link = fabric.in(0, 0);
   std::vector<std::byte> landing(kLarge);
@@ -147,7 +147,7 @@ tune::Machine Derive(double write_us, const Readings& read, bool can_refer) {
 // Rank 0: writes what rank 1 reads, then draws up the constants for everybody.
 Status Write(Fabric& fabric, const WaitAtInit& wait) {
   Header* own = fabric.own().header();
-  const Header* theirs = fabric.peer(1).header();
+  const Header* theirs = fabric.segment(1).header();
   const auto told = [&](std::uint32_t what) {
     return wait([&, what] { return theirs->told.load(std::memory_order_acquire) >= what; },
                 "waited for rank 1 to measure the machine");
@@ -176,7 +176,7 @@ Status Write(Fabric& fabric, const WaitAtInit& wait) {
 Result<tune::Machine> MeasureMachine(Fabric& fabric, const WaitAtInit& wait) {
   if (fabric.rank() == 0) TUTTI_RETURN_IF_ERROR(Write(fabric, wait));
   if (fabric.rank() == 1) TUTTI_RETURN_IF_ERROR(Read(fabric, wait));
-  const Header* first = fabric.rank() == 0 ? fabric.own().header() : fabric.peer(0).header();
+  const Header* first = fabric.segment(0).header();
   TUTTI_RETURN_IF_ERROR(wait([&] { return first->told.load(std::memory_order_acquire) >= kAgreed; },
                              "waited for ranks 0 and 1 to measure the machine"));
   tune::Machine machine;

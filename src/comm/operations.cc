@@ -241,12 +241,11 @@ Status Communicator::Impl::ValidateCall(const Operation& o) const {
 }
 
 Status Communicator::Impl::PrepareCall(const Operation& o, Job& job) {
-  if (&job != &run_job) {
+  const bool repeatable = &job == &run_job;
+  if (!repeatable || !PreparedFor(o)) {
+    if (repeatable) prepared.reset();
     TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : Prepare(o, job));
-  } else if (!PreparedFor(o)) {
-    prepared.reset();
-    TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : Prepare(o, job));
-    if (o.op != ReduceOp::kPreMulSum) prepared = o;
+    if (repeatable && o.op != ReduceOp::kPreMulSum) prepared = o;
   } else if (prepared->in != o.in || prepared->out != o.out) {
     ChangeBuffers(o, job);
     *prepared = o;

@@ -16,7 +16,7 @@
 namespace tutti::comm {
 namespace {
 
-std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+using sys::Bytes;
 
 // What a rank tells the others of a split.
 struct Choice {

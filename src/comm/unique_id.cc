@@ -68,7 +68,7 @@ namespace {
 constexpr std::array<unsigned char, 8> kMagic = {'T', 'U', 'T', 'T', 'I', 'I', 'D', 0};
 constexpr std::size_t kVersionAt = 8, kKindAt = 9, kZeroAt = 10, kSecretAt = 16, kNameAt = 48, kAddressAt = 64;
 
-std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+using sys::Bytes;
 
 std::span<const std::byte> BytesOf(const std::uint64_t& number) { return std::as_bytes(std::span(&number, 1)); }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 #include "tutti/status.h"
 
@@ -18,6 +19,9 @@ namespace tutti::sys {
 using Key = std::array<std::byte, 32>;
 using Nonce = std::array<std::byte, 32>;  // random, used once: makes an overheard code worthless
 using Mac = std::array<std::byte, 32>;
+
+// A text as a part of what a code is made of.
+inline std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // The code of a list of parts under a key. The lengths of the parts count: {"ab", "c"} and {"a", "bc"}
 // differ. REQUIRES of callers: the first part names the purpose, so that a code for one purpose never serves

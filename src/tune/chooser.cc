@@ -45,30 +45,27 @@ std::string ToString(const Choice& choice) {
                      choice.channels > 1 ? fmt::format(", {} channels", choice.channels) : "");
 }
 
-Result<Filter> ParseAlgorithmFilter(std::string_view text) {
-  return Filter::Parse(text, "NCCL_ALGO", AlgorithmBits, KnownAlgorithms());
-}
-
-Result<Filter> ParseProtocolFilter(std::string_view text) {
-  return Filter::Parse(
-      text, "NCCL_PROTO",
+Result<Filters> ParseFilters(std::string_view algo_filter, std::string_view proto_filter) {
+  const Result<Filter> algorithms = Filter::Parse(algo_filter, "NCCL_ALGO", AlgorithmBits, KnownAlgorithms());
+  if (!algorithms.ok()) return algorithms.status();
+  const Result<Filter> protocols = Filter::Parse(
+      proto_filter, "NCCL_PROTO",
       [](std::string_view name) -> std::optional<std::uint32_t> {
         const std::optional<Protocol> protocol = proto::ParseProtocol(name);
         if (!protocol) return std::nullopt;
         return std::uint32_t{1} << static_cast<int>(*protocol);
       },
       "LL, LL128, Simple");
+  if (!protocols.ok()) return protocols.status();
+  return Filters{*algorithms, *protocols};
 }
 
 Result<Chooser> Chooser::Create(const ChooserOptions& options) {
   Chooser chooser;
   chooser.options_ = options;
-  Result<Filter> algos = ParseAlgorithmFilter(options.algo_filter);
-  if (!algos.ok()) return algos.status();
-  chooser.algo_filter_ = *algos;
-  Result<Filter> protos = ParseProtocolFilter(options.proto_filter);
-  if (!protos.ok()) return protos.status();
-  chooser.proto_filter_ = *protos;
+  const Result<Filters> filters = ParseFilters(options.algo_filter, options.proto_filter);
+  if (!filters.ok()) return filters.status();
+  chooser.filters_ = *filters;
   return chooser;
 }
 
@@ -88,7 +85,7 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   const Machine& m = options_.machine;
   const PlanCost& cost = CostOf(entry.algorithm, collective);
   const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
-    if (!proto_filter_.Allows(collective, static_cast<int>(protocol))) return;
+    if (!filters_.protocols.Allows(collective, static_cast<int>(protocol))) return;
     for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
       const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
       if (chunk_bytes == 0) continue;
@@ -112,14 +109,14 @@ std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes
   const auto collect = [&](bool filtered) {
     for (const algo::Entry& entry : algo::Registry()) {
       if (!entry.supports(collective, options_.ranks)) continue;
-      const bool asked = filtered && algo_filter_.Says(collective);
-      if (asked && !algo_filter_.Allows(collective, static_cast<int>(entry.algorithm))) continue;
+      const bool asked = filtered && filters_.algorithms.Says(collective);
+      if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
       if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
       AddCandidates(entry, collective, bytes, candidates);
     }
   };
   collect(true);
-  if (candidates.empty() && !algo_filter_.Binds(collective)) collect(false);
+  if (candidates.empty() && !filters_.algorithms.Binds(collective)) collect(false);
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;
 }
@@ -143,7 +140,7 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   one.cost.posted_max = one.cost.received_max = one.cost.sent_max = 1.0;
   Choice best{Algorithm::kPairwise, Protocol::kSimple, false, 1, 1e300};
   const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
-    if (!proto_filter_.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
+    if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
     const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
     const double us = PredictUs(m, one, way, bytes, chunk, 1, options_.ranks, options_.cpus);
     if (us < best.predicted_us) best = {Algorithm::kPairwise, protocol, by_reference, 1, us};

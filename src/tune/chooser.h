@@ -32,8 +32,7 @@ struct Choice {
 
 // Settings::algo and Settings::proto: sets of algo::Algorithm and proto::Protocol. Fail where they name something that
 // does not exist.
-Result<Filter> ParseAlgorithmFilter(std::string_view text);
-Result<Filter> ParseProtocolFilter(std::string_view text);
+Result<Filters> ParseFilters(std::string_view algo_filter, std::string_view proto_filter);
 
 // "two_shot Simple", "ring LL128, by reference".
 std::string ToString(const Choice& choice);
@@ -76,8 +75,7 @@ class Chooser {
                      std::vector<Choice>& candidates);
 
   ChooserOptions options_;
-  Filter algo_filter_;
-  Filter proto_filter_;
+  Filters filters_;
   std::array<std::array<std::optional<PlanCost>, kCollectives>, algo::kAlgorithms> costs_;
 };
 

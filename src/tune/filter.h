@@ -47,6 +47,11 @@ class Filter {
   std::array<bool, kCollectives> binds_{};
 };
 
+// What NCCL_ALGO and NCCL_PROTO leave.
+struct Filters {
+  Filter algorithms, protocols;
+};
+
 }  // namespace tutti::tune
 
 #endif  // TUTTI_TUNE_FILTER_H_

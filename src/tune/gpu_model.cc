@@ -20,12 +20,9 @@ std::string ToString(const GpuChoice& choice) {
 Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
   GpuChooser chooser;
   chooser.options_ = options;
-  Result<Filter> algos = ParseAlgorithmFilter(options.algo_filter);
-  if (!algos.ok()) return algos.status();
-  chooser.algo_filter_ = *algos;
-  Result<Filter> protos = ParseProtocolFilter(options.proto_filter);
-  if (!protos.ok()) return protos.status();
-  chooser.proto_filter_ = *protos;
+  const Result<Filters> filters = ParseFilters(options.algo_filter, options.proto_filter);
+  if (!filters.ok()) return filters.status();
+  chooser.filters_ = *filters;
   return chooser;
 }
 
@@ -73,18 +70,18 @@ std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t
   const auto collect = [&](bool filtered) {
     for (const algo::Entry& entry : algo::Registry()) {
       if (!entry.supports(collective, options_.ranks)) continue;
-      const bool asked = filtered && algo_filter_.Says(collective);
-      if (asked && !algo_filter_.Allows(collective, static_cast<int>(entry.algorithm))) continue;
+      const bool asked = filtered && filters_.algorithms.Says(collective);
+      if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
       if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
-        if (!proto_filter_.Allows(collective, protocol)) continue;
+        if (!filters_.protocols.Allows(collective, protocol)) continue;
         if (static_cast<Protocol>(protocol) == Protocol::kLl128 && !options_.whole_lines) continue;
         candidates.push_back(Predict(entry, collective, static_cast<Protocol>(protocol), bytes));
       }
     }
   };
   collect(true);
-  if (candidates.empty() && !algo_filter_.Binds(collective)) collect(false);
+  if (candidates.empty() && !filters_.algorithms.Binds(collective)) collect(false);
   std::ranges::stable_sort(candidates, {}, &GpuChoice::predicted_us);
   return candidates;
 }

@@ -86,7 +86,7 @@ class GpuChooser {
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);
 
   GpuChooserOptions options_;
-  Filter algo_filter_, proto_filter_;
+  Filters filters_;
   Known known_[algo::kAlgorithms][kCollectives];
 };
 

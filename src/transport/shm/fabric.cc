@@ -87,7 +87,7 @@ bool Fabric::EveryoneConnected() const {
 
 bool Fabric::EveryoneCanRefer() const {
   for (int peer = 0; peer < options_.ranks; ++peer) {
-    const Header* h = peer == options_.rank ? own_.header() : peers_[peer].header();
+    const Header* h = segment(peer).header();
     if (h->mapped.load(std::memory_order_acquire) != kMappedAndReadable) return false;
   }
   return true;

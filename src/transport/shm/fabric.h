@@ -57,8 +57,8 @@ class Fabric {
   const RingSizes& rings() const { return own_.geometry().rings; }
   Segment& own() { return own_; }
   const Segment& own() const { return own_; }
-  // A peer's pages, read-only. REQUIRES: peer is connected and not the own rank.
-  const Segment& peer(int peer) const { return peers_[peer]; }
+  // A rank's pages as mapped here, the own ones included. REQUIRES: it is connected.
+  const Segment& segment(int rank) const { return rank == options_.rank ? own_ : peers_[rank]; }
 
   Outgoing& out(int channel, int peer) { return outgoing_[channel * options_.ranks + peer]; }
   Incoming& in(int channel, int peer) { return incoming_[channel * options_.ranks + peer]; }
@@ -97,8 +97,6 @@ class Fabric {
     sys::SharedMapping own;
     std::vector<sys::SharedMapping> peers;
   };
-  // A peer's black box, as mapped here: `geometry().box_bytes` bytes.
-  const std::byte* BoxOf(int peer) const { return peers_[peer].box(); }
   int AddRegion(Region region);
   // Region and offset of [data, data + bytes), if it lies in one of the own regions.
   bool FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;
