@@ -245,7 +245,9 @@ TEST(Geometry, FitsItsBudget) {
       EXPECT_EQ(g.rings_offset % 128, 0u);
       EXPECT_EQ(g.lane_bytes % 128, 0u);
       EXPECT_GE(std::min({g.rings.posts(), g.rings.ll_units(), g.rings.ll128_lines()}), 32u);
-      if (ranks * channels <= 512) EXPECT_LE(g.bytes, std::size_t{8} << 20) << ranks;
+      if (ranks * channels <= 512) {
+        EXPECT_LE(g.bytes, std::size_t{8} << 20) << ranks;
+      }
     }
   }
 }
