@@ -326,6 +326,14 @@ constexpr Setting kSettings[] = {
      .values = "256 hexadecimal digits",
      .meaning = "The job's id with its secret; `tutti run` sets it. Unset: derived from what the launcher says.",
      .scope = Scope::kEnvironment},
+    {.name = "TUTTI_PRELOAD_LIBRARY",
+     .values = "a path",
+     .meaning = "`tutti preload` sets it: the libnccl.so.2 to which its libtutti_audit.so leads every look-up.",
+     .scope = Scope::kEnvironment},
+    {.name = "TUTTI_PRELOAD_REPORT",
+     .values = "a path",
+     .meaning = "`tutti preload` sets it: the file in which its libtutti_audit.so notes who maps which libnccl.",
+     .scope = Scope::kEnvironment},
 };
 
 std::string_view WithoutPrefix(std::string_view name) {
