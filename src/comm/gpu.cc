@@ -219,13 +219,19 @@ Status GpuCommunicator::Impl::SetLimits() {
   return Status::Ok();
 }
 
-GpuCommunicator::Impl::~Impl() {
+void GpuCommunicator::Impl::Drain() {
   if (context.get() == nullptr) return;
   const ScopedContext scope(driver, context.get());
   if (words.host() != nullptr && host.broken.load(std::memory_order_relaxed)) {
     static_cast<volatile HostWords*>(words.host())->abort = 1;
   }
   driver->CtxSynchronize();
+}
+
+GpuCommunicator::Impl::~Impl() {
+  Drain();
+  if (context.get() == nullptr) return;
+  const ScopedContext scope(driver, context.get());
   fabric.reset();
   words = {};
 }
@@ -255,15 +261,20 @@ GpuCommunicator::GpuCommunicator(GpuCommunicator&&) noexcept = default;
 GpuCommunicator& GpuCommunicator::operator=(GpuCommunicator&&) noexcept = default;
 GpuCommunicator::~GpuCommunicator() = default;
 
+Status GpuCommunicator::Impl::EndIfBroken() {
+  if (const Status failure = KernelFailure(); !failure.ok()) host.Break(failure);
+  if (!host.broken.load(std::memory_order_relaxed)) return Status::Ok();
+  static_cast<volatile HostWords*>(words.host())->abort = 1;
+  return host.Broken();
+}
+
 Status GpuCommunicator::Check() {
   Impl& c = *impl_;
-  if (const Status failure = c.KernelFailure(); !failure.ok()) c.host.Break(failure);
-  Status status = c.host.broken.load(std::memory_order_relaxed) ? c.host.Broken() : c.host.TestPeers();
-  if (!status.ok()) {
-    static_cast<volatile HostWords*>(c.words.host())->abort = 1;
-    c.host.Break(status);
-  }
-  return status;
+  TUTTI_RETURN_IF_ERROR(c.EndIfBroken());
+  const Status peers = c.host.TestPeers();
+  if (peers.ok()) return peers;
+  c.host.Break(peers);
+  return c.EndIfBroken();
 }
 
 void GpuCommunicator::Abort(const std::string& reason) {

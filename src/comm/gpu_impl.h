@@ -48,6 +48,8 @@ struct GpuCommunicator::Impl {
   Status TryPeers();
   Status SetLimits();
   Status AgreeOnAll(const Status& own, const char* what);
+  // Waits for this rank's kernels; ends them first where the communicator is broken.
+  void Drain();
 
   // gpu_run.cc
   Status Run(const Operation& operation, sys::cuda::Stream stream);
@@ -61,7 +63,16 @@ struct GpuCommunicator::Impl {
   Status Enqueue(const Operation& operation, const exec::gpu::PreparedPlan& plan, const exec::gpu::Shape& shape,
                  sys::cuda::Stream stream);
   exec::gpu::Launcher::Overlap OverlapFor(int blocks, sys::cuda::Stream stream) const;
+  // Does what an operation's first use needs, and enqueues nothing.
+  Status Prepare(const Operation& operation);
+  Result<sys::cuda::Kernel> FindKernel(const Operation& operation, proto::Protocol protocol);
+  std::string Explain(const Operation& operation);
   Status KernelFailure();
+  // What has broken the communicator, if anything; its kernels end then. Any thread.
+  Status EndIfBroken();
+
+  // log_operation.cc: what NCCL_DEBUG=INFO shows of a call under COLL and TUNING.
+  void LogOperation(const Operation& operation);
 
   Communicator::Impl& host;
   Communicator& communicator;
