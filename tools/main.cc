@@ -15,6 +15,7 @@
 #include "tools/env_command.h"
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
+#include "tools/preload_command.h"
 #include "tools/run_command.h"
 #include "tools/top_command.h"
 #include "tools/tune_command.h"
@@ -38,6 +39,7 @@ constexpr Command kCommands[] = {
     {"tune", TuneCommand, "show which algorithm is chosen for which size; measure this machine"},
     {"env", EnvCommand, "show every setting, its value here and where that came from"},
     {"run", RunCommand, "start N ranks of a program on this host and watch over them"},
+    {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
     {"version", VersionCommand, "print the version"},
 };

@@ -38,6 +38,9 @@ struct Settings {
   int max_channels = 2;
   // NCCL_MIN_NCHANNELS: fewest channels that one operation uses.
   int min_channels = 1;
+  // TUTTI_GPU: whether communicators of the C interface may work on device memory (1), where there are GPUs, or on host
+  // memory only (0).
+  bool gpu = true;
   // TUTTI_TUNING_FILE: constants of the cost model as `tutti tune --calibrate` stores them. Empty: the built-in ones.
   std::string tuning_file;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.

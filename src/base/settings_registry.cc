@@ -222,6 +222,13 @@ constexpr Setting kSettings[] = {
                     "works and it is thought faster, never, or wherever it works.",
          .agreement = Agreement::kRankZero},
         kSingleCopy),
+    Row({.name = "TUTTI_GPU",
+         .values = "0, 1",
+         .meaning =
+             "Whether communicators of the C interface use the GPUs of this machine, if there are any: then they "
+             "take device memory at init and work on device pointers too. 0: host memory only.",
+         .agreement = Agreement::kMust},
+        kNumber<&S::gpu, Kind::kCount, 0, 1>),
     Row({.name = "TUTTI_TUNING_FILE",
          .values = "a path",
          .meaning = "Constants of the cost model, as `tutti tune --calibrate` stores them. Unset: those that it stored "
@@ -325,6 +332,14 @@ constexpr Setting kSettings[] = {
     {.name = "TUTTI_ID",
      .values = "256 hexadecimal digits",
      .meaning = "The job's id with its secret; `tutti run` sets it. Unset: derived from what the launcher says.",
+     .scope = Scope::kEnvironment},
+    {.name = "TUTTI_PRELOAD_LIBRARY",
+     .values = "a path",
+     .meaning = "`tutti preload` sets it: the libnccl.so.2 to which its libtutti_audit.so leads every look-up.",
+     .scope = Scope::kEnvironment},
+    {.name = "TUTTI_PRELOAD_REPORT",
+     .values = "a path",
+     .meaning = "`tutti preload` sets it: the file in which its libtutti_audit.so notes who maps which libnccl.",
      .scope = Scope::kEnvironment},
 };
 

@@ -15,6 +15,7 @@ struct Config {
   bool blocking = true;
   bool split_share = false;
   bool shrink_share = false;
+  int max_ctas = 0;  // 0: undefined
   std::string name;
 };
 

@@ -14,10 +14,14 @@
 namespace tutti::capi {
 namespace {
 
-// The operations of one communicator.
+using GpuCall = comm::GpuQueue::Call;
+
+// The operations of one communicator: on host memory, and on its GPU.
 struct Batch {
   ncclComm* comm = nullptr;
   std::vector<Operation> operations;
+  std::vector<GpuCall> gpu_calls;
+  std::vector<GpuCall> undecided;  // called before the communicator was made
 };
 
 struct Group {
@@ -35,7 +39,11 @@ struct Group {
 thread_local Group t_group;
 
 void Group::Clear() {
-  for (Batch& batch : used()) batch.operations.clear();
+  for (Batch& batch : used()) {
+    batch.operations.clear();
+    batch.gpu_calls.clear();
+    batch.undecided.clear();
+  }
   batches_used = 0;
   jobs.clear();
   doomed.clear();
@@ -162,30 +170,73 @@ Batch& BatchOf(ncclComm* comm) {
   return batch;
 }
 
-// Begins the operations of all communicators, then lets them run. If one of them cannot begin, those that have begun
-// are ended with an error on all ranks, which would otherwise wait for this one.
-Status RunOperations(std::span<Batch> batches) {
+// Puts an operation where the end of the group finds it.
+void Keep(Batch& batch, const GpuCall& call) {
+  if (batch.comm->gpu != nullptr && batch.comm->gpu->Takes(call.operation)) {
+    batch.gpu_calls.push_back(call);
+  } else {
+    batch.operations.push_back(call.operation);
+  }
+}
+
+// A communicator of a group failed where others have begun: these end with an error on all ranks, which would otherwise
+// wait for this one.
+void BreakAll(std::span<Batch> batches, const Status& why) {
+  for (const Batch& batch : batches) {
+    batch.comm->queue->Break(
+        Status(why.code(), "another communicator of the same group failed: " + why.message(), batch.comm->rank.load()));
+    if (batch.comm->gpu != nullptr) (void)batch.comm->gpu->Look();
+  }
+}
+
+// Enqueues what the GPUs do. Everything that may wait comes before the first launch.
+Status RunOnGpus(std::span<Batch> batches) {
+  const auto calls = [](const Batch& batch) { return std::span<const GpuCall>(batch.gpu_calls); };
+  if (std::ranges::count_if(batches, [&](const Batch& b) { return !calls(b).empty(); }) > 1) {
+    for (const Batch& batch : batches) {
+      if (!calls(batch).empty()) TUTTI_RETURN_IF_ERROR(batch.comm->gpu->Prepare(calls(batch)));
+    }
+  }
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (calls(batches[i]).empty()) continue;
+    const Status s = batches[i].comm->gpu->Submit(calls(batches[i]));
+    if (s.ok()) continue;
+    BreakAll(batches.first(i), s);
+    return s;
+  }
+  return Status::Ok();
+}
+
+// Begins the operations of all communicators on host memory, then lets them run.
+Status RunOnHost(std::span<Batch> batches) {
   if (batches.size() == 1) {
     const Batch& only = batches[0];
-    if (!Ready(only.comm)) return WhyNotReady(only.comm);
     if (only.operations.size() == 1) return only.comm->queue->Post(only.operations[0]);
     return only.comm->queue->Submit(only.operations, comm::Queue::Move::kNow);
   }
   for (const Batch& batch : batches) {
-    if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
     for (const Operation& o : batch.operations) TUTTI_RETURN_IF_ERROR(batch.comm->queue->Check(o));
   }
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const Status s = batches[i].comm->queue->Submit(batches[i].operations, comm::Queue::Move::kLater);
     if (s.ok()) continue;
-    for (std::size_t k = 0; k < i; ++k) {
-      batches[k].comm->queue->Break(Status(s.code(), "another communicator of the same group failed: " + s.message(),
-                                           batches[k].comm->rank.load()));
-    }
+    BreakAll(batches.first(i), s);
     return s;
   }
   for (const Batch& batch : batches) batch.comm->queue->MoveOn();
   return Status::Ok();
+}
+
+Status RunOperations(std::span<Batch> batches) {
+  bool on_gpu = false, on_host = false;
+  for (Batch& batch : batches) {
+    if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+    for (const GpuCall& call : batch.undecided) Keep(batch, call);
+    on_gpu |= !batch.gpu_calls.empty();
+    on_host |= !batch.operations.empty();
+  }
+  if (on_gpu) TUTTI_RETURN_IF_ERROR(RunOnGpus(batches));
+  return on_host ? RunOnHost(batches) : Status::Ok();
 }
 
 Status CheckBlocking(const Group& group) {
@@ -248,7 +299,7 @@ Status DestroyOrDefer(ncclComm& comm) {
   return drained;
 }
 
-Status PostOrDefer(ncclComm* comm, const Operation& operation) {
+Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stream) {
   if (!Ready(comm)) [[unlikely]] {
     const bool soon = InGroup() && comm != nullptr && comm->alive() && comm->made_in_group == &t_group;
     if (!soon) {
@@ -256,16 +307,22 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation) {
       if (InGroup() && why.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = why;
       return why;
     }
-    BatchOf(comm).operations.push_back(operation);
+    BatchOf(comm).undecided.push_back({operation, stream});
     return Status::Ok();
   }
+  const bool on_gpu = comm->gpu != nullptr && comm->gpu->Takes(operation);
   if (!InGroup()) [[likely]]
-    return comm->queue->Post(operation);
-  if (Status s = comm->queue->Check(operation); !s.ok()) {
+    return on_gpu ? comm->gpu->Post(operation, stream) : comm->queue->Post(operation);
+  if (Status s = on_gpu ? comm->gpu->Check(operation) : comm->queue->Check(operation); !s.ok()) {
     if (s.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = s;
     return s;
   }
-  BatchOf(comm).operations.push_back(operation);
+  Batch& batch = BatchOf(comm);
+  if (on_gpu) {
+    batch.gpu_calls.push_back({operation, stream});
+  } else {
+    batch.operations.push_back(operation);
+  }
   return Status::Ok();
 }
 

@@ -32,8 +32,8 @@ Status RunOrDefer(LifeJob job);
 // Takes comm down now, or when the group ends.
 Status DestroyOrDefer(ncclComm& comm);
 
-// Begins an operation, or keeps it for the end of the group.
-Status PostOrDefer(ncclComm* comm, const Operation& operation);
+// Begins an operation, or keeps it for the end of the group. `stream` counts for buffers that the GPU works on.
+Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stream);
 
 // Whether this thread is in a group.
 bool InGroup();

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 
 #include "capi/error.h"
@@ -28,6 +29,15 @@ Registry& TheRegistry() {
 
 std::atomic<std::uint32_t> g_next_serial{1};
 
+// Most blocks of a GPU operation that config and environment allow; 0: they do not say.
+int MaxBlocks(const Config& config, const Settings& settings) {
+  int most = config.max_ctas;
+  const bool said =
+      std::ranges::any_of(settings.origins, [](const auto& origin) { return origin.first.starts_with("NCCL_MAX_"); });
+  if (said) most = most > 0 ? std::min(most, settings.max_channels) : settings.max_channels;
+  return most;
+}
+
 }  // namespace
 
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
@@ -46,14 +56,24 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
 Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
+  const int max_blocks = MaxBlocks(comm.config, communicator.impl()->settings);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
+  Result<std::unique_ptr<comm::GpuQueue>> gpu =
+      comm::GpuQueue::Create(comm.owner, {.device = comm.device, .max_blocks = max_blocks});
+  if (!gpu.ok()) {
+    comm.owner->Close();
+    return gpu.status();
+  }
+  comm.gpu_owner = std::move(*gpu);
   std::lock_guard lock(comm.mutex);
   if (comm.abort) {
     comm.owner->Break(Status(Code::kRemote, fmt::format("rank {} aborted while it was made", comm.rank.load())));
+    if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
     comm.owner->Close();
     return Status(Code::kInvalidUsage, "the communicator was aborted while it was made");
   }
   comm.queue = comm.owner.get();
+  comm.gpu = comm.gpu_owner.get();
   comm.state.store(State::kReady, std::memory_order_release);
   return Status::Ok();
 }
@@ -81,6 +101,7 @@ void Bury(ncclComm& comm) {
 
 void TakeDown(ncclComm& comm) {
   comm.state.store(State::kGone, std::memory_order_release);
+  if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
   if (comm.owner != nullptr) comm.owner->Close();
   comm.registrations.clear();
   comm.factors = {};

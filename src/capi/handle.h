@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "capi/config.h"
+#include "comm/gpu_queue.h"
 #include "comm/queue.h"
 #include "nccl.h"
 #include "tutti/status.h"
@@ -50,7 +51,8 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   // Where the hot path looks.
   std::atomic<std::uint64_t> magic{kMagic};
   std::atomic<tutti::capi::State> state{tutti::capi::State::kPending};
-  tutti::comm::Queue* queue = nullptr;  // null until it is made
+  tutti::comm::Queue* queue = nullptr;   // null until it is made
+  tutti::comm::GpuQueue* gpu = nullptr;  // null where it works on host memory only
 
   // Facts. rank and ranks are known only once it is made, for a split.
   std::atomic<int> rank{-1};
@@ -64,6 +66,7 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   const void* made_in_group = nullptr;
 
   std::shared_ptr<tutti::comm::Queue> owner;
+  std::unique_ptr<tutti::comm::GpuQueue> gpu_owner;
   std::vector<tutti::capi::PreMulSum> factors;
   std::set<std::uintptr_t> registrations;  // their handles: numbers, never used again
   std::uintptr_t last_registration = 0;
@@ -84,7 +87,8 @@ namespace tutti::capi {
 
 // A new handle, pending.
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device);
-// Gives it the communicator that was made for it; it is ready then, or taken down at once where it was aborted.
+// Gives it the communicator that was made for it, and that one its GPU, if there is one; collective. It is ready then,
+// or taken down at once where it was aborted.
 Status Adopt(ncclComm& comm, Communicator communicator);
 // It could not be made.
 void FailHandle(ncclComm& comm, const Status& why);

@@ -83,7 +83,7 @@ Status InitRank(ncclComm_t* slot, int ranks, std::span<const ncclUniqueId> ids, 
   if (!read.ok()) return read.status();
   std::vector<UniqueId> all;
   for (const ncclUniqueId& id : ids) all.push_back(ToUniqueId(id));
-  return MakeFromId(slot, {.rank = rank, .ranks = ranks, .id = comm::CombineIds(all)}, *read, 0);
+  return MakeFromId(slot, {.rank = rank, .ranks = ranks, .id = comm::CombineIds(all)}, *read, comm::CurrentGpu());
 }
 
 Status InitAll(ncclComm_t* comms, int devices, const int* list) {

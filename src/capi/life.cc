@@ -32,6 +32,7 @@ void WaitForBackground(ncclComm& comm) {
 // In a forked child: forgets the handle; the parent's communicator does not notice.
 Status DropForeign(ncclComm& comm) {
   comm.state.store(State::kGone);
+  if (comm.gpu_owner != nullptr) comm.gpu_owner->Abandon();
   if (comm.owner != nullptr) comm.owner->Abandon();
   comm.magic.store(0);
   return Status::Ok();
@@ -48,6 +49,13 @@ Status Destroy(ncclComm* comm) {
   return DestroyOrDefer(*comm);
 }
 
+// Ends what goes on, on host memory and on the GPU, with an error on all ranks.
+void EndOperations(ncclComm& comm, const std::string& reason) {
+  const int rank = comm.rank.load();
+  comm.owner->Break(Status(Code::kRemote, reason, rank));
+  if (comm.gpu_owner != nullptr) (void)comm.gpu_owner->Look();
+}
+
 Status Abort(ncclComm* comm) {
   if (comm == nullptr) return Status::Ok();
   if (comm->alive() && comm->foreign()) return DropForeign(*comm);
@@ -62,8 +70,7 @@ Status Abort(ncclComm* comm) {
     for (const std::shared_ptr<ncclComm>& child : comm->unborn) child->abort = true;
   }
   if (comm->owner != nullptr) {
-    comm->owner->Break(Status(
-        Code::kRemote, fmt::format("rank {} aborted: ncclCommAbort was called", comm->rank.load()), comm->rank.load()));
+    EndOperations(*comm, fmt::format("rank {} aborted: ncclCommAbort was called", comm->rank.load()));
   }
   if (pending && comm->owner == nullptr) {
     Bury(*comm);  // whoever makes it sees `abort`, and takes down what it made
@@ -86,8 +93,7 @@ Status Revoke(ncclComm* comm, int flags) {
   if (!comm->state.compare_exchange_strong(state, State::kRevoked)) {
     return InvalidArgument("the communicator was destroyed or revoked by another thread at this moment");
   }
-  comm->queue->Break(
-      Status(Code::kRemote, fmt::format("rank {} revoked the communicator", comm->rank.load()), comm->rank.load()));
+  EndOperations(*comm, fmt::format("rank {} revoked the communicator", comm->rank.load()));
   return Status::Ok();
 }
 
@@ -118,6 +124,7 @@ Status AsyncError(ncclComm* comm, ncclResult_t* error) {
       return Status::Ok();
     }
   }
+  if (comm->gpu != nullptr) (void)comm->gpu->Look();  // breaks the communicator where kernels have failed
   if (const Status s = comm->queue->Poll(); !s.ok()) *error = Report("ncclCommGetAsyncError", s, Told::kAlready);
   return Status::Ok();
 }

@@ -98,6 +98,7 @@ Status MemStats(ncclComm* comm, ncclCommMemStat_t stat, std::uint64_t* value) {
   TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
   const Result<comm::MemoryFootprint> bytes = comm::FootprintOf(*comm->queue);
   if (!bytes.ok()) return bytes.status();
+  const std::size_t gpu_bytes = comm->gpu != nullptr ? comm->gpu->device_bytes() : 0;
   switch (stat) {
     case ncclStatGpuMemSuspend:
       *value = bytes->releasable;
@@ -106,10 +107,10 @@ Status MemStats(ncclComm* comm, ncclCommMemStat_t stat, std::uint64_t* value) {
       *value = comm->state.load() == State::kSuspended ? 1 : 0;
       return Status::Ok();
     case ncclStatGpuMemPersist:
-      *value = bytes->fixed;
+      *value = bytes->fixed + gpu_bytes;
       return Status::Ok();
     case ncclStatGpuMemTotal:
-      *value = bytes->releasable + bytes->fixed;
+      *value = bytes->releasable + bytes->fixed + gpu_bytes;
       return Status::Ok();
   }
   return InvalidArgument(fmt::format("statistic {} does not exist", static_cast<int>(stat)));

@@ -118,7 +118,8 @@ struct Data {
 };
 
 // Every operation comes this way. `root`: or peer.
-Status Begin(ncclComm* comm, Kind kind, const Data& data, int root = 0, const ncclRedOp_t* op = nullptr) {
+Status Begin(ncclComm* comm, cudaStream_t stream, Kind kind, const Data& data, int root = 0,
+             const ncclRedOp_t* op = nullptr) {
   TUTTI_RETURN_IF_ERROR(CheckType(data.type));
   Operation o{.kind = kind,
               .in = data.in,
@@ -127,7 +128,7 @@ Status Begin(ncclComm* comm, Kind kind, const Data& data, int root = 0, const nc
               .type = static_cast<DataType>(data.type),
               .root = root};
   if (op != nullptr) TUTTI_RETURN_IF_ERROR(ReadOp(comm, *op, data.type, o));
-  return PostOrDefer(comm, o);
+  return PostOrDefer(comm, o, stream);
 }
 
 Status CreateFactor(ncclRedOp_t* op, const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,
@@ -180,78 +181,83 @@ using Kind = tutti::Operation::Kind;
 
 TUTTI_NCCL_API(ncclResult_t, ncclAllReduce,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
-                ncclComm_t comm, cudaStream_t /*stream*/)) {
+                ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclAllReduce", [&] {
-    return Begin(comm, Kind::kAllReduce, {sendbuff, recvbuff, count, datatype}, 0, &op);
+    return Begin(comm, stream, Kind::kAllReduce, {sendbuff, recvbuff, count, datatype}, 0, &op);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclReduce,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
-                ncclComm_t comm, cudaStream_t /*stream*/)) {
+                ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclReduce", [&] {
-    return Begin(comm, Kind::kReduce, {sendbuff, recvbuff, count, datatype}, root, &op);
+    return Begin(comm, stream, Kind::kReduce, {sendbuff, recvbuff, count, datatype}, root, &op);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclBroadcast,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
+                cudaStream_t stream)) {
   return Call("ncclBroadcast", [&] {
-    return Begin(comm, Kind::kBroadcast, {sendbuff, recvbuff, count, datatype}, root);
+    return Begin(comm, stream, Kind::kBroadcast, {sendbuff, recvbuff, count, datatype}, root);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclBcast,
-               (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclBcast", [&] { return Begin(comm, Kind::kBroadcast, {buff, buff, count, datatype}, root); });
+               (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)) {
+  return Call("ncclBcast", [&] { return Begin(comm, stream, Kind::kBroadcast, {buff, buff, count, datatype}, root); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclReduceScatter,
                (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,
-                ncclComm_t comm, cudaStream_t /*stream*/)) {
+                ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclReduceScatter", [&] {
-    return Begin(comm, Kind::kReduceScatter, {sendbuff, recvbuff, recvcount, datatype}, 0, &op);
+    return Begin(comm, stream, Kind::kReduceScatter, {sendbuff, recvbuff, recvcount, datatype}, 0, &op);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclAllGather,
                (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
+                cudaStream_t stream)) {
   return Call("ncclAllGather", [&] {
-    return Begin(comm, Kind::kAllGather, {sendbuff, recvbuff, sendcount, datatype});
+    return Begin(comm, stream, Kind::kAllGather, {sendbuff, recvbuff, sendcount, datatype});
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclAlltoAll,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclAlltoAll", [&] { return Begin(comm, Kind::kAllToAll, {sendbuff, recvbuff, count, datatype}); });
+                cudaStream_t stream)) {
+  return Call("ncclAlltoAll", [&] {
+    return Begin(comm, stream, Kind::kAllToAll, {sendbuff, recvbuff, count, datatype});
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclGather,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclGather", [&] { return Begin(comm, Kind::kGather, {sendbuff, recvbuff, count, datatype}, root); });
+                cudaStream_t stream)) {
+  return Call("ncclGather", [&] {
+    return Begin(comm, stream, Kind::kGather, {sendbuff, recvbuff, count, datatype}, root);
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclScatter,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclScatter", [&] { return Begin(comm, Kind::kScatter, {sendbuff, recvbuff, count, datatype}, root); });
+                cudaStream_t stream)) {
+  return Call("ncclScatter", [&] {
+    return Begin(comm, stream, Kind::kScatter, {sendbuff, recvbuff, count, datatype}, root);
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclSend,
                (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclSend", [&] { return Begin(comm, Kind::kSend, {sendbuff, nullptr, count, datatype}, peer); });
+                cudaStream_t stream)) {
+  return Call("ncclSend", [&] { return Begin(comm, stream, Kind::kSend, {sendbuff, nullptr, count, datatype}, peer); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclRecv,
                (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
-  return Call("ncclRecv", [&] { return Begin(comm, Kind::kRecv, {nullptr, recvbuff, count, datatype}, peer); });
+                cudaStream_t stream)) {
+  return Call("ncclRecv", [&] { return Begin(comm, stream, Kind::kRecv, {nullptr, recvbuff, count, datatype}, peer); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclRedOpCreatePreMulSum,

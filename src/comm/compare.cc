@@ -23,20 +23,21 @@ constexpr std::int64_t kSettleNs = 20000000;
 
 constexpr const char* kRemedy = "all ranks must make the same calls in the same order";
 
-// "all_reduce(count 4, int8, sum) as its operation 7"
-std::string Quote(const CallRecord& record) {
+// "all_reduce(count 4, int8, sum) as its operation 7". `own`: the collectives that the library has called itself.
+std::string Quote(const CallRecord& record, std::uint64_t own) {
   const char* place = record.call.function() == Kind::kSend   ? "send to that rank"
                       : record.call.function() == Kind::kRecv ? "receive from that rank"
                                                               : "operation";
-  return fmt::format("{} as its {} {}", record.call.ToString(), place, record.sequence);
+  return fmt::format("{} as its {} {}", record.call.ToString(), place,
+                     record.call.is_transfer() ? record.sequence : record.sequence - own);
 }
 
-Status Mismatch(int culprit, const CallRecord& theirs, int other, const CallRecord& others) {
+Status Mismatch(std::uint64_t own, int culprit, const CallRecord& theirs, int other, const CallRecord& others) {
   return Status(
       Code::kInvalidUsage,
       fmt::format("the calls of the ranks do not match: rank {} called {} where rank {} called {}; {}", culprit,
-                  Quote(theirs), other,
-                  theirs.call.is_transfer() || others.call.is_transfer() ? Quote(others) : others.call.ToString(),
+                  Quote(theirs, own), other,
+                  theirs.call.is_transfer() || others.call.is_transfer() ? Quote(others, own) : others.call.ToString(),
                   kRemedy),
       culprit);
 }
@@ -58,7 +59,7 @@ Status Communicator::Impl::CompareCollectives(std::uint64_t sequence) {
   if (usual == calls.end()) return Status::Ok();
   const auto odd = std::ranges::find_if(calls, [&](const auto& c) { return c.second.call != usual->second.call; });
   if (odd == calls.end()) return Status::Ok();
-  return Mismatch(odd->first, odd->second, usual->first, usual->second);
+  return Mismatch(own_collectives, odd->first, odd->second, usual->first, usual->second);
 }
 
 // The n-th send from one rank to another and the n-th receive there must agree in bytes.
@@ -84,7 +85,7 @@ Status Communicator::Impl::CompareTransfers(const Job& job) {
       if (met != with_peer.end()) mine = &*met;
       return mine != nullptr;
     });
-    if (theirs) return Mismatch(peer, *theirs, rank, *mine);
+    if (theirs) return Mismatch(own_collectives, peer, *theirs, rank, *mine);
   }
   return Status::Ok();
 }
@@ -126,7 +127,7 @@ Status Communicator::Impl::ExplainForeign(const Job& job, const exec::cpu::Forei
     const std::optional<CallRecord> last = boxes[rank].LastCollective(job.first_call);
     theirs = boxes[foreign.peer].FindCollective(last ? last->sequence + 1 : 1);
   }
-  if (mine && theirs) return Mismatch(foreign.peer, *theirs, rank, *mine);
+  if (mine && theirs) return Mismatch(own_collectives, foreign.peer, *theirs, rank, *mine);
   return Status(Code::kInvalidUsage,
                 fmt::format("the calls of the ranks do not match: rank {} sent data of another call than {}, in which "
                             "rank {} waits for it; {}",
@@ -158,8 +159,10 @@ Status Communicator::Impl::FindStandoff(const Job& job, std::int64_t since_ns) {
            r.call.root() == (transfer_is_mine ? rank : peer);
   });
   if (met && met->call.bytes() == transfer.call.bytes()) return Status::Ok();
-  if (met) return transfer_is_mine ? Mismatch(peer, *met, rank, *mine) : Mismatch(peer, *theirs, rank, *met);
-  return Mismatch(peer, *theirs, rank, *mine);
+  if (met)
+    return transfer_is_mine ? Mismatch(own_collectives, peer, *met, rank, *mine)
+                            : Mismatch(own_collectives, peer, *theirs, rank, *met);
+  return Mismatch(own_collectives, peer, *theirs, rank, *mine);
 }
 
 Status Communicator::Impl::CompareCalls(std::int64_t since_ns) {

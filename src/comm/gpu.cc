@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "comm/bootstrap.h"
 #include "comm/gpu_impl.h"
@@ -24,32 +25,15 @@ using transport::p2p::Identity;
 using transport::p2p::Layout;
 using transport::p2p::Place;
 
-// How long kernels may take to end after an abort, and how often they are asked whether they have.
-constexpr std::int64_t kAbortNs = 2 * sys::kNsPerSecond;
-constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerMs;
 // How long the trial of all pairs may take: the last rank's kernel must have started by then.
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
-// Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
-constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostWords) + 128;
-constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;
+constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;  // and what barriers and the trial use
 
 struct GpuGreeting {
   Identity identity;
   Layout layout;
 };
 static_assert(std::is_trivially_copyable_v<GpuGreeting>);
-
-// The limit that is the narrowest.
-int MostChannels(const GpuOptions& options, const Settings& settings) {
-  const bool set =
-      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MAX_"); });
-  return std::max(set ? std::min(options.max_channels, settings.max_channels) : options.max_channels, 1);
-}
-int LeastChannels(const GpuOptions& options, const Settings& settings) {
-  const bool set =
-      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MIN_"); });
-  return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
-}
 
 std::string DescribeWait(std::uint64_t failure) {
   const int what = static_cast<int>(failure >> 48 & 0xff);
@@ -130,12 +114,20 @@ Status GpuCommunicator::Impl::TryPeers() {
   handshake.ranks = host.ranks;
   handshake.token = 0x7475747469;  // all segments are fresh and hold zeros
   handshake.timeout_ns = kTrialNs;
-  auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
-  handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
+  auto* seen_here =
+      reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + sizeof(HostWords) + 64);
+  handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + sizeof(HostWords) + 64);
   const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
-  TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
-  TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
+  sys::cuda::Stream stream = nullptr;
+  TUTTI_RETURN_IF_ERROR(
+      sys::cuda::Check(*driver, driver->StreamCreate(&stream, sys::cuda::kNonBlocking), "a CUDA stream"));
+  Status status = launcher.Launch(*kernel, handshake, stream);
+  if (status.ok()) {
+    status = sys::cuda::Check(*driver, driver->StreamSynchronize(stream), "the trial of GPU peer access");
+  }
+  driver->StreamDestroy(stream);
+  if (!status.ok()) return status;
   const std::uint32_t seen = *seen_here;
   for (int peer = 0; peer < host.ranks; ++peer) {
     if (peer == host.rank || (seen >> peer & 1) != 0) continue;
@@ -165,7 +157,7 @@ Status GpuCommunicator::Impl::Connect() {
       Fabric::Create({.driver = driver,
                       .device = options.device,
                       .rank = host.rank,
-                      .layout = Layout::Fit(host.ranks, MostChannels(options, host.settings),
+                      .layout = Layout::Fit(host.ranks, std::max(options.max_channels, 1),
                                             static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0))),
                       .process = self.pid,
                       .start = self.start_ticks,
@@ -175,9 +167,6 @@ Status GpuCommunicator::Impl::Connect() {
   Result<sys::cuda::MappedHostMemory> host_words = sys::cuda::MappedHostMemory::Create(driver, kHostBytes);
   if (own.ok()) own = host_words.status();
   if (host_words.ok()) words = std::move(*host_words);
-  if (own.ok()) {
-    own = sys::cuda::Check(*driver, driver->StreamCreate(&inner, sys::cuda::kNonBlocking), "a CUDA stream");
-  }
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not get its GPU memory"));
 
   if (host.ranks > 1) {
@@ -199,14 +188,19 @@ Status GpuCommunicator::Impl::SetLimits() {
   std::ranges::copy(program.segments, group.segments);
   group.host = program.host;
   group.timeout_ns = program.timeout_ns;
-  program.counts = group.counts = fabric->layout().Counts();
+  // Blocks of ranks that share a GPU must all be there at once.
+  int channels = fabric->geometry().channels;
   // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   overlapping_channels = alone ? fabric->multiprocessors(host.rank) / 4 : 0;
-  // Blocks of ranks that share a GPU must all be there at once.
-  most_blocks = MostChannels(options, host.settings);
+  for (int peer = 0; peer < host.ranks && host.ranks > 1; ++peer) {
+    channels = std::min(channels, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
+  }
+  most_transfer_blocks = std::numeric_limits<int>::max();
   for (int peer = 0; peer < host.ranks; ++peer) {
-    most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
+    const int blocks = fabric->multiprocessors(peer) * exec::gpu::kTransferBlocksPerMultiprocessor;
+    most_transfer_blocks =
+        std::min(most_transfer_blocks, host.ranks > 1 ? blocks / fabric->RanksOnGpuOf(peer) : blocks);
   }
   int whole_lines = fabric->LinesArriveWhole() ? 1 : 0;
   if (host.ranks > 1) {
@@ -214,57 +208,30 @@ Status GpuCommunicator::Impl::SetLimits() {
     TUTTI_RETURN_IF_ERROR(
         communicator.Run(AllReduce(std::span(&own_lines, 1), std::span(&whole_lines, 1), ReduceOp::kMin)));
   }
-  Result<tune::GpuChooser> made =
-      tune::GpuChooser::Create({.ranks = host.ranks,
-                                .max_channels = std::min(most_blocks, fabric->geometry().channels),
-                                .min_channels = LeastChannels(options, host.settings),
-                                .whole_lines = whole_lines != 0,
-                                .machine = {},
-                                .algo_filter = host.settings.algo,
-                                .proto_filter = host.settings.proto});
+  Result<tune::GpuChooser> made = tune::GpuChooser::Create({.ranks = host.ranks,
+                                                            .max_channels = std::max(channels, 1),
+                                                            .whole_lines = whole_lines != 0,
+                                                            .machine = {},
+                                                            .algo_filter = host.settings.algo,
+                                                            .proto_filter = host.settings.proto});
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
   return Status::Ok();
 }
 
-// Waits until this communicator's kernels have ended; false where some have not after `timeout_ns`. Asks by a copy on a
-// stream of its own, since waiting for the context would wait for everybody's kernels.
-bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
-  const auto* counts =
-      reinterpret_cast<const transport::p2p::LaunchCounts*>(static_cast<std::byte*>(words.host()) + kCountsAt);
-  const auto to = reinterpret_cast<sys::cuda::Address>(words.device()) + kCountsAt;
-  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->segment(host.rank)) + fabric->layout().Counts();
-  const std::int64_t begin = sys::NowNs();
-  std::int64_t pause_ns = kShortestPauseNs;
-  while (true) {
-    if (driver->MemcpyAsync(to, from, sizeof(*counts), inner) != 0 || driver->StreamSynchronize(inner) != 0)
-      return true;
-    if (counts->ended == ends_to_count && counts->captured_begun == counts->captured_ended) return true;
-    if (sys::NowNs() - begin > timeout_ns) return false;
-    sys::SleepNs(pause_ns);
-    pause_ns = std::min(2 * pause_ns, kLongestPauseNs);
+void GpuCommunicator::Impl::Drain() {
+  if (context.get() == nullptr) return;
+  const ScopedContext scope(driver, context.get());
+  if (words.host() != nullptr && host.broken.load(std::memory_order_relaxed)) {
+    static_cast<volatile HostWords*>(words.host())->abort = 1;
   }
+  driver->CtxSynchronize();
 }
 
 GpuCommunicator::Impl::~Impl() {
+  Drain();
   if (context.get() == nullptr) return;
   const ScopedContext scope(driver, context.get());
-  bool ended = true;
-  if (words.host() != nullptr && inner != nullptr && fabric != nullptr) {
-    auto* host_words = static_cast<volatile HostWords*>(words.host());
-    if (host.broken.load(std::memory_order_relaxed)) host_words->abort = 1;
-    ended = AwaitKernels(host.settings.timeout_ms * sys::kNsPerMs + kAbortNs);
-    if (!ended) {
-      host_words->abort = 1;
-      ended = AwaitKernels(kAbortNs);
-    }
-  }
-  if (!ended) {  // a kernel that still runs must find its memory
-    static_cast<void>(fabric.release());
-    static_cast<void>(new sys::cuda::MappedHostMemory(std::move(words)));
-    return;
-  }
-  if (inner != nullptr) driver->StreamDestroy(inner);
   fabric.reset();
   words = {};
 }
@@ -294,15 +261,20 @@ GpuCommunicator::GpuCommunicator(GpuCommunicator&&) noexcept = default;
 GpuCommunicator& GpuCommunicator::operator=(GpuCommunicator&&) noexcept = default;
 GpuCommunicator::~GpuCommunicator() = default;
 
+Status GpuCommunicator::Impl::EndIfBroken() {
+  if (const Status failure = KernelFailure(); !failure.ok()) host.Break(failure);
+  if (!host.broken.load(std::memory_order_relaxed)) return Status::Ok();
+  static_cast<volatile HostWords*>(words.host())->abort = 1;
+  return host.Broken();
+}
+
 Status GpuCommunicator::Check() {
   Impl& c = *impl_;
-  if (const Status failure = c.KernelFailure(); !failure.ok()) c.host.Break(failure);
-  Status status = c.host.broken.load(std::memory_order_relaxed) ? c.host.Broken() : c.host.TestPeers();
-  if (!status.ok()) {
-    static_cast<volatile HostWords*>(c.words.host())->abort = 1;
-    c.host.Break(status);
-  }
-  return status;
+  TUTTI_RETURN_IF_ERROR(c.EndIfBroken());
+  const Status peers = c.host.TestPeers();
+  if (peers.ok()) return peers;
+  c.host.Break(peers);
+  return c.EndIfBroken();
 }
 
 void GpuCommunicator::Abort(const std::string& reason) {

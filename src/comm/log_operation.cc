@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "comm/gpu_impl.h"
 #include "comm/impl.h"
 
 namespace tutti {
@@ -19,14 +20,25 @@ static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kRecv) + 1);
 
 bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
 
-}  // namespace
-
-void Communicator::Impl::LogOperation(const Operation& o) {
-  const std::string_view name = kNames[static_cast<int>(o.kind)];
+void LogCall(Communicator::Impl& c, const Operation& o) {
   TUTTI_INFO(log::kColl,
              "{}: opCount {:x} sendbuff {} recvbuff {} count {} datatype {} op {} root {} comm {} [nranks={}] rank {}",
-             name, logged_operations++, fmt::ptr(o.in), fmt::ptr(o.out), o.count, static_cast<int>(o.type),
-             static_cast<int>(o.op), o.root, fmt::ptr(this), ranks, rank);
+             kNames[static_cast<int>(o.kind)], c.logged_operations++, fmt::ptr(o.in), fmt::ptr(o.out), o.count,
+             static_cast<int>(o.type), static_cast<int>(o.op), o.root, fmt::ptr(&c), c.ranks, c.rank);
+}
+
+}  // namespace
+
+void GpuCommunicator::Impl::LogOperation(const Operation& o) {
+  LogCall(host, o);
+  if (!log::Enabled(log::Level::kInfo, log::kTuning) || (o.count == 0 && o.kind != Kind::kBarrier)) return;
+  TUTTI_INFO(log::kTuning, "{}: {} Bytes -> {} on the GPU", kNames[static_cast<int>(o.kind)], o.count * SizeOf(o.type),
+             Explain(o));
+}
+
+void Communicator::Impl::LogOperation(const Operation& o) {
+  LogCall(*this, o);
+  const std::string_view name = kNames[static_cast<int>(o.kind)];
   const bool barrier = o.kind == Kind::kBarrier;
   if (!log::Enabled(log::Level::kInfo, log::kTuning) || (o.count == 0 && !barrier)) return;
   const std::size_t bytes = barrier ? 1 : o.count * SizeOf(o.type);

@@ -99,6 +99,14 @@ class Queue : public std::enable_shared_from_this<Queue> {
     if (impl_ == nullptr) return after_;
     return use(*communicator_);
   }
+  // The same, or Ok at once, without a call of `use`, where another thread uses it.
+  template <typename Use>
+  Status TryCommunicator(Use&& use) {
+    if (!lock_.try_lock()) return Status::Ok();
+    std::lock_guard lock(lock_, std::adopt_lock);
+    if (impl_ == nullptr) return after_;
+    return use(*communicator_);
+  }
   // What Post would say against an operation.
   Status Check(const Operation& operation);
   // The cost model's estimate for operations that run as one, us.

@@ -42,6 +42,8 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(CtxPushCurrent, "CtxPushCurrent_v2");
   TUTTI_CUDA_FUNCTION(CtxPopCurrent, "CtxPopCurrent_v2");
   TUTTI_CUDA_FUNCTION(CtxSetCurrent, "CtxSetCurrent");
+  TUTTI_CUDA_FUNCTION(CtxGetCurrent, "CtxGetCurrent");
+  TUTTI_CUDA_FUNCTION(CtxGetDevice, "CtxGetDevice");
   TUTTI_CUDA_FUNCTION(CtxSynchronize, "CtxSynchronize");
   TUTTI_CUDA_FUNCTION(CtxEnablePeerAccess, "CtxEnablePeerAccess");
   TUTTI_CUDA_FUNCTION(MemGetAllocationGranularity, "MemGetAllocationGranularity");
@@ -58,7 +60,10 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(MemFree, "MemFree_v2");
   TUTTI_CUDA_FUNCTION(MemHostAlloc, "MemHostAlloc");
   TUTTI_CUDA_FUNCTION(MemFreeHost, "MemFreeHost");
+  TUTTI_CUDA_FUNCTION(MemHostRegister, "MemHostRegister_v2");
+  TUTTI_CUDA_FUNCTION(MemHostUnregister, "MemHostUnregister");
   TUTTI_CUDA_FUNCTION(MemHostGetDevicePointer, "MemHostGetDevicePointer_v2");
+  TUTTI_CUDA_FUNCTION(PointerGetAttribute, "PointerGetAttribute");
   TUTTI_CUDA_FUNCTION(MemsetD8, "MemsetD8_v2");
   TUTTI_CUDA_FUNCTION(MemsetD8Async, "MemsetD8Async");
   TUTTI_CUDA_FUNCTION(MemcpyHtoD, "MemcpyHtoD_v2");
@@ -72,6 +77,8 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(StreamSynchronize, "StreamSynchronize");
   TUTTI_CUDA_FUNCTION(StreamQuery, "StreamQuery");
   TUTTI_CUDA_FUNCTION(StreamIsCapturing, "StreamIsCapturing");
+  TUTTI_CUDA_FUNCTION(StreamGetCaptureInfo, "StreamGetCaptureInfo_v2");
+  TUTTI_CUDA_FUNCTION(StreamWaitEvent, "StreamWaitEvent");
   TUTTI_CUDA_FUNCTION(StreamBeginCapture, "StreamBeginCapture_v2");
   TUTTI_CUDA_FUNCTION(StreamEndCapture, "StreamEndCapture");
   TUTTI_CUDA_FUNCTION(ThreadExchangeStreamCaptureMode, "ThreadExchangeStreamCaptureMode");

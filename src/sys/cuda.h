@@ -92,6 +92,9 @@ inline constexpr unsigned kHostMapped = 1 | 2;  // host memory: for all contexts
 inline constexpr int kRelaxedCapture = 2;
 inline constexpr int kThreadLocalCapture = 1;
 inline constexpr int kNotReady = 600;
+inline constexpr unsigned kNoTiming = 2;    // events
+inline constexpr int kMemoryType = 2;       // attribute of a pointer
+inline constexpr unsigned kHostMemory = 1;  // its value for pinned pages of the host
 
 // The driver's functions, under their own names without "cu". Each returns a CUresult; Check makes a Status of it.
 // Threads: as the driver says: all of them from any thread, most on the thread's current context.
@@ -112,6 +115,8 @@ struct Driver {
   int (*CtxPushCurrent)(Context);
   int (*CtxPopCurrent)(Context*);
   int (*CtxSetCurrent)(Context);
+  int (*CtxGetCurrent)(Context*);
+  int (*CtxGetDevice)(Device*);
   int (*CtxSynchronize)();
   int (*CtxEnablePeerAccess)(Context, unsigned);
   int (*MemGetAllocationGranularity)(std::size_t*, const AllocationProperties*, int);
@@ -128,7 +133,10 @@ struct Driver {
   int (*MemFree)(Address);
   int (*MemHostAlloc)(void**, std::size_t, unsigned);
   int (*MemFreeHost)(void*);
+  int (*MemHostRegister)(void*, std::size_t, unsigned);
+  int (*MemHostUnregister)(void*);
   int (*MemHostGetDevicePointer)(Address*, void*, unsigned);
+  int (*PointerGetAttribute)(void*, int, Address);
   int (*MemsetD8)(Address, unsigned char, std::size_t);
   int (*MemsetD8Async)(Address, unsigned char, std::size_t, Stream);
   int (*MemcpyHtoD)(Address, const void*, std::size_t);
@@ -142,6 +150,8 @@ struct Driver {
   int (*StreamSynchronize)(Stream);
   int (*StreamQuery)(Stream);
   int (*StreamIsCapturing)(Stream, int*);
+  int (*StreamGetCaptureInfo)(Stream, int* status, unsigned long long* id, Graph*, const void**, std::size_t*);
+  int (*StreamWaitEvent)(Stream, Event, unsigned);
   int (*StreamBeginCapture)(Stream, int);
   int (*StreamEndCapture)(Stream, Graph*);
   int (*ThreadExchangeStreamCaptureMode)(int*);

@@ -38,6 +38,8 @@ static_assert(kNativePeerAtomics == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPOR
 static_assert(kProgrammaticStreamSerialization == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 static_assert(kNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(kHostMapped == (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+static_assert(kNoTiming == CU_EVENT_DISABLE_TIMING && kMemoryType == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(kHostMemory == CU_MEMORYTYPE_HOST);
 static_assert(kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kThreadLocalCapture == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 static_assert(Location{}.type == CU_MEM_LOCATION_TYPE_DEVICE);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -136,11 +137,19 @@ DeviceMemory::~DeviceMemory() {
 }
 
 Result<MappedHostMemory> MappedHostMemory::Create(const Driver* driver, std::size_t bytes) {
+  constexpr std::size_t kPageBytes = 4096;
   const std::string what = fmt::format("{} bytes of host memory for GPUs", bytes);
+  const std::size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  void* pages = std::aligned_alloc(kPageBytes, whole);
+  if (pages == nullptr) return Status(Code::kSystem, "no memory for " + what);
+  std::memset(pages, 0, whole);
+  if (Status s = Check(*driver, driver->MemHostRegister(pages, whole, kHostMapped), what); !s.ok()) {
+    std::free(pages);
+    return s;
+  }
   MappedHostMemory memory;
-  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostAlloc(&memory.host_, bytes, kHostMapped), what));
   memory.driver_ = driver;
-  std::memset(memory.host_, 0, bytes);
+  memory.host_ = pages;
   TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostGetDevicePointer(&memory.device_, memory.host_, 0), what));
   return memory;
 }
@@ -156,7 +165,9 @@ MappedHostMemory& MappedHostMemory::operator=(MappedHostMemory&& other) noexcept
 }
 
 MappedHostMemory::~MappedHostMemory() {
-  if (driver_ != nullptr) driver_->MemFreeHost(host_);
+  if (driver_ == nullptr) return;
+  driver_->MemHostUnregister(host_);
+  std::free(host_);
 }
 
 }  // namespace tutti::sys::cuda

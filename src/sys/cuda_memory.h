@@ -57,7 +57,8 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-// Pages of host memory that the GPUs of this process can read and write while kernels run; or none.
+// Pages of host memory that the GPUs of this process can read and write while kernels run; or none. The pages are the
+// process's own: threads may look at them until the very end of the process, when the driver is gone.
 class MappedHostMemory {
  public:
   static Result<MappedHostMemory> Create(const Driver* driver, std::size_t bytes);

@@ -1,0 +1,269 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.h"
+#include "comm/gpu_watch.h"
+#include "exec/gpu/images.h"
+
+namespace tutti::comm {
+namespace {
+
+using sys::cuda::Driver;
+using sys::cuda::Event;
+using sys::cuda::ScopedContext;
+using sys::cuda::Stream;
+using Kind = Operation::Kind;
+
+constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
+constexpr int kPieceBits = 21;  // device memory comes in pieces of 2 MiB
+
+// Makes a context current for a while, where it is not already.
+class EnsureContext {
+ public:
+  EnsureContext(const Driver& driver, sys::cuda::Context context) : driver_(driver) {
+    sys::cuda::Context current = nullptr;
+    driver.CtxGetCurrent(&current);
+    if (current == context) [[likely]]
+      return;
+    driver.CtxPushCurrent(context);
+    pushed_ = true;
+  }
+  EnsureContext(const EnsureContext&) = delete;
+  EnsureContext& operator=(const EnsureContext&) = delete;
+  ~EnsureContext() {
+    sys::cuda::Context mine = nullptr;
+    if (pushed_) driver_.CtxPopCurrent(&mine);
+  }
+
+ private:
+  const Driver& driver_;
+  bool pushed_ = false;
+};
+
+// The capture that a stream takes part in; 0: none.
+Result<unsigned long long> CaptureOf(const Driver& driver, Stream stream) {
+  int status = 0;
+  unsigned long long id = 0;
+  const int result = driver.StreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
+  if (Status s = Check(driver, result, "asking a stream whether it is being captured"); !s.ok()) return s;
+  return status == 0 ? 0 : id;
+}
+
+// What one rank brings to the decision whether a communicator uses GPUs.
+struct Offer {
+  std::int32_t gpu;         // 0 or 1
+  std::int32_t max_blocks;  // INT32_MAX: no wish
+};
+
+bool CanUseGpu(const Communicator::Impl& host) {
+  if (!host.settings.gpu || exec::gpu::MoveKernelImage() == nullptr) return false;
+  return sys::cuda::OpenDriver().ok();
+}
+
+// The least offer of all ranks.
+Result<Offer> LeastOffer(Communicator& communicator, Offer offer) {
+  Offer least = offer;
+  if (communicator.ranks() == 1) return least;
+  const Status s = communicator.Run({.kind = Kind::kAllReduce,
+                                     .in = &offer,
+                                     .out = &least,
+                                     .count = sizeof(Offer) / sizeof(std::int32_t),
+                                     .type = DataType::kInt32,
+                                     .op = ReduceOp::kMin});
+  if (!s.ok()) return s;
+  return least;
+}
+
+// The buffer that says where an operation's data lies: one that this rank uses.
+const void* TellingBuffer(const Operation& o, int rank) {
+  const bool reads =
+      o.kind != Kind::kRecv && (rank == o.root || (o.kind != Kind::kBroadcast && o.kind != Kind::kScatter));
+  return reads ? o.in : o.out;
+}
+
+}  // namespace
+
+int CurrentGpu() {
+  const Result<const Driver*> driver = sys::cuda::OpenDriver();
+  if (!driver.ok()) return 0;
+  sys::cuda::Context current = nullptr;
+  sys::cuda::Device device = 0;
+  if ((*driver)->CtxGetCurrent(&current) != 0 || current == nullptr) return 0;
+  return (*driver)->CtxGetDevice(&device) == 0 ? device : 0;
+}
+
+Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>& host, const Options& options) {
+  std::unique_ptr<GpuQueue> made;
+  const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
+    Communicator::Impl& c = *communicator.impl();
+    const bool mine = CanUseGpu(c);
+    const Result<Offer> least = LeastOffer(
+        communicator, {.gpu = mine ? 1 : 0, .max_blocks = options.max_blocks > 0 ? options.max_blocks : INT32_MAX});
+    if (!least.ok()) return least.status();
+    c.own_collectives = c.collectives;
+    if (least->gpu == 0) {
+      if (mine) {
+        TUTTI_WARN(
+            "{} has a GPU, but another rank has none that it can use: the communicator works on host memory only",
+            c.who);
+      }
+      return Status::Ok();
+    }
+    GpuOptions gpu_options{.device = options.device};
+    gpu_options.max_channels = std::min(gpu_options.max_channels, least->max_blocks);
+    Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
+    if (!gpu.ok()) return gpu.status();
+    c.own_collectives = c.collectives;
+    made.reset(new GpuQueue(host, std::move(*gpu)));
+    return Status::Ok();
+  });
+  if (!s.ok()) return s;
+  return made;
+}
+
+GpuQueue::GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu)
+    : host_(std::move(host)), driver_(*gpu.impl()->driver), device_bytes_(gpu.device_bytes()), gpu_(std::move(gpu)) {
+  WatchGpu(*this);
+}
+
+void GpuQueue::Close() {
+  std::lock_guard lock(lock_);
+  if (!gpu_) return;
+  gpu_->impl()->Drain();  // watched: a peer may die meanwhile
+  UnwatchGpu(*this);
+  std::lock_guard life(life_mutex_);
+  if (order_ != nullptr) {
+    const ScopedContext scope(&driver_, gpu_->impl()->context.get());
+    driver_.EventDestroy(order_);
+  }
+  gpu_.reset();
+}
+
+void GpuQueue::Abandon() {
+  // Nothing of it may be touched, locks included. It stays where it is for ever.
+  static constinit std::atomic<GpuCommunicator*> forgotten{nullptr};
+  if (gpu_) forgotten.store(new GpuCommunicator(std::move(*gpu_)), std::memory_order_relaxed);
+  gpu_.reset();
+}
+
+Status GpuQueue::Usable() const {
+  return gpu_ ? Status::Ok()
+              : Status(Code::kInvalidUsage,
+                       fmt::format("rank {} has left this communicator: make no calls on it", host_->rank()));
+}
+
+void GpuQueue::Break(const std::string& reason) {
+  std::lock_guard life(life_mutex_);
+  if (gpu_) gpu_->Abort(reason);
+}
+
+bool GpuQueue::OnDevice(const void* address) {
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t piece = place >> kPieceBits;
+  std::uintptr_t& known = known_[piece % known_.size()];
+  if (known == piece) [[likely]]
+    return address != nullptr;
+  unsigned type = 0;
+  if (driver_.PointerGetAttribute(&type, sys::cuda::kMemoryType, place) != 0 || type == 0) return false;
+  if (type != sys::cuda::kHostMemory) known = piece;  // pinned pages may have others beside them
+  return true;
+}
+
+bool GpuQueue::Takes(const Operation& o) {
+  const void* buffer = TellingBuffer(o, host_->rank());
+  if (buffer == nullptr) buffer = o.in != nullptr ? o.in : o.out;
+  return buffer == nullptr ? o.count == 0 : OnDevice(buffer);
+}
+
+Status GpuQueue::Link(Stream before, Stream after) {
+  if (order_ == nullptr) {
+    TUTTI_RETURN_IF_ERROR(sys::cuda::Check(driver_, driver_.EventCreate(&order_, sys::cuda::kNoTiming), "an event"));
+  }
+  TUTTI_RETURN_IF_ERROR(
+      sys::cuda::Check(driver_, driver_.EventRecord(order_, before), "ordering two streams of a communicator"));
+  return sys::cuda::Check(driver_, driver_.StreamWaitEvent(after, order_, 0), "ordering two streams of a communicator");
+}
+
+// Lets what comes on `stream` take place after this communicator's last operation, where that was on another one. An
+// operation in a graph under capture is ordered against those of the same capture only; graphs are ordered by whoever
+// launches them.
+Status GpuQueue::Follow(Stream stream) {
+  if (stream == last_ && used_) [[likely]]
+    return Status::Ok();
+  if (used_) {
+    const Result<unsigned long long> now = CaptureOf(driver_, stream);
+    if (!now.ok()) return now.status();
+    const Result<unsigned long long> then = CaptureOf(driver_, last_);  // fails where the stream is gone
+    if (then.ok() && *then == *now) TUTTI_RETURN_IF_ERROR(Link(last_, stream));
+  }
+  used_ = true;
+  last_ = stream;
+  return Status::Ok();
+}
+
+Status GpuQueue::Check(const Operation& operation) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  return gpu_->impl()->Validate(operation);
+}
+
+Status GpuQueue::Prepare(std::span<const Call> calls) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const EnsureContext context(driver_, gpu.context.get());
+  for (const Call& call : calls) TUTTI_RETURN_IF_ERROR(gpu.Prepare(call.operation));
+  return Status::Ok();
+}
+
+Status GpuQueue::Post(const Operation& operation, Stream stream) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const EnsureContext context(driver_, gpu.context.get());
+  TUTTI_RETURN_IF_ERROR(Follow(stream));
+  if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
+    gpu.LogOperation(operation);
+  return gpu.Run(operation, stream);
+}
+
+Status GpuQueue::Submit(std::span<const Call> calls) {
+  if (calls.empty()) return Status::Ok();
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const EnsureContext context(driver_, gpu.context.get());
+  const Stream stream = calls[0].stream;
+  TUTTI_RETURN_IF_ERROR(Follow(stream));
+  std::vector<Stream> others;
+  operations_.clear();
+  for (const Call& call : calls) {
+    operations_.push_back(call.operation);
+    if (log::Enabled(log::Level::kInfo, kLogged)) [[unlikely]]
+      gpu.LogOperation(call.operation);
+    if (call.stream != stream && std::ranges::find(others, call.stream) == others.end()) others.push_back(call.stream);
+  }
+  for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(other, stream));
+  TUTTI_RETURN_IF_ERROR(gpu.RunGroup(operations_, stream));
+  for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(stream, other));
+  return Status::Ok();
+}
+
+Status GpuQueue::Look() {
+  std::lock_guard life(life_mutex_);
+  if (!gpu_) return Status::Ok();
+  bool looked = false;
+  Status s = host_->TryCommunicator([&](Communicator&) {
+    looked = true;
+    return gpu_->Check();
+  });
+  return looked ? s : gpu_->impl()->EndIfBroken();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,107 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_GPU_QUEUE_H_
+#define TUTTI_COMM_GPU_QUEUE_H_
+
+// The GPU beside a Queue: operations on device pointers, each in a stream of the caller's.
+//
+// Nothing here waits for the GPU, and a call that stays on one stream costs a launch and no more. Operations take place
+// in the order of their calls, whatever their streams: where a call changes the stream, an event orders the two.
+//
+// What goes wrong while kernels run is found by a thread of the process (GpuWatch) that looks ten times a second, so it
+// ends kernels that wait for a dead peer although the program's threads are all blocked on streams.
+//
+// Threads: any of these functions may be called by any thread, except Takes and OnDevice: one at a time, as the
+// communicator. A lock, one atomic exchange where nobody else holds it, guards the calls that enqueue.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/gpu_impl.h"
+#include "comm/queue.h"
+#include "sys/cuda.h"
+
+namespace tutti::comm {
+
+// The CUDA device that this thread uses at present, as the CUDA runtime sees it; 0 where there is no GPU.
+int CurrentGpu();
+
+class GpuQueue {
+ public:
+  struct Options {
+    int device = 0;      // CUDA ordinal in this process
+    int max_blocks = 0;  // of one operation; 0: as the cost model says. The smallest of all ranks holds
+  };
+
+  struct Call {
+    Operation operation;
+    sys::cuda::Stream stream = nullptr;
+  };
+
+  // Collective over the ranks of `host`, which must outlive it. Null where some rank has no GPU, or has none for this:
+  // no driver, a build without kernels, TUTTI_GPU=0.
+  static Result<std::unique_ptr<GpuQueue>> Create(const std::shared_ptr<Queue>& host, const Options& options);
+  GpuQueue(const GpuQueue&) = delete;
+  GpuQueue& operator=(const GpuQueue&) = delete;
+  // REQUIRES: Close or Abandon was called.
+  ~GpuQueue() = default;
+
+  // Whether an operation's buffers lie where the GPU is to work on them: device memory, or pinned pages of the host.
+  bool Takes(const Operation& operation);
+  // Whether a value lies in device memory.
+  bool OnDevice(const void* address);
+
+  // What Post would say against an operation.
+  Status Check(const Operation& operation);
+  // Does what a first use needs (plans, kernels) and launches nothing. Before launches on several communicators of one
+  // thread: loading a kernel may wait for the running ones.
+  Status Prepare(std::span<const Call> calls);
+  // Enqueues an operation.
+  Status Post(const Operation& operation, sys::cuda::Stream stream);
+  // The same for several as one. It takes place after what all their streams hold, and they go on after it.
+  Status Submit(std::span<const Call> calls);
+
+  // Ends all kernels of this rank within milliseconds, and the operations of the peers with an error.
+  void Break(const std::string& reason);
+  // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second.
+  Status Look();
+
+  // Waits for this communicator's kernels, or ends them where it is broken, and frees everything. Afterwards all calls
+  // fail. Before the host queue's Close.
+  void Close();
+  // After a fork, in the child: forgets the communicator without a word to the driver.
+  void Abandon();
+
+  // Device memory that it holds, bytes.
+  std::size_t device_bytes() const { return device_bytes_; }
+
+ private:
+  GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu);
+  Status Usable() const;
+  Status Follow(sys::cuda::Stream stream);
+  Status Link(sys::cuda::Stream before, sys::cuda::Stream after);
+
+  const std::shared_ptr<Queue> host_;
+  const sys::cuda::Driver& driver_;
+  const std::size_t device_bytes_;
+  EngineLock lock_;
+  std::mutex life_mutex_;               // keeps gpu_ alive during Break and Look
+  std::optional<GpuCommunicator> gpu_;  // none after Close; changes under both
+
+  // Guarded by lock_.
+  sys::cuda::Event order_ = nullptr;  // made when it is first needed
+  bool used_ = false;                 // last_ is the stream of an operation
+  sys::cuda::Stream last_ = nullptr;
+  std::vector<Operation> operations_;  // of the group that is being enqueued
+  // Pieces of the address space known to be device memory; the driver is asked for the others.
+  std::array<std::uintptr_t, 64> known_{};
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_GPU_QUEUE_H_
