@@ -68,6 +68,30 @@ std::vector<int> PreviousOnLink(const plan::RankPlan& plan) {
   return previous;
 }
 
+// For each step, whether it is a message that its sender may help to copy.
+std::vector<exec::cpu::Sharing> SharingOf(const plan::RankPlan& plan) {
+  using exec::cpu::Sharing;
+  std::vector<int> sends(plan.ranks, 0), receives(plan.ranks, 0);
+  int all_sends = 0;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    for (const int peer : step.to) ++sends[peer];
+    all_sends += static_cast<int>(step.to.size());
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kRecv) ++receives[operand.index];
+    }
+  }
+  std::vector<Sharing> sharing(plan.step_count(), Sharing::kNone);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const plan::Operand& source = step.operands[0];
+    if (step.operands.size() > 1 || source.kind != plan::Operand::Kind::kRecv || step.out == plan::kNoBlock) continue;
+    if (sends[source.index] > 0) continue;
+    sharing[i] = all_sends == 0 && receives[source.index] == 1 ? Sharing::kEarly : Sharing::kShared;
+  }
+  return sharing;
+}
+
 // Fills in what the executor wants to know of a plan.
 std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name) {
   auto prepared = std::make_unique<PreparedPlan>();
@@ -79,6 +103,7 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
     prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
   }
   if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
+  prepared->sharing = SharingOf(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);
   return prepared;

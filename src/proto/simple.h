@@ -8,12 +8,13 @@
 // The word sits in a post, one cache line that tells the receiver where the data lies. A link owns a ring of posts;
 // post number i (from 0) is in place i mod ring size.
 //
-//   byte  0          8          16         24     28       32         40         64
-//         +----------+----------+----------+------+--------+----------+----------+
-//         | sequence | address  |  bytes   | kind | region |   mark   | (unused) |
-//         +----------+----------+----------+------+--------+----------+----------+
+//   byte  0          8          16         24     28       32         40     48         64
+//         +----------+----------+----------+------+--------+----------+------+----------+
+//         | sequence | address  |  bytes   | kind | region |   mark   | help | (unused) |
+//         +----------+----------+----------+------+--------+----------+------+----------+
 //
-// `mark` names the call that the data belongs to (trace/call.h); a reader takes no data of another one.
+// `mark` names the call that the data belongs to (trace/call.h); a reader takes no data of another one. `help` and the
+// receiver's offer are for a copy that both ends share: exec/cpu/shared_copy.h.
 //
 // Ordering: the writer fills the data, then the other fields, then stores sequence = i + 1 with release order;
 // a reader that loads that value with acquire order may read the rest and the data. Reuse: the receiver counts the
@@ -40,9 +41,17 @@ struct alignas(64) Post {
   PostKind kind;
   std::uint32_t region;
   std::uint64_t mark;
+  std::atomic<std::uint64_t> help;
 };
 static_assert(sizeof(Post) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Where a receiver lets the sender of a post write (exec/cpu/shared_copy.h).
+struct Offer {
+  std::atomic<std::uint64_t> front;
+  std::atomic<std::uint64_t> landing;
+  std::atomic<std::uint64_t> mark;
+};
 
 // What a receiver has consumed of one link, in each protocol's unit; one cache line, written by the receiver alone.
 // Each counter only grows. Stored with release order after the last read of what it covers; loaded with acquire.
@@ -50,6 +59,7 @@ struct alignas(64) Credit {
   std::atomic<std::uint64_t> ll_units;
   std::atomic<std::uint64_t> ll128_lines;
   std::atomic<std::uint64_t> posts;
+  Offer offer;
 };
 static_assert(sizeof(Credit) == 64);
 

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
 #include "sys/clock.h"
-#include "sys/process.h"
 
 namespace tutti::exec::cpu {
 
@@ -21,9 +21,6 @@ namespace {
 
 constexpr int kTransferChannel = 0;  // of sends and receives
 constexpr std::size_t kSlotsPerPeer = 2;
-// How long a failure waits for peers that may be reading this rank's buffers; one that reads has soon read or failed too.
-constexpr int kMostNaps = 2000;
-constexpr std::int64_t kNapNs = 100'000;
 
 bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
 
@@ -39,6 +36,7 @@ Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int ra
   if (fabric_ == nullptr) return;
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
   pool_.Init(fabric_->own().pool(), geometry.pool_bytes);
+  shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
   chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
 }
 
@@ -66,6 +64,7 @@ void Engine::Start(Job& job) {
     StartPart(job.parts[c]);
   }
   job.cut = true;
+  if (job.by_reference) OfferEarly(job);
 }
 
 void Engine::CutPart(const Job& job, Part& part) {
@@ -107,7 +106,10 @@ void Engine::TimeFinished(const Job& job) {
 bool Engine::Advance() {
   while (first_ != nullptr) {
     Job& job = *first_;
-    if (!Run(job)) return false;
+    if (!Run(job)) {
+      if (references_.empty() || !Help()) return false;
+      continue;
+    }
     job.done = true;
     recorder_->Finish(job.last_call);
     if (job.timed) [[unlikely]]
@@ -123,16 +125,8 @@ bool Engine::Advance() {
   return true;
 }
 
-// Ranks of this process read each other's buffers where they lie, and the caller may free its own once it has the error.
-void Engine::AwaitReaders() {
-  const auto reading = [&](const Reference& r) {
-    return fabric_->in(kTransferChannel, r.peer).reach == transport::Reach::kSameProcess &&
-           !r.link->Consumed(r.index) && fabric_->StateOf(r.peer) == transport::shm::RankState::kReady;
-  };
-  for (int nap = 0; nap < kMostNaps && std::ranges::any_of(references_, reading); ++nap) sys::SleepNs(kNapNs);
-}
-
 void Engine::Fail(const Status& status) {
+  RevokeOffers();
   AwaitReaders();
   for (Job* job = first_; job != nullptr; job = job->next) {
     job->status = status;
@@ -337,7 +331,11 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     } else if constexpr (P == Protocol::kLl128) {
       arrived = ReadLl128(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
     } else {
-      arrived = ReceivePost(job, part.channel, operand.index, job.mark, work.bytes, landing, &where);
+      const Sharing sharing = part.plan->sharing[part.step];
+      arrived = ReceivePost(
+          job,
+          {part.channel, operand.index, job.mark, work.bytes, landing, job.by_reference ? sharing : Sharing::kNone},
+          &where);
     }
     if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
     part.operands[i] = where;
@@ -347,40 +345,34 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
 }
 
 // Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
-bool Engine::ReceivePost(Job& job, int channel, int peer, std::uint64_t mark, std::size_t bytes, std::byte* landing,
-                         const std::byte** where) {
-  transport::Incoming& rx = fabric_->in(channel, peer);
-  const proto::Post* post = ReadPost(rx, fabric_->rings(), mark, spins_);
+bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** where) {
+  const int peer = message.peer;
+  transport::Incoming& rx = fabric_->in(message.channel, peer);
+  const proto::Post* post = ReadPost(rx, fabric_->rings(), message.mark, spins_);
   if (post == nullptr) return false;
+  *where = message.landing;
   switch (post->kind) {
     case PostKind::kPool:
       *where = rx.pool + post->address;
-      return true;
+      break;
     case PostKind::kRegion:
       *where = fabric_->RegionAddress(post->region, peer, post->address);
-      return true;
-    case PostKind::kReference:
       break;
-  }
-  const auto* remote = reinterpret_cast<const std::byte*>(post->address);
-  if (rx.reach == transport::Reach::kSameProcess) {
-    if (fabric_->StateOf(peer) != transport::shm::RankState::kFailed) [[likely]] {
-      *where = remote;
-      return true;
+    case PostKind::kReference: {
+      if (message.sharing != Sharing::kNone && message.bytes >= kLeastSharedBytes) {
+        --rx.post_head;  // until all of it is there
+        return ReceiveShared(job, message, *post);
+      }
+      const bool here = rx.reach == transport::Reach::kSameProcess;
+      if (here && fabric_->StateOf(peer) != transport::shm::RankState::kFailed) [[likely]] {
+        *where = reinterpret_cast<const std::byte*>(post->address);
+      } else {
+        Fetch(job, peer, post->address, message.landing, message.bytes);
+      }
+      break;
     }
-    job.status = Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric_->Describe(peer).reason), peer);
-    *where = landing;  // its buffer may be gone
-    return true;
   }
-  const Result<std::size_t> got = sys::ReadProcessMemory(rx.pid, remote, landing, bytes);
-  if (!got.ok() || *got != bytes) {
-    job.status = Status(Code::kRemote,
-                        fmt::format("rank {} could not read {} bytes of rank {}'s buffer: {}; has it ended or freed "
-                                    "the buffer? TUTTI_SINGLE_COPY=off avoids such reads",
-                                    rank_, bytes, peer, got.ok() ? "only a part was there" : got.status().message()),
-                        peer);
-  }
-  *where = landing;
+  if (message.sharing != Sharing::kNone) ShareOf(message.channel, peer).open = false;  // nobody will come to help
   return true;
 }
 
@@ -502,7 +494,8 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::u
       break;
     case Protocol::kSimple: {
       const std::byte* where = out;
-      arrived = ReceivePost(job, kTransferChannel, peer, mark, bytes, out, &where);
+      const Sharing sharing = lane.by_reference ? job.transfer_plan->sharing[index] : Sharing::kNone;
+      arrived = ReceivePost(job, {kTransferChannel, peer, mark, bytes, out, sharing}, &where);
       if (!arrived) break;
       CopyBytes(out, where, bytes);
       ReleasePosts(rx);

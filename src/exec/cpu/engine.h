@@ -74,6 +74,22 @@ class Engine {
     std::byte* out;  // null where the step stores nothing
   };
 
+  // A message by Simple that is to be received. With sharing it lands in user memory, and its sender may help to copy.
+  struct Message {
+    int channel;
+    int peer;
+    std::uint64_t mark;
+    std::size_t bytes;
+    std::byte* landing;
+    Sharing sharing = Sharing::kNone;
+  };
+  // Copies that are shared with a sender (shared_copy.h): one at a time per link.
+  struct Share {
+    bool open = false;
+    std::uint64_t index = 0;  // of the post
+    std::size_t front = 0;    // bytes that this end has copied
+  };
+
   void Start(Job& job);
   void TimeFinished(const Job& job);
   void CutPart(const Job& job, Part& part);
@@ -86,8 +102,7 @@ class Engine {
   bool RunStep(Job& job, Part& part, const plan::Step& step, int round);
   template <proto::Protocol P>
   bool Gather(Job& job, Part& part, const plan::Step& step, const Work& work, int round);
-  bool ReceivePost(Job& job, int channel, int peer, std::uint64_t mark, std::size_t bytes, std::byte* landing,
-                   const std::byte** where);
+  bool ReceivePost(Job& job, const Message& message, const std::byte** where);
   bool TakePages(Job& job, Part& part, const plan::Step& step, std::size_t bytes);
   template <proto::Protocol P>
   void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
@@ -100,6 +115,14 @@ class Engine {
   bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
                    std::size_t bytes);
   bool Finish(Job& job);
+  void OfferEarly(Job& job);
+  Share& ShareOf(int channel, int peer) { return shares_[channel * ranks_ + peer]; }
+  void Offer(const Message& message);
+  bool ReceiveShared(Job& job, const Message& message, const proto::Post& post);
+  bool Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std::size_t bytes);
+  bool Help();
+  void Revoke(int channel, int peer);
+  void RevokeOffers();
   void AwaitReaders();
   bool ReferencesRead(Job& job);
   bool Waits(Job& job, int peer, Job::WaitsFor what, int part = 0) {
@@ -132,6 +155,8 @@ class Engine {
     std::uint64_t index;
   };
   std::vector<Reference> references_;
+  std::vector<Share> shares_;  // per channel and peer
+  bool can_help_ = true;       // until writing to a peer's memory has failed
 };
 
 }  // namespace tutti::exec::cpu

@@ -16,6 +16,11 @@
 
 namespace tutti::exec::cpu {
 
+// Whether the sender of a large message by reference may help its receiver to copy it (shared_copy.h): where nothing goes
+// back to that sender, which so has nothing else to do. kEarly: the receiver may offer that at once, because the plan
+// sends nothing, so that nobody reads what lies there, and it is the one message from that sender.
+enum class Sharing : std::uint8_t { kNone, kShared, kEarly };
+
 // A rank's plan with what the executor asks of it for every operation, found out once.
 struct PreparedPlan {
   plan::RankPlan plan;
@@ -26,6 +31,7 @@ struct PreparedPlan {
   plan::Footprint footprint;
   // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
   std::vector<int> previous;
+  std::vector<Sharing> sharing;  // per step
   // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
   bool by_reference = false;
 };

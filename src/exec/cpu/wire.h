@@ -170,6 +170,7 @@ inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64
   post.kind = kind;
   post.region = region;
   post.mark = mark;
+  post.help.store(0, std::memory_order_relaxed);
   post.sequence.store(tx.post_head + 1, std::memory_order_release);
   return tx.post_head++;
 }

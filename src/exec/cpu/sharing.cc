@@ -1,0 +1,154 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The part of Engine in which ranks reach into each other's buffers: reading where a post refers to, copies that sender
+// and receiver share, and what a failure must wait for before the caller may free its buffers.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exec/cpu/engine.h"
+#include "exec/cpu/shared_copy.h"
+#include "exec/cpu/wire.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+namespace tutti::exec::cpu {
+
+using transport::Incoming;
+using transport::Reach;
+using transport::shm::RankState;
+
+namespace {
+
+// How long a failure waits for peers that may be using this rank's buffers; one that does has soon ended or failed too.
+constexpr int kMostNaps = 2000;
+constexpr std::int64_t kNapNs = 100'000;
+constexpr int kNapsPerProbe = 100;
+
+}  // namespace
+
+// Copies from a peer's buffer. Where that can not be done the job gets the reason as its status.
+bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std::size_t bytes) {
+  const auto* remote = reinterpret_cast<const std::byte*>(address);
+  const Incoming& rx = fabric_->in(0, peer);
+  if (rx.reach == Reach::kSameProcess) {
+    if (fabric_->StateOf(peer) != RankState::kFailed) {
+      CopyBytes(to, remote, bytes);
+      return true;
+    }
+    // Its buffer may be gone.
+    job.status = Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric_->Describe(peer).reason), peer);
+    return false;
+  }
+  const Result<std::size_t> got = sys::ReadProcessMemory(rx.pid, remote, to, bytes);
+  if (got.ok() && *got == bytes) return true;
+  job.status = Status(Code::kRemote,
+                      fmt::format("rank {} could not read {} bytes of rank {}'s buffer: {}; has it ended or freed "
+                                  "the buffer? TUTTI_SINGLE_COPY=off avoids such reads",
+                                  rank_, bytes, peer, got.ok() ? "only a part was there" : got.status().message()),
+                      peer);
+  return false;
+}
+
+void Engine::Offer(const Message& message) {
+  Incoming& rx = fabric_->in(message.channel, message.peer);
+  ShareOf(message.channel, message.peer) = {.open = true, .index = rx.post_head};
+  OpenOffer(rx.credit->offer, rx.post_head, message.mark, message.landing);
+}
+
+// Offers what a job that only receives will receive first, so that senders help while this rank is busy with others.
+void Engine::OfferEarly(Job& job) {
+  for (int c = 0; c < job.channels; ++c) {
+    const Part& part = job.parts[c];
+    if (part.done) continue;
+    for (int i = 0; i < part.plan->plan.step_count(); ++i) {
+      if (part.plan->sharing[i] != Sharing::kEarly) continue;
+      const plan::Step step = part.plan->plan.step(i);
+      std::size_t elements;
+      std::byte* out = job.out + Offset(job, part, false, step.out, 0, &elements);
+      const std::size_t bytes = elements * job.element;
+      if (bytes >= kLeastSharedBytes) Offer({part.channel, step.operands[0].index, job.mark, bytes, out});
+    }
+  }
+}
+
+// Moves a shared copy on. True when all of the message is there, or the job has failed; false while the sender copies.
+bool Engine::ReceiveShared(Job& job, const Message& message, const proto::Post& post) {
+  Incoming& rx = fabric_->in(message.channel, message.peer);
+  Share& share = ShareOf(message.channel, message.peer);
+  if (!share.open) Offer(message);
+  while (true) {
+    const Piece piece = ClaimFront(rx.credit->offer, post, share.index, share.front, message.bytes);
+    if (piece.bytes == 0) break;
+    if (!Fetch(job, message.peer, post.address + piece.begin, message.landing + piece.begin, piece.bytes)) {
+      Revoke(message.channel, message.peer);
+      ++rx.post_head;
+      return true;
+    }
+    share.front += piece.bytes;
+    ++moves_;
+  }
+  if (!AllCopied(post, share.front, message.bytes)) return false;
+  share.open = false;
+  ++rx.post_head;
+  return true;
+}
+
+// Copies a piece of what a receiver offers to share. False where there is none.
+bool Engine::Help() {
+  if (!can_help_) return false;
+  std::erase_if(references_, [](Reference& r) { return r.link->Consumed(r.index); });
+  for (const Reference& r : references_) {
+    proto::Post& post = r.link->posts[r.index & (fabric_->rings().posts() - 1)];
+    if (post.kind != proto::PostKind::kReference || post.bytes < kLeastSharedBytes) continue;
+    std::byte* landing;
+    const Piece piece = ClaimBack(r.link->credit->offer, post, r.index, &landing);
+    if (piece.bytes == 0) continue;
+    const auto* from = reinterpret_cast<const std::byte*>(post.address) + piece.begin;
+    const Incoming& peer = fabric_->in(0, r.peer);
+    if (peer.reach == Reach::kSameProcess) {
+      CopyBytes(landing + piece.begin, from, piece.bytes);
+    } else {
+      can_help_ = sys::WriteProcessMemory(peer.pid, landing + piece.begin, from, piece.bytes).ok();
+    }
+    EndClaim(post, piece, can_help_ ? Outcome::kCopied : Outcome::kFailed);
+    fabric_->Nudge(r.peer);
+    ++moves_;
+    return true;
+  }
+  return false;
+}
+
+// Ends an offer and waits until nobody writes to its buffer any more.
+void Engine::Revoke(int channel, int peer) {
+  Share& share = ShareOf(channel, peer);
+  if (!share.open) return;
+  share.open = false;
+  Incoming& rx = fabric_->in(channel, peer);
+  RevokeOffer(rx.credit->offer, share.index);
+  const proto::Post& post = rx.posts[share.index & (fabric_->rings().posts() - 1)];
+  for (int nap = 0; nap < kMostNaps && !Settled(post); ++nap) {
+    if (nap % kNapsPerProbe == kNapsPerProbe - 1 && fabric_->ProcessIsDead(peer)) return;
+    sys::SleepNs(kNapNs);
+  }
+}
+
+void Engine::RevokeOffers() {
+  if (fabric_ == nullptr) return;
+  for (int channel = 0; channel < fabric_->channels(); ++channel) {
+    for (int peer = 0; peer < ranks_; ++peer) Revoke(channel, peer);
+  }
+}
+
+// Ranks of this process read each other's buffers where they lie, and the caller may free its own once it has the error.
+void Engine::AwaitReaders() {
+  const auto reading = [&](const Reference& r) {
+    return fabric_->in(0, r.peer).reach == Reach::kSameProcess && !r.link->Consumed(r.index) &&
+           fabric_->StateOf(r.peer) == RankState::kReady;
+  };
+  for (int nap = 0; nap < kMostNaps && std::ranges::any_of(references_, reading); ++nap) sys::SleepNs(kNapNs);
+}
+
+}  // namespace tutti::exec::cpu
