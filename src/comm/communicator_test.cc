@@ -259,6 +259,21 @@ TEST(Repeated, CallsOfOneShapeOnChangingBuffers) {
             "");
 }
 
+// What an average did to its output at the end, transfers after it must not do again.
+TEST(Repeated, TransfersLeaveAnEarlierAverageAsItIs) {
+  ASSERT_EQ(RunRanks(2, {},
+                     [](Communicator& c) -> Status {
+                       std::vector<std::int32_t> data(100, 10), got(100);
+                       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(data, data, ReduceOp::kAvg)));
+                       TUTTI_RETURN_IF_ERROR(c.rank() == 0 ? c.Run(Send(data, 1)) : c.Run(Recv(got, 0)));
+                       const Operation group[] = {c.rank() == 0 ? Send(data, 1) : Recv(got, 0)};
+                       TUTTI_RETURN_IF_ERROR(c.RunGroup(group));
+                       return std::ranges::count(data, 10) == 100 ? Status::Ok()
+                                                                  : Status(Code::kInternal, "data were changed");
+                     }),
+            "");
+}
+
 TEST(Transfers, SendToSelfWithoutReceiveIsAnError) {
   ASSERT_EQ(RunRanks(2, {},
                      [](Communicator& c) -> Status {

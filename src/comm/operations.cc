@@ -440,6 +440,7 @@ Status Communicator::Impl::PrepareTransfers(std::span<const Operation> operation
                   rank);
   }
   job.collective = Collective::kSendRecv;
+  job.divisor = 1;
   job.transfer_plan = FindTransferPlan(operations);
   return Status::Ok();
 }
