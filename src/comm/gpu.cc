@@ -28,6 +28,7 @@ using transport::p2p::Place;
 // How long the trial of all pairs may take: the last rank's kernel must have started by then.
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
 constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;  // and what barriers and the trial use
+constexpr int kOverlapCapability = 9;  // Hopper: the first whose launches overlap (WaitForPreviousKernel)
 
 struct GpuGreeting {
   Identity identity;
@@ -192,7 +193,9 @@ Status GpuCommunicator::Impl::SetLimits() {
   int channels = fabric->geometry().channels;
   // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
-  overlapping_channels = alone ? fabric->multiprocessors(host.rank) / 4 : 0;
+  int capability = 0;
+  driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
+  overlapping_channels = alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) / 4 : 0;
   for (int peer = 0; peer < host.ranks && host.ranks > 1; ++peer) {
     channels = std::min(channels, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
   }

@@ -52,12 +52,18 @@ __device__ __forceinline__ void Prefetch(const Program& p) {
   asm volatile("prefetch.global.L1 [%0];" ::"l"(p.in + element * p.element + threadIdx.x * kLine));
 }
 
-template <typename Codec, proto::Protocol kProtocol>
-__device__ __forceinline__ void RunProgram(const Program& p) {
-  // The launch of this kernel and of the next one in the stream may overlap the kernel before them (Launcher); memory is
-  // touched only after that one has ended.
+// The launch of this kernel and of the next one in the stream may overlap the kernel before them (Launcher); memory is
+// touched only after that one has ended. From Hopper on; earlier GPUs never overlap them.
+__device__ __forceinline__ void WaitForPreviousKernel() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <typename Codec, proto::Protocol kProtocol>
+__device__ __forceinline__ void RunProgram(const Program& p) {
+  WaitForPreviousKernel();
   Block b(p);
   Prefetch(p);
   const u64 round_units = static_cast<u64>(p.messages_per_round) * p.message_units;

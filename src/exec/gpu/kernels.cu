@@ -59,8 +59,7 @@ TUTTI_KERNELS(Move, MoveCodec)
 
 extern "C" __global__ void __launch_bounds__(kTransferThreads, kTransferBlocksPerMultiprocessor)
     ncclTuttiSendRecv(const __grid_constant__ Group g) {
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  WaitForPreviousKernel();
   RunGroup(g);
 }
 
