@@ -68,6 +68,9 @@ struct Operation {
   double scalar = 1.0;  // this rank's factor under kPreMulSum, converted to the element type
   // For integer types, where set: the exact factor, of which the element type keeps the low bits.
   std::optional<std::int64_t> integer_scalar = std::nullopt;
+  // GpuCommunicator only: where set, the address of the factor under kPreMulSum in memory that the GPU reaches, one
+  // element of `type`, read when the operation runs (in a graph: by every replay). Aligned to its size.
+  const void* device_scalar = nullptr;
 };
 
 // A running operation. Destroying it waits for the operation. Threads: use it on the thread of its communicator.

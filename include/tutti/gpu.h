@@ -18,7 +18,10 @@ struct GpuOptions {
   int device = 0;  // CUDA ordinal in this process
   std::int64_t scratch_bytes = std::int64_t{64}
                                << 20;  // most device memory that the communicator takes; same on all ranks
-  int max_channels = 128;              // blocks of one operation; the same on all ranks
+  // Most and fewest blocks of one kernel, the same on all ranks. NCCL_MAX_NCHANNELS and NCCL_MIN_NCHANNELS, where they are
+  // set, bind too. More than a GPU has multiprocessors are never used, fewer where an operation is too small to be cut.
+  int max_channels = 128;
+  int min_channels = 1;
   bool overlap_launches = true;  // small operations may be put on the GPU while the stream's kernel before them ends
   bool legacy_ipc = false;       // hand memory on by IPC handles, as where descriptors are forbidden
 };
@@ -40,7 +43,9 @@ class GpuCommunicator {
 
   GpuCommunicator(GpuCommunicator&&) noexcept;
   GpuCommunicator& operator=(GpuCommunicator&&) noexcept;
-  // Waits for this rank's kernels; ends them first where the communicator is broken.
+  // Waits for this rank's kernels, not for others that run on the GPU; ends them first where the communicator is broken.
+  // What graphs hold must have come to its end if it was launched. Kernels that do not end within TUTTI_TIMEOUT_MS are
+  // told to; where even that fails, the memory that they use is not given back.
   ~GpuCommunicator();
 
   // Enqueues an operation on device pointers. `stream`: a cudaStream_t, null for the default stream; the GPU's context

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "comm/bootstrap.h"
 #include "comm/gpu_impl.h"
@@ -25,16 +24,33 @@ using transport::p2p::Identity;
 using transport::p2p::Layout;
 using transport::p2p::Place;
 
+// How long kernels may take to end after an abort, and how often they are asked whether they have.
+constexpr std::int64_t kAbortNs = 2 * sys::kNsPerSecond;
+constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerMs;
 // How long the trial of all pairs may take: the last rank's kernel must have started by then.
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
-constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;  // and what barriers and the trial use
 constexpr int kOverlapCapability = 9;  // Hopper: the first whose launches overlap (WaitForPreviousKernel)
+// Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
+constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostWords) + 128;
+constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;
 
 struct GpuGreeting {
   Identity identity;
   Layout layout;
 };
 static_assert(std::is_trivially_copyable_v<GpuGreeting>);
+
+// The limit that is the narrowest.
+int MostChannels(const GpuOptions& options, const Settings& settings) {
+  const bool set =
+      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MAX_"); });
+  return std::max(set ? std::min(options.max_channels, settings.max_channels) : options.max_channels, 1);
+}
+int LeastChannels(const GpuOptions& options, const Settings& settings) {
+  const bool set =
+      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MIN_"); });
+  return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
+}
 
 std::string DescribeWait(std::uint64_t failure) {
   const int what = static_cast<int>(failure >> 48 & 0xff);
@@ -115,20 +131,12 @@ Status GpuCommunicator::Impl::TryPeers() {
   handshake.ranks = host.ranks;
   handshake.token = 0x7475747469;  // all segments are fresh and hold zeros
   handshake.timeout_ns = kTrialNs;
-  auto* seen_here =
-      reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + sizeof(HostWords) + 64);
-  handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + sizeof(HostWords) + 64);
+  auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
+  handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
   const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
-  sys::cuda::Stream stream = nullptr;
-  TUTTI_RETURN_IF_ERROR(
-      sys::cuda::Check(*driver, driver->StreamCreate(&stream, sys::cuda::kNonBlocking), "a CUDA stream"));
-  Status status = launcher.Launch(*kernel, handshake, stream);
-  if (status.ok()) {
-    status = sys::cuda::Check(*driver, driver->StreamSynchronize(stream), "the trial of GPU peer access");
-  }
-  driver->StreamDestroy(stream);
-  if (!status.ok()) return status;
+  TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
+  TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
   const std::uint32_t seen = *seen_here;
   for (int peer = 0; peer < host.ranks; ++peer) {
     if (peer == host.rank || (seen >> peer & 1) != 0) continue;
@@ -158,7 +166,7 @@ Status GpuCommunicator::Impl::Connect() {
       Fabric::Create({.driver = driver,
                       .device = options.device,
                       .rank = host.rank,
-                      .layout = Layout::Fit(host.ranks, std::max(options.max_channels, 1),
+                      .layout = Layout::Fit(host.ranks, MostChannels(options, host.settings),
                                             static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0))),
                       .process = self.pid,
                       .start = self.start_ticks,
@@ -168,6 +176,9 @@ Status GpuCommunicator::Impl::Connect() {
   Result<sys::cuda::MappedHostMemory> host_words = sys::cuda::MappedHostMemory::Create(driver, kHostBytes);
   if (own.ok()) own = host_words.status();
   if (host_words.ok()) words = std::move(*host_words);
+  if (own.ok()) {
+    own = sys::cuda::Check(*driver, driver->StreamCreate(&inner, sys::cuda::kNonBlocking), "a CUDA stream");
+  }
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not get its GPU memory"));
 
   if (host.ranks > 1) {
@@ -189,21 +200,16 @@ Status GpuCommunicator::Impl::SetLimits() {
   std::ranges::copy(program.segments, group.segments);
   group.host = program.host;
   group.timeout_ns = program.timeout_ns;
-  // Blocks of ranks that share a GPU must all be there at once.
-  int channels = fabric->geometry().channels;
+  program.counts = group.counts = fabric->layout().Counts();
   // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   overlapping_channels = alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) / 4 : 0;
-  for (int peer = 0; peer < host.ranks && host.ranks > 1; ++peer) {
-    channels = std::min(channels, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
-  }
-  most_transfer_blocks = std::numeric_limits<int>::max();
+  // Blocks of ranks that share a GPU must all be there at once.
+  most_blocks = MostChannels(options, host.settings);
   for (int peer = 0; peer < host.ranks; ++peer) {
-    const int blocks = fabric->multiprocessors(peer) * exec::gpu::kTransferBlocksPerMultiprocessor;
-    most_transfer_blocks =
-        std::min(most_transfer_blocks, host.ranks > 1 ? blocks / fabric->RanksOnGpuOf(peer) : blocks);
+    most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
   int whole_lines = fabric->LinesArriveWhole() ? 1 : 0;
   if (host.ranks > 1) {
@@ -211,30 +217,58 @@ Status GpuCommunicator::Impl::SetLimits() {
     TUTTI_RETURN_IF_ERROR(
         communicator.Run(AllReduce(std::span(&own_lines, 1), std::span(&whole_lines, 1), ReduceOp::kMin)));
   }
-  Result<tune::GpuChooser> made = tune::GpuChooser::Create({.ranks = host.ranks,
-                                                            .max_channels = std::max(channels, 1),
-                                                            .whole_lines = whole_lines != 0,
-                                                            .machine = {},
-                                                            .algo_filter = host.settings.algo,
-                                                            .proto_filter = host.settings.proto});
+  Result<tune::GpuChooser> made =
+      tune::GpuChooser::Create({.ranks = host.ranks,
+                                .max_channels = std::min(most_blocks, fabric->geometry().channels),
+                                .min_channels = LeastChannels(options, host.settings),
+                                .whole_lines = whole_lines != 0,
+                                .machine = {},
+                                .algo_filter = host.settings.algo,
+                                .proto_filter = host.settings.proto});
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
   return Status::Ok();
 }
 
-void GpuCommunicator::Impl::Drain() {
-  if (context.get() == nullptr) return;
-  const ScopedContext scope(driver, context.get());
-  if (words.host() != nullptr && host.broken.load(std::memory_order_relaxed)) {
-    static_cast<volatile HostWords*>(words.host())->abort = 1;
+// Waits until this communicator's kernels have ended; false where some have not after `timeout_ns`. Asks by a copy on a
+// stream of its own, since waiting for the context would wait for everybody's kernels.
+bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
+  const auto* counts =
+      reinterpret_cast<const transport::p2p::LaunchCounts*>(static_cast<std::byte*>(words.host()) + kCountsAt);
+  const auto to = reinterpret_cast<sys::cuda::Address>(words.device()) + kCountsAt;
+  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->segment(host.rank)) + fabric->layout().Counts();
+  const std::int64_t begin = sys::NowNs();
+  std::int64_t pause_ns = kShortestPauseNs;
+  while (true) {
+    if (driver->MemcpyAsync(to, from, sizeof(*counts), inner) != 0) return true;
+    if (driver->StreamSynchronize(inner) != 0) return true;
+    if (counts->ended == ends_to_count && counts->captured_begun == counts->captured_ended) return true;
+    if (sys::NowNs() - begin > timeout_ns) return false;
+    sys::SleepNs(pause_ns);
+    pause_ns = std::min(2 * pause_ns, kLongestPauseNs);
   }
-  driver->CtxSynchronize();
+}
+
+bool GpuCommunicator::Impl::Drain() {
+  if (context.get() == nullptr || words.host() == nullptr || inner == nullptr || fabric == nullptr) return true;
+  const ScopedContext scope(driver, context.get());
+  auto* host_words = static_cast<volatile HostWords*>(words.host());
+  if (host.broken.load(std::memory_order_relaxed)) host_words->abort = 1;
+  if (AwaitKernels(host.settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return true;
+  host_words->abort = 1;
+  return AwaitKernels(kAbortNs);
 }
 
 GpuCommunicator::Impl::~Impl() {
-  Drain();
+  const bool ended = Drain();
   if (context.get() == nullptr) return;
   const ScopedContext scope(driver, context.get());
+  if (!ended) {  // a kernel that still runs must find its memory
+    static_cast<void>(fabric.release());
+    static_cast<void>(new sys::cuda::MappedHostMemory(std::move(words)));
+    return;
+  }
+  if (inner != nullptr) driver->StreamDestroy(inner);
   fabric.reset();
   words = {};
 }

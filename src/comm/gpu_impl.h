@@ -48,8 +48,10 @@ struct GpuCommunicator::Impl {
   Status TryPeers();
   Status SetLimits();
   Status AgreeOnAll(const Status& own, const char* what);
-  // Waits for this rank's kernels; ends them first where the communicator is broken.
-  void Drain();
+  // Waits for this rank's kernels; ends them first where the communicator is broken, and where they have not ended within
+  // TUTTI_TIMEOUT_MS. False where even that did not help.
+  bool Drain();
+  bool AwaitKernels(std::int64_t timeout_ns);
 
   // gpu_run.cc
   Status Run(const Operation& operation, sys::cuda::Stream stream);
@@ -58,13 +60,16 @@ struct GpuCommunicator::Impl {
   Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status Validate(const Operation& operation);
+  // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
+  // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
+  // must be the thread's current one.
+  Status Prepare(const Operation& operation);
   Result<const comm::GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
   Status Enqueue(const Operation& operation, const exec::gpu::PreparedPlan& plan, const exec::gpu::Shape& shape,
                  sys::cuda::Stream stream);
-  exec::gpu::Launcher::Overlap OverlapFor(int blocks, sys::cuda::Stream stream) const;
-  // Does what an operation's first use needs, and enqueues nothing.
-  Status Prepare(const Operation& operation);
+  bool IsCaptured(sys::cuda::Stream stream) const;
+  exec::gpu::Launcher::Overlap OverlapFor(int blocks, bool captured) const;
   Result<sys::cuda::Kernel> FindKernel(const Operation& operation, proto::Protocol protocol);
   std::string Explain(const Operation& operation);
   Status KernelFailure();
@@ -85,9 +90,12 @@ struct GpuCommunicator::Impl {
   tune::GpuChooser chooser;
   int overlapping_channels =
       0;  // most channels of an operation that may be launched before the one before it has ended
-  exec::gpu::Program program{};  // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};      // likewise
-  int most_transfer_blocks = 1;  // that one group may have
+  exec::gpu::Program program{};       // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};           // likewise
+  int most_blocks = 1;                // of any kernel
+  sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
+  std::uint64_t blocks_launched = 0;  // of all kernels so far
+  std::uint64_t ends_to_count = 0;    // what LaunchCounts::ended will come to
   std::vector<exec::gpu::TransferRequest> sends, receives;
 
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::gpu::PreparedPlan>> plans;

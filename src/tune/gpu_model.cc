@@ -47,7 +47,8 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
                        ? options_.max_channels
                        : std::min(options_.max_channels, machine.few_channels);
   const double channels = message / static_cast<double>(way.channel_bytes);
-  choice.channels = std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), 1, most);
+  choice.channels =
+      std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), std::min(options_.min_channels, most), most);
   // Enough threads for the message at once, in whole warps.
   constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
   const double threads = message / choice.channels / kThreadBytes[static_cast<int>(protocol)];

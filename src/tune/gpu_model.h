@@ -61,6 +61,7 @@ std::string ToString(const GpuChoice& choice);
 struct GpuChooserOptions {
   int ranks = 1;
   int max_channels = 1;
+  int min_channels = 1;
   bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
   GpuMachine machine;
   std::string algo_filter;   // Settings::algo

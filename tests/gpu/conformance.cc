@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -216,6 +217,182 @@ Status RunRandomBits(Bench& b) {
   return Status::Ok();
 }
 
+// A factor of PreMulSum as an element: 3 or 5 for integers, 1.5 or 2 for floating types.
+std::uint64_t FactorBits(DataType type, bool second) {
+  switch (type) {
+    case DataType::kFloat16:
+      return second ? 0x4000 : 0x3e00;
+    case DataType::kBfloat16:
+      return second ? 0x4000 : 0x3fc0;
+    case DataType::kFloat32:
+      return second ? 0x40000000 : 0x3fc00000;
+    case DataType::kFloat64:
+      return second ? 0x4000000000000000 : 0x3ff8000000000000;
+    case DataType::kFloat8E4M3:
+      return second ? 0x40 : 0x3c;
+    case DataType::kFloat8E5M2:
+      return second ? 0x40 : 0x3e;
+    default:
+      return second ? 5 : 3;
+  }
+}
+
+// PreMulSum with factors in device memory, replayed by a graph after the factor has changed; against the CPU executor with
+// the same factors by value.
+Status RunScalars(Bench& b) {
+  constexpr std::size_t kCount = 3001;
+  const sys::cuda::Driver& d = b.device.driver();
+  const auto address = [](std::byte* p) { return reinterpret_cast<sys::cuda::Address>(p); };
+  for (int type = 0; type < kDataTypes; ++type) {
+    const std::size_t size = SizeOf(static_cast<DataType>(type));
+    const bool integer = type <= static_cast<int>(DataType::kUint64);
+    std::vector<std::byte> in(kCount * size), expected(kCount * size), got(kCount * size);
+    std::mt19937 random(static_cast<unsigned>(b.rank()) + 3);
+    for (std::byte& byte : in) byte = static_cast<std::byte>(integer ? random() : random() & 0x3f);
+    std::byte* factor = b.device.second() + kBufferBytes / 2;
+    Operation o{.kind = Kind::kAllReduce,
+                .in = b.device.first(),
+                .out = b.device.second(),
+                .count = kCount,
+                .type = static_cast<DataType>(type),
+                .op = ReduceOp::kPreMulSum,
+                .scalar = -7,  // wrong, and not to be used
+                .device_scalar = factor};
+    TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyHtoD(address(b.device.first()), in.data(), in.size()), "copying"));
+    TUTTI_RETURN_IF_ERROR(b.gpu.impl()->Prepare(o));
+    sys::cuda::Graph graph = nullptr;
+    sys::cuda::GraphExec exec = nullptr;
+    TUTTI_RETURN_IF_ERROR(
+        Check(d, d.StreamBeginCapture(b.device.stream(), sys::cuda::kThreadLocalCapture), "capturing"));
+    const Status captured = b.gpu.Run(o, b.device.stream());
+    TUTTI_RETURN_IF_ERROR(Check(d, d.StreamEndCapture(b.device.stream(), &graph), "ending a capture"));
+    TUTTI_RETURN_IF_ERROR(captured);
+    TUTTI_RETURN_IF_ERROR(Check(d, d.GraphInstantiate(&exec, graph, 0), "a graph"));
+    for (const bool second : {false, true}) {
+      ++g_tally.cases;
+      const std::uint64_t bits = FactorBits(o.type, second);
+      TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyHtoD(address(factor), &bits, size), "copying"));
+      TUTTI_RETURN_IF_ERROR(Check(d, d.StreamSynchronize(nullptr), "copying"));
+      TUTTI_RETURN_IF_ERROR(Check(d, d.GraphLaunch(exec, b.device.stream()), "replaying a graph"));
+      TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+      TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyDtoH(got.data(), address(b.device.second()), got.size()), "copying"));
+      Operation host = o;
+      host.in = in.data();
+      host.out = expected.data();
+      host.device_scalar = nullptr;
+      host.scalar = integer ? (second ? 5 : 3) : (second ? 2 : 1.5);
+      TUTTI_RETURN_IF_ERROR(b.communicator.Run(host));
+      if (got != expected) {
+        ++g_tally.wrong;
+        fmt::print("rank {}: PreMulSum of {} with the {} factor in device memory differs from the CPU's\n", b.rank(),
+                   Name(o.type), second ? "second" : "first");
+      }
+    }
+    d.GraphExecDestroy(exec);
+    d.GraphDestroy(graph);
+  }
+  return Status::Ok();
+}
+
+constexpr int kTransferGroups = 150, kTransferGroupsQuick = 40;
+Status RunTransfers(Bench& b);
+
+// Communicators with limits: right results, and no kernel with more blocks.
+Status RunLimits(Bench& b) {
+  for (const int limit : {1, 2, 3, 8}) {
+    Result<GpuCommunicator> gpu = GpuCommunicator::Create(
+        b.communicator,
+        {.device = b.gpu.impl()->options.device, .max_channels = limit, .overlap_launches = limit != 2});
+    if (!gpu.ok()) return gpu.status();
+    Bench limited{b.communicator, *gpu, b.device, true};
+    const std::uint64_t before = gpu->impl()->blocks_launched;
+    std::uint64_t kernels = 0;
+    for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
+      for (const std::size_t count : {std::size_t{5}, std::size_t{1003}, std::size_t{300001}, kLargeCount}) {
+        ++g_tally.cases;
+        ++kernels;
+        const Case test{.kind = static_cast<Kind>(c), .count = count / b.ranks(), .type = DataType::kFloat32};
+        const Status status = RunCaseOn(
+            b.rank(), b.ranks(), test, count, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
+              return b.device.Mirror(o, x, y,
+                                     [&](const Operation& moved) { return gpu->Run(moved, b.device.stream()); });
+            });
+        if (!status.ok()) ++g_tally.wrong;
+        TUTTI_RETURN_IF_ERROR(Agree(b, status));
+      }
+    }
+    if (gpu->impl()->blocks_launched - before > kernels * limit) {
+      ++g_tally.wrong;
+      return Status(Code::kInternal, fmt::format("limits: {} kernels had {} blocks, the limit is {}", kernels,
+                                                 gpu->impl()->blocks_launched - before, limit));
+    }
+    const std::uint64_t transfers = gpu->impl()->blocks_launched;
+    TUTTI_RETURN_IF_ERROR(RunTransfers(limited));
+    if (gpu->impl()->blocks_launched - transfers > kTransferGroupsQuick * static_cast<std::uint64_t>(limit)) {
+      ++g_tally.wrong;
+      return Status(Code::kInternal,
+                    fmt::format("limits: {} groups had {} blocks, the limit is {}", kTransferGroupsQuick,
+                                gpu->impl()->blocks_launched - transfers, limit));
+    }
+  }
+  return Status::Ok();
+}
+
+// Counts beyond 2^31: 3 GiB and a bit of int8, in zones of a value each.
+Status RunHuge(Bench& b) {
+  constexpr std::size_t kZone = std::size_t{64} << 20, kCount = (std::size_t{3} << 30) + 12347;
+  const sys::cuda::Driver& d = b.device.driver();
+  const auto value = [](int rank, std::size_t zone) { return static_cast<std::uint8_t>(rank * 101 + zone * 7 + 1); };
+  sys::cuda::Address in = 0, out = 0;
+  Status status = Check(d, d.MemAlloc(&in, kCount), "3 GiB of device memory");
+  if (status.ok()) status = Check(d, d.MemAlloc(&out, kCount), "3 GiB of device memory");
+  TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  for (std::size_t at = 0; at < kCount; at += kZone) {
+    d.MemsetD8(in + at, value(b.rank(), at / kZone), std::min(kZone, kCount - at));
+  }
+  std::vector<std::uint8_t> got(kZone);
+  const int next = (b.rank() + 1) % b.ranks(), previous = (b.rank() + b.ranks() - 1) % b.ranks();
+  auto* from = reinterpret_cast<std::byte*>(in);
+  auto* to = reinterpret_cast<std::byte*>(out);
+  const std::vector<Operation> groups[] = {
+      {{.kind = Kind::kAllReduce, .in = from, .out = to, .count = kCount, .type = DataType::kInt8}},
+      {{.kind = Kind::kBroadcast,
+        .in = from,
+        .out = to,
+        .count = kCount,
+        .type = DataType::kInt8,
+        .root = b.ranks() - 1}},
+      {{.kind = Kind::kSend, .in = from, .count = kCount, .type = DataType::kInt8, .root = next},
+       {.kind = Kind::kRecv, .out = to, .count = kCount, .type = DataType::kInt8, .root = previous}}};
+  for (const std::vector<Operation>& group : groups) {
+    ++g_tally.cases;
+    d.MemsetD8(out, 0, kCount);
+    d.StreamSynchronize(nullptr);
+    status = b.gpu.RunGroup(group, b.device.stream());
+    if (status.ok()) status = b.device.Synchronize();
+    for (std::size_t at = 0; at < kCount && status.ok(); at += kZone) {
+      const std::size_t bytes = std::min(kZone, kCount - at);
+      status = Check(d, d.MemcpyDtoH(got.data(), out + at, bytes), "copying");
+      std::uint8_t expected = 0;
+      for (int r = 0; r < b.ranks(); ++r) {
+        const bool counts = group[0].kind == Kind::kAllReduce ||
+                            (group[0].kind == Kind::kBroadcast ? r == b.ranks() - 1 : r == previous);
+        if (counts) expected = static_cast<std::uint8_t>(expected + value(r, at / kZone));
+      }
+      for (std::size_t i = 0; i < bytes && status.ok(); ++i) {
+        if (got[i] == expected) continue;
+        ++g_tally.wrong;
+        status = Status(Code::kInternal, fmt::format("huge: operation kind {}: byte {} is {}, not {}",
+                                                     static_cast<int>(group[0].kind), at + i, got[i], expected));
+      }
+    }
+    TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  }
+  d.MemFree(in);
+  d.MemFree(out);
+  return Status::Ok();
+}
+
 // Groups of sends and receives of random sizes, several per pair, to self too, in an order that differs from rank to
 // rank; every byte is known from sender, receiver, number and place.
 Status RunTransfers(Bench& b) {
@@ -224,7 +401,7 @@ Status RunTransfers(Bench& b) {
     return static_cast<std::byte>(from * 89 + to * 37 + k * 11 + i * 131 + (i >> 8));
   };
   std::mt19937 shared(5);  // the same on all ranks
-  const int groups = b.quick ? 40 : 150;
+  const int groups = b.quick ? kTransferGroupsQuick : kTransferGroups;
   for (int group = 0; group < groups; ++group) {
     ++g_tally.cases;
     struct Piece {
@@ -336,14 +513,35 @@ Status RunGraphs(Bench& b) {
 
 // All ranks but the last start an all_reduce that the last never joins; its Abort must end them all within a second.
 Status RunAbort(Bench& b) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto ms_since = [](std::chrono::steady_clock::time_point then) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - then).count();
+  };
   const bool absent = b.rank() == b.ranks() - 1;
   auto* data = b.device.first();
+  // Another communicator of the same ranks, which is destroyed while a kernel of the first one waits.
+  Result<GpuCommunicator> created = GpuCommunicator::Create(b.communicator, {.device = b.gpu.impl()->options.device});
+  if (!created.ok()) return created.status();
+  auto other = std::make_unique<GpuCommunicator>(std::move(*created));
+  TUTTI_RETURN_IF_ERROR(
+      other->Run({.kind = Kind::kAllReduce, .in = data, .out = data, .count = 100, .type = DataType::kFloat32},
+                 b.device.stream()));
+  TUTTI_RETURN_IF_ERROR(b.communicator.Run(Barrier()));
   if (!absent) {
     TUTTI_RETURN_IF_ERROR(
         b.gpu.Run({.kind = Kind::kAllReduce, .in = data, .out = data, .count = 1000, .type = DataType::kFloat32},
                   b.device.stream()));
   }
+  const auto destroyed = std::chrono::steady_clock::now();
+  other.reset();
+  const double destroy_ms = ms_since(destroyed);
+  ++g_tally.cases;
+  fmt::print("rank {}: destroying another communicator took {:.1f} ms\n", b.rank(), destroy_ms);
+  if (destroy_ms > 1000) {
+    ++g_tally.wrong;
+    fmt::print("rank {}: destroying a communicator waited for another one's kernel\n", b.rank());
+  }
+  TUTTI_RETURN_IF_ERROR(b.communicator.Run(Barrier()));
+  const auto begin = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (absent) b.gpu.Abort("the test says so");
   Status status;
@@ -354,7 +552,7 @@ Status RunAbort(Bench& b) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   b.device.driver().StreamSynchronize(b.device.stream());
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const double ms = ms_since(begin);
   ++g_tally.cases;
   fmt::print("rank {}: an abort 200 ms after the start ended it after {:.0f} ms: {}\n", b.rank(), ms, status.message());
   if (ms < 1200) return Status::Ok();
@@ -378,11 +576,9 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
   Result<Device> device = Device::Create(*gpu, kBufferBytes);
   if (!device.ok()) return device.status();
   Bench bench{communicator, *gpu, *device, quick};
-  const std::pair<const char*, Status (*)(Bench&)> parts[] = {{"graphs", RunGraphs},
-                                                              {"transfers", RunTransfers},
-                                                              {"bits", RunRandomBits},
-                                                              {"all", RunEverything},
-                                                              {"abort", RunAbort}};
+  const std::pair<const char*, Status (*)(Bench&)> parts[] = {
+      {"graphs", RunGraphs}, {"transfers", RunTransfers}, {"scalars", RunScalars}, {"limits", RunLimits},
+      {"huge", RunHuge},     {"bits", RunRandomBits},     {"all", RunEverything},  {"abort", RunAbort}};
   for (const auto& [name, part] : parts) {
     if (!only.empty() && only.find(name) == std::string::npos) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -413,7 +609,9 @@ int main(int argc, char** argv) {
     } else if (argument == "--only" && i + 1 < argc) {
       only = argv[++i];
     } else {
-      fmt::print(stderr, "usage: {} [--threads N] [--quick] [--only graphs,transfers,bits,all,abort]\n", argv[0]);
+      fmt::print(stderr,
+                 "usage: {} [--threads N] [--quick] [--only graphs,transfers,scalars,limits,huge,bits,all,abort]\n",
+                 argv[0]);
       return 2;
     }
   }

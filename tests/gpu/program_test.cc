@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algo/algorithm.h"
+#include "exec/gpu/transfer.h"
 
 // Runs programs on the host as the kernel does, with rings of the same length, the same credits and time slots, on
 // numbers of 32 bits. What it shows: that both ends of a link agree where messages lie, that nothing is overwritten
@@ -284,13 +285,49 @@ TEST(GpuPrograms, ScalingFollowsTheOperator) {
     ASSERT_TRUE(plan.ok());
     work.type = DataType::kFloat32;
     Compile(*plan, work, {}, geometry, *program);
-    EXPECT_EQ(program->scale, 1);
+    EXPECT_EQ(program->scale, kScaleByValue);
     EXPECT_EQ(program->scalar, 0.25);
     EXPECT_EQ(program->divisor, 0u);
     work.type = DataType::kInt32;
     Compile(*plan, work, {}, geometry, *program);
-    EXPECT_EQ(program->scale, 0);
+    EXPECT_EQ(program->scale, kNoScale);
     EXPECT_EQ(program->divisor, rank == 1 ? 4u : 0u);  // only the root has something to divide
+    Work scaled = work;
+    scaled.op = ReduceOp::kPreMulSum;
+    Compile(*plan, scaled, {}, geometry, *program);
+    EXPECT_EQ(program->scale, kScaleByValue);
+    scaled.device_scalar = buffer + 8;
+    Compile(*plan, scaled, {}, geometry, *program);
+    EXPECT_EQ(program->scale, kScaleFromMemory);
+    EXPECT_EQ(program->factor, buffer + 8);
+  }
+}
+
+TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  for (int ranks : {1, 2, 3, 8, 16}) {
+    const transport::p2p::Layout layout = transport::p2p::Layout::Fit(ranks, 64, std::size_t{64} << 20);
+    for (int most_blocks : {1, 2, 3, 7, 8, 31, 64, 132}) {
+      std::vector<TransferRequest> sends, receives;
+      for (int peer = 0; peer < ranks; ++peer) {
+        sends.push_back({.peer = peer, .in = buffer.data(), .bytes = buffer.size()});
+        receives.push_back({.peer = peer, .out = buffer.data(), .bytes = buffer.size()});
+      }
+      const auto group = std::make_unique<Group>();
+      ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, most_blocks, *group).ok());
+      const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks";
+      EXPECT_GE(group->blocks, 1) << what;
+      EXPECT_LE(group->blocks, most_blocks) << what;
+      EXPECT_GE(group->blocks * group->teams_per_block, group->teams) << what;
+      EXPECT_LE(group->teams_per_block << group->log2_team_threads, kWideThreads) << what;
+      EXPECT_EQ(1 << group->log2_team_threads, group->teams_per_block <= kUsualTeams ? kTeamThreads : 32) << what;
+      int teams = 0;
+      for (int l = 0; l < group->lanes; ++l) {
+        EXPECT_EQ(group->lane[l].first_team, teams) << what;
+        teams += group->lane[l].channels;
+      }
+      EXPECT_EQ(group->teams, teams) << what;
+    }
   }
 }
 

@@ -12,6 +12,7 @@ namespace tutti::exec::gpu {
 
 using transport::p2p::ChannelState;
 using transport::p2p::kLog2Flags;
+using transport::p2p::LaunchCounts;
 using transport::p2p::Place;
 
 __device__ inline u64 GlobalNs() {
@@ -79,6 +80,10 @@ static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end) {
   return least + ring;
 }
 
+__device__ __forceinline__ void CountUp(std::uint64_t& count) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], 1;" ::"l"(&count) : "memory");
+}
+
 struct Block {
   const Program& p;
   ProgramPart part;
@@ -102,6 +107,9 @@ struct Block {
   __device__ __forceinline__ ChannelState* State() const {
     return reinterpret_cast<ChannelState*>(p.segments[p.rank] + p.states) + blockIdx.x;
   }
+  __device__ __forceinline__ LaunchCounts& Counts() const {
+    return *reinterpret_cast<LaunchCounts*>(p.segments[p.rank] + p.counts);
+  }
   __device__ __forceinline__ u32 Peers() const { return p.ranks - 1; }
   // Ring of what `peer` sends here, and of what is sent to it.
   __device__ __forceinline__ std::byte* RingFrom(int peer) const {
@@ -112,7 +120,7 @@ struct Block {
   }
   // First unit of a message.
   __device__ __forceinline__ u64 Unit(u32 round, u32 message) const {
-    return base + static_cast<u64>(round * p.messages_per_round + message) * p.message_units;
+    return base + (static_cast<u64>(round) * p.messages_per_round + message) * p.message_units;
   }
   // Bytes that a step works on in a round.
   __device__ __forceinline__ u32 Length(const ProgramStep& s, u32 round) const {
@@ -157,6 +165,7 @@ struct Block {
       auto* at = reinterpret_cast<ulonglong2*>(State());
       __stcg(at, make_ulonglong2(base + round_messages * p.message_units, safe));
       __stcg(at + 1, make_ulonglong2(published, messages + round_messages));
+      CountUp(p.captured != 0 ? Counts().captured_ended : Counts().ended);
     }
   }
 };

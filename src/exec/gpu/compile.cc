@@ -148,16 +148,17 @@ std::uint64_t IntegerScalar(double scalar) {
 
 // Scaling of inputs and division of outputs that the operator asks for.
 void AddScaling(const PreparedPlan& plan, const Work& work, Program& program) {
-  program.scale = 0;
+  program.scale = kNoScale;
   program.divisor = 0;
   program.scalar = 1.0;
   if (!Reduces(plan.collective)) return;
   const bool integer = static_cast<int>(work.type) <= static_cast<int>(DataType::kUint64);
   if (work.op == ReduceOp::kPreMulSum) {
-    program.scale = 1;
+    program.scale = work.device_scalar == nullptr ? kScaleByValue : kScaleFromMemory;
     program.scalar = work.scalar;
+    program.factor = static_cast<const std::byte*>(work.device_scalar);
   } else if (work.op == ReduceOp::kAvg) {
-    program.scale = integer ? 0 : 1;
+    program.scale = integer ? kNoScale : kScaleByValue;
     program.scalar = 1.0 / program.ranks;
     program.divisor = integer && plan.has_output ? program.ranks : 0;
   }

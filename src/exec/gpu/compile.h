@@ -47,6 +47,7 @@ struct Work {
   ReduceOp op = ReduceOp::kSum;
   double scalar = 1.0;
   std::optional<std::int64_t> integer_scalar = std::nullopt;  // exactly, for integers; else `scalar` is converted
+  const void* device_scalar = nullptr;  // where set, the factor lies there when the kernel runs, an element of `type`
 };
 
 // Fills in the rest of the program, except segments, host and timeout_ns, which a launcher keeps in `program` for all.

@@ -93,9 +93,10 @@ struct IntegerCodec {
       return r;
     }
   }
-  __device__ static Acc Scaled(Acc a, const Program& p) {
+  __device__ static Acc Factor(const Program& p) { return {{static_cast<T>(p.integer_scalar)}}; }
+  __device__ static Acc Scaled(Acc a, const Acc& factor) {
 #pragma unroll
-    for (int i = 0; i < kLanes; ++i) a.v[i] = static_cast<T>(static_cast<U>(a.v[i]) * static_cast<U>(p.integer_scalar));
+    for (int i = 0; i < kLanes; ++i) a.v[i] = static_cast<T>(static_cast<U>(a.v[i]) * static_cast<U>(factor.v[0]));
     return a;
   }
   // Truncates toward zero. A divisor that T cannot hold is larger than any value.
@@ -119,7 +120,8 @@ struct FloatCodec {
   __device__ static Acc Unpack(const u32* w) { return {{__uint_as_float(w[0])}}; }
   __device__ static void Pack(const Acc& a, u32* w) { w[0] = __float_as_uint(a.v[0]); }
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Scaled(Acc a, const Program& p) { return {{a.v[0] * static_cast<float>(p.scalar)}}; }
+  __device__ static Acc Factor(const Program& p) { return {{static_cast<float>(p.scalar)}}; }
+  __device__ static Acc Scaled(const Acc& a, const Acc& factor) { return {{a.v[0] * factor.v[0]}}; }
 };
 
 template <typename Op>
@@ -132,7 +134,8 @@ struct DoubleCodec {
     w[1] = __double2hiint(a.v[0]);
   }
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Scaled(Acc a, const Program& p) { return {{a.v[0] * p.scalar}}; }
+  __device__ static Acc Factor(const Program& p) { return {{p.scalar}}; }
+  __device__ static Acc Scaled(const Acc& a, const Acc& factor) { return {{a.v[0] * factor.v[0]}}; }
 };
 
 // Types that fold in float: what they have in common.
@@ -141,9 +144,10 @@ struct InFloat {
   static constexpr int kWords = 1;
   using Acc = Lanes<float, N>;
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Scaled(Acc a, const Program& p) {
+  __device__ static Acc Factor(const Program& p) { return {{static_cast<float>(p.scalar)}}; }
+  __device__ static Acc Scaled(Acc a, const Acc& factor) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) a.v[i] = a.v[i] * static_cast<float>(p.scalar);
+    for (int i = 0; i < N; ++i) a.v[i] = a.v[i] * factor.v[0];
     return a;
   }
 };
@@ -284,12 +288,32 @@ struct Fold {
   }
 };
 
+// The factor that lies in memory (Program::factor), where all threads of the block find it. Set by ReadFactor.
+__device__ __forceinline__ u64& SharedFactor() {
+  __shared__ u64 factor;
+  return factor;
+}
+// All threads of the block together, before anything is scaled.
+__device__ __forceinline__ void ReadFactor(const Program& p) {
+  if (threadIdx.x == 0) {
+    const Pack<2> bits = LoadBytes<2>(p.factor, p.element);
+    SharedFactor() = bits.w[0] | static_cast<u64>(bits.w[1]) << 32;
+  }
+  __syncthreads();
+}
+
 // An input's elements times the program's scalar, rounded to the element type.
 template <typename Codec, int W>
 __device__ __forceinline__ Pack<W> ScalePack(Pack<W> v, const Program& p) {
   if constexpr (kScales<Codec>) {
+    typename Codec::Acc factor = Codec::Factor(p);
+    if (p.scale == kScaleFromMemory) {
+      const u64 bits = SharedFactor();
+      const u32 words[2] = {static_cast<u32>(bits), static_cast<u32>(bits >> 32)};
+      factor = Codec::Unpack(words);
+    }
 #pragma unroll
-    for (int i = 0; i < W; i += Codec::kWords) Codec::Pack(Codec::Scaled(Codec::Unpack(v.w + i), p), v.w + i);
+    for (int i = 0; i < W; i += Codec::kWords) Codec::Pack(Codec::Scaled(Codec::Unpack(v.w + i), factor), v.w + i);
   }
   return v;
 }

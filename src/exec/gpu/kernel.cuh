@@ -66,6 +66,8 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
   WaitForPreviousKernel();
   Block b(p);
   Prefetch(p);
+  if (p.captured != 0 && threadIdx.x == 0) CountUp(b.Counts().captured_begun);
+  if (kScales<Codec> && p.scale == kScaleFromMemory) ReadFactor(p);
   const u64 round_units = static_cast<u64>(p.messages_per_round) * p.message_units;
   const u64 ring = static_cast<u64>(b.mask) + 1;
   // Within an operation of several rounds peers count on all that lies before it.

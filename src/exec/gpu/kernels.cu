@@ -5,7 +5,9 @@
 // images.cc), TUTTI_SUM and so on are the codecs of its operators; for moves only TUTTI_MOVE is defined.
 
 #include "exec/gpu/kernel.cuh"
+#ifdef TUTTI_MOVE
 #include "exec/gpu/transfer.cuh"
+#endif
 
 namespace tutti::exec::gpu {
 
@@ -57,11 +59,13 @@ using OrderedE5M2 = OrderedCodec<u8, 0x7c, Op>;
 #define TUTTI_TYPE bytes
 TUTTI_KERNELS(Move, MoveCodec)
 
-extern "C" __global__ void __launch_bounds__(kTransferThreads, kTransferBlocksPerMultiprocessor)
-    ncclTuttiSendRecv(const __grid_constant__ Group g) {
-  WaitForPreviousKernel();
-  RunGroup(g);
-}
+#define TUTTI_SEND_RECV(name, threads)                                                             \
+  extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Group g) { \
+    WaitForPreviousKernel();                                                                       \
+    RunGroup(g);                                                                                   \
+  }
+TUTTI_SEND_RECV(ncclTuttiSendRecv, kUsualThreads)
+TUTTI_SEND_RECV(ncclTuttiSendRecvWide, kWideThreads)
 
 // The trial at init: this rank's word goes to every peer, and the peers' words are waited for while all ranks' kernels
 // run. One block; thread t deals with peer t.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <string>
 
 #include "exec/gpu/images.h"
@@ -14,34 +15,55 @@ using proto::Protocol;
 using sys::cuda::Check;
 using sys::cuda::Kernel;
 
-Launcher::~Launcher() {
-  for (const sys::cuda::Library library : libraries_) {
-    if (library != nullptr) driver_->LibraryUnload(library);
+namespace {
+
+// The images that have been handed to the driver. They stay for as long as the process: taking one back would wait for
+// all kernels that run, also those of others.
+Result<sys::cuda::Library> OpenImage(const sys::cuda::Driver* driver, int index, const void* image) {
+  struct Opened {
+    std::mutex mutex;
+    std::array<sys::cuda::Library, kDataTypes + 1> libraries{};
+  };
+  static Opened& opened = *new Opened;  // never destroyed: threads may outlive static objects
+  if (image == nullptr) {
+    return Status(
+        Code::kUnsupported,
+        "this build of Tutti has no GPU kernels: configure it with -DTUTTI_CUDA=ON (cmake --preset cuda), or use "
+        "host memory");
   }
+  const std::lock_guard lock(opened.mutex);
+  sys::cuda::Library& library = opened.libraries[index];
+  if (library == nullptr) {
+    TUTTI_RETURN_IF_ERROR(Check(*driver,
+                                driver->LibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0),
+                                "loading GPU kernels (was Tutti compiled for this GPU? CMAKE_CUDA_ARCHITECTURES)"));
+  }
+  return library;
 }
+
+// The kernel of that name, in the thread's current context.
+Result<Kernel> OpenKernel(const sys::cuda::Driver* driver, int index, const void* image, const char* name) {
+  const Result<sys::cuda::Library> library = OpenImage(driver, index, image);
+  if (!library.ok()) return library.status();
+  const std::string what =
+      fmt::format("GPU kernel {} (was Tutti compiled for this GPU? CMAKE_CUDA_ARCHITECTURES)", name);
+  Kernel kernel = nullptr;
+  void* function = nullptr;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->LibraryGetKernel(&kernel, *library, name), what));
+  // Else the driver would load it when it is first launched.
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->KernelGetFunction(&function, kernel), what));
+  return kernel;
+}
+
+}  // namespace
 
 Result<Kernel> Launcher::Load(int type, const char* name) {
   // Loading is not an operation of a stream; a capture by this thread may go on.
   int mode = sys::cuda::kRelaxedCapture;
   driver_->ThreadExchangeStreamCaptureMode(&mode);
-  Status status = Status::Ok();
-  Kernel kernel = nullptr;
-  if (libraries_[type] == nullptr) {
-    const void* image = type == kMove ? MoveKernelImage() : KernelImage(static_cast<DataType>(type));
-    status = image == nullptr
-                 ? Status(Code::kUnsupported,
-                          "this build of Tutti has no GPU kernels: configure it with -DTUTTI_CUDA=ON (cmake --preset "
-                          "cuda), or use host memory")
-                 : Check(*driver_,
-                         driver_->LibraryLoadData(&libraries_[type], image, nullptr, nullptr, 0, nullptr, nullptr, 0),
-                         "loading GPU kernels (was Tutti compiled for this GPU? CMAKE_CUDA_ARCHITECTURES)");
-  }
-  if (status.ok()) {
-    status = Check(*driver_, driver_->LibraryGetKernel(&kernel, libraries_[type], name),
-                   fmt::format("GPU kernel {} (was Tutti compiled for this GPU? CMAKE_CUDA_ARCHITECTURES)", name));
-  }
+  const void* image = type == kMove ? MoveKernelImage() : KernelImage(static_cast<DataType>(type));
+  Result<Kernel> kernel = OpenKernel(driver_, type, image, name);
   driver_->ThreadExchangeStreamCaptureMode(&mode);
-  if (!status.ok()) return status;
   return kernel;
 }
 
@@ -69,31 +91,28 @@ Result<Kernel> Launcher::FindMove(Protocol protocol) {
   return kernel;
 }
 
-Result<Kernel> Launcher::FindSendRecv() {
-  if (send_recv_ == nullptr) [[unlikely]] {
-    const Result<Kernel> loaded = Load(kMove, "ncclTuttiSendRecv");
+Result<Kernel> Launcher::FindSendRecv(int teams_per_block) {
+  const bool wide = teams_per_block > kUsualTeams;
+  Kernel& kernel = send_recv_[wide ? 1 : 0];
+  if (kernel == nullptr) [[unlikely]] {
+    const Result<Kernel> loaded = Load(kMove, wide ? "ncclTuttiSendRecvWide" : "ncclTuttiSendRecv");
     if (!loaded.ok()) return loaded.status();
-    send_recv_ = *loaded;
+    kernel = *loaded;
   }
-  return send_recv_;
+  return kernel;
 }
 
 Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshake"); }
 
 Status Launcher::LoadAll() {
-  const auto load = [&](const Result<Kernel>& kernel) {
-    void* function = nullptr;
-    if (!kernel.ok()) return kernel.status();
-    return Check(*driver_, driver_->KernelGetFunction(&function, *kernel), "loading a GPU kernel");
-  };
-  TUTTI_RETURN_IF_ERROR(load(FindHandshake()));
-  TUTTI_RETURN_IF_ERROR(load(FindSendRecv()));
+  TUTTI_RETURN_IF_ERROR(FindHandshake().status());
+  for (const int teams : {1, kMostTeams}) TUTTI_RETURN_IF_ERROR(FindSendRecv(teams).status());
   for (int p = 0; p < proto::kProtocols; ++p) {
     const auto protocol = static_cast<Protocol>(p);
-    TUTTI_RETURN_IF_ERROR(load(FindMove(protocol)));
+    TUTTI_RETURN_IF_ERROR(FindMove(protocol).status());
     for (int type = 0; type < kDataTypes; ++type) {
       for (int op = 0; op < kOps; ++op) {
-        TUTTI_RETURN_IF_ERROR(load(Find(static_cast<DataType>(type), static_cast<ReduceOp>(op), protocol)));
+        TUTTI_RETURN_IF_ERROR(Find(static_cast<DataType>(type), static_cast<ReduceOp>(op), protocol).status());
       }
     }
   }
@@ -126,7 +145,7 @@ Status Launcher::Launch(Kernel kernel, const Program& program, int blocks, int t
 }
 
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
-  return Start(kernel, &group, group.blocks, kTransferThreads, overlap, stream);
+  return Start(kernel, &group, group.blocks, group.teams_per_block << group.log2_team_threads, overlap, stream);
 }
 
 Status Launcher::Launch(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {

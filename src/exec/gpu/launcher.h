@@ -15,25 +15,25 @@
 
 namespace tutti::exec::gpu {
 
-// The kernels of this build, loaded into the driver as they are first used, and how they are started. Threads: one at a
-// time.
+// The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays
+// there; a kernel is loaded into a context when a launcher first finds it, never by a launch. Loading waits for running
+// kernels of the context, so whoever starts several kernels that depend on each other finds all of them first. It may be
+// done while the thread captures a stream. Threads: one at a time.
 class Launcher {
  public:
   explicit Launcher(const sys::cuda::Driver* driver) : driver_(driver) {}
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
-  ~Launcher();
 
-  // The kernel for an operator on a type. kUnsupported in a build without CUDA, and where the GPU is of a kind that the
+  // The kernel for an operator on a type, loaded into the thread's current context. kUnsupported in a build without CUDA, and where the GPU is of a kind that the
   // kernels were not compiled for.
   Result<sys::cuda::Kernel> Find(DataType type, ReduceOp op, proto::Protocol protocol);
   // The kernel for what only moves bytes.
   Result<sys::cuda::Kernel> FindMove(proto::Protocol protocol);
-  Result<sys::cuda::Kernel> FindSendRecv();
+  Result<sys::cuda::Kernel> FindSendRecv(int teams_per_block);
   Result<sys::cuda::Kernel> FindHandshake();
 
-  // Loads every kernel now. The driver waits for the running kernels of a context when it loads one, so ranks that share
-  // a context must have done this before they start any.
+  // Loads every kernel now: what ranks that share a context must have done before they start any.
   Status LoadAll();
 
   enum class Overlap { kNo, kWithPrevious };
@@ -53,9 +53,8 @@ class Launcher {
                sys::cuda::Stream stream);
 
   const sys::cuda::Driver* driver_;
-  std::array<sys::cuda::Library, kDataTypes + 1> libraries_{};
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
-  sys::cuda::Kernel send_recv_ = nullptr;
+  std::array<sys::cuda::Kernel, 2> send_recv_{};  // usual and wide
 };
 
 }  // namespace tutti::exec::gpu

@@ -85,6 +85,9 @@ constexpr std::uint64_t PackFailure(int what, int channel, int step, int peer) {
 inline constexpr int kWaitedForData = 0;
 inline constexpr int kWaitedForRoom = 1;
 
+// Program::scale.
+inline constexpr std::uint8_t kNoScale = 0, kScaleByValue = 1, kScaleFromMemory = 2;
+
 struct Program {
   const std::byte* in;
   std::byte* out;
@@ -100,10 +103,12 @@ struct Program {
   std::uint16_t steps;
   std::uint8_t max_stage;
   std::uint8_t rank, ranks;
-  std::uint8_t scale;     // 1: inputs are multiplied by `scalar` first
+  std::uint8_t scale;     // whether inputs are multiplied first: kNoScale, kScaleByValue, kScaleFromMemory
+  std::uint8_t captured;  // 1: launched by a graph
   std::uint32_t divisor;  // >= 2: the finished output is divided (integer averages)
   double scalar;
   std::uint64_t integer_scalar;
+  const std::byte* factor;  // kScaleFromMemory: one element
 
   std::byte* segments[kMaxRanks];  // as this rank reaches them
   // Offsets in a segment, of this protocol.
@@ -111,6 +116,7 @@ struct Program {
   std::uint64_t flags;
   std::uint64_t credits;
   std::uint64_t states;
+  std::uint64_t counts;  // LaunchCounts
   std::uint32_t log2_ring_units;
   std::uint32_t ring_bytes;
   HostWords* host;

@@ -51,7 +51,7 @@ __device__ __forceinline__ std::byte* FlagWord(std::byte* segment, const Program
   return segment + p.flags + (flag * transport::p2p::kFlagGroups + team.number) * 8;
 }
 __device__ __forceinline__ u64 MessageNumber(const Block& b, u32 round, u32 message) {
-  return b.messages + round * b.p.messages_per_round + message;
+  return b.messages + static_cast<u64>(round) * b.p.messages_per_round + message;
 }
 // Everything that the team's threads stored before their barrier is visible to whoever sees what is stored next.
 __device__ __forceinline__ void FenceSystem() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }

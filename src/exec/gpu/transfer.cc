@@ -67,6 +67,7 @@ void SetOffsets(const Layout& layout, int rank, Group& group) {
     group.ring_bytes[p] = static_cast<std::uint32_t>(g.RingBytes(p));
     group.log2_ring_units[p] = static_cast<std::uint8_t>(g.log2_units[p]);
   }
+  group.counts = layout.Counts();
   group.flags = layout.Transfers() + g.Flags(0, 0);
   group.rank = static_cast<std::uint8_t>(rank);
   group.ranks = static_cast<std::uint8_t>(g.ranks);
@@ -102,6 +103,15 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
                 fmt::format("rank {} receives from itself without a matching send in the same group", rank), rank);
 }
 
+// As few teams in a block as the limit allows: blocks that are small start sooner.
+void SetBlocks(int most_blocks, Group& group) {
+  int teams = 1;
+  while (teams < kMostTeams && group.teams > most_blocks * teams) teams = teams < kUsualTeams ? 2 * teams : kMostTeams;
+  group.teams_per_block = static_cast<std::uint8_t>(teams);
+  group.log2_team_threads = teams <= kUsualTeams ? kLog2TeamThreads : 5;
+  group.blocks = static_cast<std::uint16_t>((group.teams + teams - 1) / teams);
+}
+
 }  // namespace
 
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
@@ -110,10 +120,10 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   SetOffsets(layout, rank, group);
   group.transfers = 0;
   group.lanes = 0;
-  group.blocks = 0;
+  group.teams = 0;
   const int ranks = layout.transfers.ranks;
-  // All blocks of all ranks must be there at once, whatever the group: so a link's share is fixed.
-  const int share = most_blocks / std::max(2 * ranks - 1, 1);
+  // All teams of all ranks must be there at once, whatever the group: so a link's share is fixed.
+  const int share = most_blocks * kUsualTeams / (2 * ranks - 1);
   const int most_channels = std::clamp(share, 1, layout.transfers.channels);
   Chains chains[3];
   TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, most_channels, group, chains[GroupLane::kCopy]));
@@ -136,11 +146,12 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
       group.lane[group.lanes++] = {.kind = kind,
                                    .peer = static_cast<std::uint8_t>(peer),
                                    .first = chains[kind].first[peer],
-                                   .first_block = group.blocks,
+                                   .first_team = group.teams,
                                    .channels = channels};
-      group.blocks = static_cast<std::uint16_t>(group.blocks + channels);
+      group.teams = static_cast<std::uint16_t>(group.teams + channels);
     }
   }
+  SetBlocks(most_blocks, group);
   return Status::Ok();
 }
 

@@ -3,7 +3,7 @@
 #ifndef TUTTI_EXEC_GPU_TRANSFER_CUH_
 #define TUTTI_EXEC_GPU_TRANSFER_CUH_
 
-// Sends and receives: one block, one direction of one link on one channel.
+// Sends and receives: one team of threads, one direction of one link on one channel.
 
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
@@ -12,10 +12,29 @@
 
 namespace tutti::exec::gpu {
 
-// A block's end of its link, for one protocol.
+// Some of a block's threads, which wait for each other only.
+struct LinkTeam {
+  u32 number, thread, threads;
+
+  __device__ __forceinline__ explicit LinkTeam(const Group& g) : threads(1u << g.log2_team_threads) {
+    number = threadIdx.x >> g.log2_team_threads;
+    thread = threadIdx.x & (threads - 1);
+  }
+  __device__ __forceinline__ void Sync() const {
+    if (threads == 32) {
+      __syncwarp();
+    } else {
+      // 0 is the whole block's; there are 16, and teams of more than a warp are at most kUsualTeams.
+      asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "r"(threads) : "memory");
+    }
+  }
+};
+
+// A team's end of its link, for one protocol.
 struct LinkEnd {
   const Group& g;
   const GroupLane lane;
+  const LinkTeam team;
   const u32 channel;
   const int protocol;
   u64 position;  // units that have been sent or received
@@ -23,8 +42,9 @@ struct LinkEnd {
   u64 messages;
   u32 mask;
 
-  __device__ __forceinline__ LinkEnd(const Group& group, const GroupLane& which, u32 channel, int protocol)
-      : g(group), lane(which), channel(channel), protocol(protocol) {
+  __device__ __forceinline__ LinkEnd(const Group& group, const GroupLane& which, const LinkTeam& team, u32 channel,
+                                     int protocol)
+      : g(group), lane(which), team(team), channel(channel), protocol(protocol) {
     const auto* at = reinterpret_cast<const ulonglong2*>(State());
     const ulonglong2 a = __ldcg(at), b = __ldcg(at + 1);
     position = a.x;
@@ -77,24 +97,25 @@ __device__ __forceinline__ u64 PollWord(const Group& g, const std::byte* word, u
   return got;
 }
 
-// The whole block: room for `units` more.
+// The whole team: room for `units` more.
 __device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units) {
-  __shared__ u64 credit;
+  __shared__ u64 credits[kMostTeams];
+  u64& credit = credits[end.team.number];
   const u64 ring = static_cast<u64>(end.mask) + 1;
   if (end.position + units <= end.told) return;
-  __syncthreads();
-  if (threadIdx.x == 0) {
+  end.team.Sync();
+  if (end.team.thread == 0) {
     const u64 need = end.position + units > ring ? end.position + units - ring : 0;
     credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, end.lane.peer);
   }
-  __syncthreads();
+  end.team.Sync();
   end.told = credit + ring;
 }
 
-// The whole block has read everything before the position.
+// The whole team has read everything before the position.
 __device__ __forceinline__ void GiveCredit(LinkEnd& end) {
-  __syncthreads();
-  if (threadIdx.x == 0) StoreShared8(end.CreditWord(), end.position);
+  end.team.Sync();
+  if (end.team.thread == 0) StoreShared8(end.CreditWord(), end.position);
   end.told = end.position;
 }
 
@@ -112,14 +133,14 @@ __device__ __forceinline__ Span PartOf(const GroupTransfer& t, u32 channel) {
 // 16-byte vectors between user memory and a ring, or from user memory to user memory. kTo: the ring is written.
 enum class Way { kToRing, kFromRing, kCopy };
 template <Way kWay, bool kAligned>
-__device__ __forceinline__ void MoveBulk(std::byte* ring, u32 start, u32 mask, const std::byte* in, std::byte* out,
-                                         u32 bytes) {
+__device__ __forceinline__ void MoveBulk(const LinkTeam& team, std::byte* ring, u32 start, u32 mask,
+                                         const std::byte* in, std::byte* out, u32 bytes) {
   const u32 vectors = (bytes + 15) / 16;
-  for (u32 i = threadIdx.x; i < vectors; i += blockDim.x * kUnroll) {
+  for (u32 i = team.thread; i < vectors; i += team.threads * kUnroll) {
     Pack<4> v[kUnroll];
 #pragma unroll
     for (int j = 0; j < kUnroll; ++j) {
-      const u32 at = i + j * blockDim.x;
+      const u32 at = i + j * team.threads;
       if (at >= vectors) break;
       const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
       if constexpr (kWay == Way::kFromRing) {
@@ -132,7 +153,7 @@ __device__ __forceinline__ void MoveBulk(std::byte* ring, u32 start, u32 mask, c
     }
 #pragma unroll
     for (int j = 0; j < kUnroll; ++j) {
-      const u32 at = i + j * blockDim.x;
+      const u32 at = i + j * team.threads;
       if (at >= vectors) break;
       const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
       if constexpr (kWay == Way::kToRing) {
@@ -146,13 +167,13 @@ __device__ __forceinline__ void MoveBulk(std::byte* ring, u32 start, u32 mask, c
   }
 }
 template <Way kWay>
-__device__ __forceinline__ void Move(std::byte* ring, u32 start, u32 mask, const std::byte* in, std::byte* out,
-                                     u32 bytes) {
+__device__ __forceinline__ void Move(const LinkTeam& team, std::byte* ring, u32 start, u32 mask, const std::byte* in,
+                                     std::byte* out, u32 bytes) {
   const bool aligned = (kWay == Way::kFromRing || IsAligned(in, 16)) && (kWay == Way::kToRing || IsAligned(out, 16));
   if (aligned) {
-    MoveBulk<kWay, true>(ring, start, mask, in, out, bytes);
+    MoveBulk<kWay, true>(team, ring, start, mask, in, out, bytes);
   } else {
-    MoveBulk<kWay, false>(ring, start, mask, in, out, bytes);
+    MoveBulk<kWay, false>(team, ring, start, mask, in, out, bytes);
   }
 }
 
@@ -166,18 +187,20 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
     const u32 units = (bytes + 15) / 16 > least_units ? (bytes + 15) / 16 : least_units;
     if (send) {
       AwaitRoom(end, units);
-      Move<Way::kToRing>(ring, static_cast<u32>(end.position), end.mask, t.in + part.begin + at, nullptr, bytes);
-      __syncthreads();
-      if (threadIdx.x == 0) {
+      Move<Way::kToRing>(end.team, ring, static_cast<u32>(end.position), end.mask, t.in + part.begin + at, nullptr,
+                         bytes);
+      end.team.Sync();
+      if (end.team.thread == 0) {
         FenceSystem();
         StoreShared8(end.FlagWord(end.messages), end.messages + 1);
       }
     } else {
-      if (threadIdx.x == 0) {
+      if (end.team.thread == 0) {
         PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, end.lane.peer);
       }
-      __syncthreads();
-      Move<Way::kFromRing>(ring, static_cast<u32>(end.position), end.mask, nullptr, t.out + part.begin + at, bytes);
+      end.team.Sync();
+      Move<Way::kFromRing>(end.team, ring, static_cast<u32>(end.position), end.mask, nullptr, t.out + part.begin + at,
+                           bytes);
     }
     end.position += units;
     ++end.messages;
@@ -196,7 +219,7 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
   for (u64 first = 0; first < units; first += most) {
     const u32 now = units - first < most ? static_cast<u32>(units - first) : most;
     if (send) AwaitRoom(end, now);
-    for (u32 i = threadIdx.x / 32; i < now; i += blockDim.x / 32) {
+    for (u32 i = end.team.thread / 32; i < now; i += end.team.threads / 32) {
       const u64 at = part.begin + (first + i) * kUnitData;
       const u64 rest = part.begin + part.bytes - at;
       const u32 bytes = rest < kUnitData ? static_cast<u32>(rest) : kUnitData;
@@ -226,11 +249,24 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
   }
 }
 
+__device__ __forceinline__ LaunchCounts& CountsOf(const Group& g) {
+  return *reinterpret_cast<LaunchCounts*>(g.segments[g.rank] + g.counts);
+}
+// One thread of every team.
+__device__ __forceinline__ void CountEnd(const Group& g) {
+  CountUp(g.captured != 0 ? CountsOf(g).captured_ended : CountsOf(g).ended);
+}
+
 __device__ __forceinline__ void RunGroup(const Group& g) {
+  const LinkTeam team(g);
+  // Neighbours are spread over blocks, so that each has some that send and some that receive.
+  const u32 number = team.number * g.blocks + blockIdx.x;
+  if (number >= g.teams) return;
+  if (g.captured != 0 && team.thread == 0) CountUp(CountsOf(g).captured_begun);
   u32 l = 0;
-  while (l + 1 < g.lanes && blockIdx.x >= g.lane[l + 1].first_block) ++l;
+  while (l + 1 < g.lanes && number >= g.lane[l + 1].first_team) ++l;
   const GroupLane lane = g.lane[l];
-  const u32 channel = blockIdx.x - lane.first_block;
+  const u32 channel = number - lane.first_team;
   if (lane.kind == GroupLane::kCopy) {
     for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
       const Span part = PartOf(g.transfer[i], channel);
@@ -238,13 +274,16 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
       constexpr u64 kPiece = u64{1} << 20;
       for (u64 at = 0; at < part.bytes; at += kPiece) {
         const u32 bytes = part.bytes - at < kPiece ? static_cast<u32>(part.bytes - at) : static_cast<u32>(kPiece);
-        Move<Way::kCopy>(nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at, bytes);
+        Move<Way::kCopy>(team, nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at,
+                         bytes);
       }
     }
+    team.Sync();
+    if (team.thread == 0) CountEnd(g);
     return;
   }
-  LinkEnd small(g, lane, channel, static_cast<int>(proto::Protocol::kLl128));
-  LinkEnd large(g, lane, channel, static_cast<int>(proto::Protocol::kSimple));
+  LinkEnd small(g, lane, team, channel, static_cast<int>(proto::Protocol::kLl128));
+  LinkEnd large(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
   if (lane.kind == GroupLane::kReceive) {
     if (small.position - small.told >= (small.mask + 1) / 4) GiveCredit(small);
     if (large.position - large.told >= (large.mask + 1) / 4) GiveCredit(large);
@@ -259,10 +298,11 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
       TransferLl128(small, t, part);
     }
   }
-  __syncthreads();
-  if (threadIdx.x == 0) {
+  team.Sync();
+  if (team.thread == 0) {
     small.Keep();
     large.Keep();
+    CountEnd(g);
   }
 }
 

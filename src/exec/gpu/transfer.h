@@ -5,9 +5,10 @@
 
 // A group of sends and receives as one kernel reads it. Also compiled for the device.
 //
-// Every link in use gets blocks of its own, one per channel and direction, which deal with the link's transfers in the
-// order of the group; so no order of calls can make ranks wait for each other. Both ends know from the byte count alone
-// how a transfer is cut: channel c moves its c-th part, with a protocol that depends on the length.
+// Every link in use gets teams of threads of its own, one per channel and direction, which deal with the link's transfers
+// in the order of the group; so no order of calls can make ranks wait for each other. A block has one team or several,
+// so that a group needs no more blocks than it is allowed. Both ends know from the byte count alone how a transfer is
+// cut: channel c moves its c-th part, with a protocol that depends on the length.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +22,12 @@ namespace tutti::exec::gpu {
 
 inline constexpr int kMaxTransfers = 80;
 inline constexpr int kMaxLanes = 2 * kMaxRanks - 1;
-inline constexpr int kTransferThreads = 128;  // of a block
-inline constexpr int kTransferBlocksPerMultiprocessor = 4;
+inline constexpr int kLog2TeamThreads = 7, kTeamThreads = 1 << kLog2TeamThreads;  // unless a block has more teams than
+inline constexpr int kUsualTeams = 4;
+inline constexpr int kUsualThreads = kUsualTeams * kTeamThreads;
+// Where that is not enough for a team per link and direction: blocks of as many teams of one warp as there can be.
+inline constexpr int kWideThreads = 1024;
+inline constexpr int kMostTeams = kWideThreads / 32;
 
 struct GroupTransfer {
   const std::byte* in;  // sends, and copies to self
@@ -35,14 +40,14 @@ struct GroupTransfer {
 };
 inline constexpr std::uint8_t kNoTransfer = 255;
 
-// What the blocks of one link and direction do: blocks first_block, first_block + 1, ... for channels 0, 1, ...
+// What the teams of one link and direction do: teams first_team, first_team + 1, ... for channels 0, 1, ...
 struct GroupLane {
   enum Kind : std::uint8_t { kSend, kReceive, kCopy };
   std::uint8_t kind;
   std::uint8_t peer;
   std::uint8_t first;  // transfer
   std::uint8_t reserved;
-  std::uint16_t first_block;
+  std::uint16_t first_team;
   std::uint16_t channels;
 };
 
@@ -55,13 +60,18 @@ struct Group {
   std::uint64_t credits[transport::p2p::kProtocols];
   std::uint64_t states[transport::p2p::kProtocols];
   std::uint64_t flags;
+  std::uint64_t counts;  // LaunchCounts
   std::uint32_t ring_bytes[transport::p2p::kProtocols];
   std::uint8_t log2_ring_units[transport::p2p::kProtocols];
   std::uint8_t rank, ranks;
   std::uint8_t channels;  // of a link, as laid out
   std::uint16_t lanes;
   std::uint16_t transfers;
+  std::uint16_t teams;  // in all
   std::uint16_t blocks;
+  std::uint8_t teams_per_block;
+  std::uint8_t captured;  // 1: launched by a graph
+  std::uint8_t log2_team_threads;
   GroupLane lane[kMaxLanes];
   GroupTransfer transfer[kMaxTransfers];
 };
@@ -75,8 +85,8 @@ struct TransferRequest {
   std::size_t bytes = 0;
 };
 
-// Fills in the group, but for segments, host and timeout_ns. Sends to self meet receives from self in order.
-// kInvalidUsage where those do not match, kUnsupported where the group is too large for one launch.
+// Fills in the group, but for segments, host, timeout_ns and captured. Sends to self meet receives from self in order.
+// The group has at most `most_blocks` blocks, which must be the same on all ranks, and at least 1. kInvalidUsage where those do not match, kUnsupported where the group is too large for one launch.
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const transport::p2p::Layout& layout, int most_blocks, Group& group);
 

@@ -54,19 +54,20 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
   identities_[peer] = theirs;
   if (peer == options_.rank) return Status::Ok();
   const bool same_process = theirs.process == identity_.process && theirs.start == identity_.start;
-  if (same_process && theirs.gpu == identity_.gpu) {
+  const bool ipc = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc);
+  if (same_process && theirs.gpu == identity_.gpu && ipc) {
     segments_[peer] = reinterpret_cast<std::byte*>(theirs.address);
     return Status::Ok();
   }
-  if (same_process && theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc)) {
+  if (same_process && ipc) {
     return Status(Code::kUnsupported,
                   fmt::format("ranks {} and {} are threads of one process on different GPUs, whose memory can not be "
                               "passed on as descriptors; start one process per GPU",
                               options_.rank, peer),
                   peer);
   }
-  Result<DeviceMemory> mapping = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc)
-                                     ? DeviceMemory::Import(options_.driver, theirs.ipc, theirs.bytes)
+  // Ranks of one process too: a mapping keeps the memory until its user has gone.
+  Result<DeviceMemory> mapping = ipc ? DeviceMemory::Import(options_.driver, theirs.ipc, theirs.bytes)
                                      : DeviceMemory::Import(options_.driver, options_.device, descriptor, theirs.bytes);
   if (!mapping.ok()) {
     return Status(Code::kUnsupported,

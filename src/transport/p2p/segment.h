@@ -6,7 +6,7 @@
 // Where everything lies in a rank's segment of device memory, which its peers have mapped and write to. Also compiled
 // for the device.
 //
-//   segment := rings of LL | rings of LL128 | rings of Simple | flags of Simple | credits | state | handshake
+//   segment := rings of LL | rings of LL128 | rings of Simple | flags of Simple | credits | state | handshake | counts
 //
 // Rings are for what a rank receives: one per protocol, sender and channel, counted in units:
 //
@@ -44,6 +44,13 @@ struct alignas(32) ChannelState {
   std::uint64_t safe;       // units up to which all rings are known to have room
   std::uint64_t published;  // the credit that peers were last given
   std::uint64_t messages;   // Simple: messages that earlier operations have passed
+};
+
+// Blocks of kernels and teams of groups, so that who frees memory knows that its own kernels have ended. Those of graphs are counted apart,
+// because the host does not see how often they are launched.
+struct alignas(32) LaunchCounts {
+  std::uint64_t ended;  // not of graphs
+  std::uint64_t captured_begun, captured_ended;
 };
 
 // A rank's place among the peers of another: ranks without oneself, in order.
@@ -114,7 +121,8 @@ struct Layout {
     const int link = (protocol * 2 + direction) * transfers.peers() + place;
     return begin + (static_cast<std::size_t>(link) * transfers.channels + channel) * sizeof(ChannelState);
   }
-  constexpr std::size_t Bytes() const { return TransferState(kProtocols, 0, 0, 0); }
+  constexpr std::size_t Counts() const { return TransferState(kProtocols, 0, 0, 0); }
+  constexpr std::size_t Bytes() const { return Counts() + sizeof(LaunchCounts); }
 
   static constexpr Layout Fit(int ranks, int most_channels, std::size_t most_bytes) {
     Layout layout;
