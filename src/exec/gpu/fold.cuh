@@ -8,6 +8,10 @@
 // A codec says what the elements in one or two words are: Unpack makes an accumulator of them, Combine adds another,
 // Pack rounds and gives the words back. Compile with -fmad=false: a product must be rounded before it is added.
 
+#if __CUDA_ARCH__ < 890
+#include <cuda_fp8.h>
+#endif
+
 #include <type_traits>
 
 #include "exec/gpu/pack.cuh"
@@ -180,33 +184,48 @@ struct Bfloat16Codec : InFloat<Op, 2> {
   }
 };
 
-// fp8 by the conversions that GPUs from sm_89 on have.
+// Two fp8 numbers as two halves, exactly, and two floats rounded to fp8. GPUs from sm_89 on have instructions for it;
+// for others CUDA's header computes the same.
+template <bool kE4M3>
+__device__ __forceinline__ u32 HalvesOfFp8(u16 pair) {
+#if __CUDA_ARCH__ >= 890
+  u32 halves;
+  if constexpr (kE4M3) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  } else {
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  }
+  return halves;
+#else
+  const __half2_raw halves = __nv_cvt_fp8x2_to_halfraw2(pair, kE4M3 ? __NV_E4M3 : __NV_E5M2);
+  return halves.x | static_cast<u32>(halves.y) << 16;
+#endif
+}
+template <bool kE4M3>
+__device__ __forceinline__ u16 Fp8OfFloats(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+  u16 pair;
+  if constexpr (kE4M3) {
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+  }
+  return pair;
+#else
+  return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, kE4M3 ? __NV_E4M3 : __NV_E5M2);
+#endif
+}
+
 template <typename Op, bool kE4M3>
 struct Fp8Codec : InFloat<Op, 4> {
   using Acc = typename InFloat<Op, 4>::Acc;
   __device__ static Acc Unpack(const u32* w) {
-    u32 low, high;
-    const u16 first = static_cast<u16>(w[0]), second = static_cast<u16>(w[0] >> 16);
-    if constexpr (kE4M3) {
-      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(low) : "h"(first));
-      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(high) : "h"(second));
-    } else {
-      asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(low) : "h"(first));
-      asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(high) : "h"(second));
-    }
+    const u32 low = HalvesOfFp8<kE4M3>(static_cast<u16>(w[0])), high = HalvesOfFp8<kE4M3>(static_cast<u16>(w[0] >> 16));
     return {{FloatOfHalf(static_cast<u16>(low)), FloatOfHalf(static_cast<u16>(low >> 16)),
              FloatOfHalf(static_cast<u16>(high)), FloatOfHalf(static_cast<u16>(high >> 16))}};
   }
   __device__ static void Pack(const Acc& a, u32* w) {
-    u16 low, high;
-    if constexpr (kE4M3) {
-      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(low) : "f"(a.v[1]), "f"(a.v[0]));
-      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(high) : "f"(a.v[3]), "f"(a.v[2]));
-    } else {
-      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(low) : "f"(a.v[1]), "f"(a.v[0]));
-      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(high) : "f"(a.v[3]), "f"(a.v[2]));
-    }
-    w[0] = low | static_cast<u32>(high) << 16;
+    w[0] = Fp8OfFloats<kE4M3>(a.v[0], a.v[1]) | static_cast<u32>(Fp8OfFloats<kE4M3>(a.v[2], a.v[3])) << 16;
   }
 };
 
