@@ -7,8 +7,13 @@
  * Every function returns ncclSuccess or says in ncclGetLastError what failed and what to do. Each also exists under the
  * name pnccl...; the nccl... names are weak, so that a profiler can take their place and call the others.
  *
- * Host memory. Where there is no CUDA device, buffers lie in host memory and every stream argument is NULL (other
- * values are ignored). Calls on a communicator take place in the order in which they are made, and return before they
+ * Device memory. Where there are CUDA devices (and this build has kernels for them), a communicator belongs to the device
+ * that is current when it is made, and buffers lie in device memory or in pinned host memory. An operation takes place in
+ * its stream, after what the stream holds and after this communicator's operations before it; the call returns at once,
+ * and may be captured in a CUDA graph. Errors that show later come from ncclCommGetAsyncError.
+ *
+ * Host memory. Operations on pageable host memory, and all of them where there is no CUDA device or TUTTI_GPU=0 is set,
+ * take no stream: every stream argument is NULL (other values are ignored). Calls on a communicator take place in the order in which they are made, and return before they
  * have ended. There is no stream to synchronise with, so:
  *   - ncclCommGetAsyncError gives ncclInProgress until all operations called so far have ended,
  *   - ncclTuttiSynchronize, at the end of this file, waits for them,
@@ -224,7 +229,7 @@ const char* ncclGetLastError(ncclComm_t comm);
 /* Does nothing, as in NCCL since 2.28: the log's variables are read once, by the first communicator. */
 void ncclResetDebugInit(void);
 
-/* Page-aligned memory for buffers: host memory where there is no CUDA device. */
+/* Page-aligned memory for buffers, of the current CUDA device; host memory where there is none, or TUTTI_GPU=0 is set. */
 ncclResult_t ncclMemAlloc(void** ptr, size_t size);
 ncclResult_t ncclMemFree(void* ptr);
 

@@ -368,11 +368,16 @@ TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
     for (LifeJob& job : group.jobs) Discard(job);
     TUTTI_RETURN_IF_ERROR(s);
     double longest_us = 0;  // communicators run at the same time
-    for (const Batch& batch : group.used()) {
+    for (Batch& batch : group.used()) {
       if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+      for (const GpuCall& call : batch.undecided) Keep(batch, call);
       const tutti::Result<double> us = batch.comm->queue->PredictUs(batch.operations);
       if (!us.ok()) return us.status();
       longest_us = std::max(longest_us, *us);
+      if (batch.gpu_calls.empty()) continue;
+      const tutti::Result<double> gpu_us = batch.comm->gpu->PredictUs(batch.gpu_calls);
+      if (!gpu_us.ok()) return gpu_us.status();
+      longest_us = std::max(longest_us, *gpu_us);
     }
     return WriteSimInfo(simInfo, longest_us);
   });

@@ -10,6 +10,7 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
+#include "comm/gpu_memory.h"
 #include "comm/launch.h"
 #include "comm/subset.h"
 

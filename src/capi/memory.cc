@@ -8,6 +8,7 @@
 #include "capi/error.h"
 #include "capi/group.h"
 #include "comm/footprint.h"
+#include "comm/gpu_memory.h"
 
 namespace tutti::capi {
 namespace {
@@ -19,6 +20,10 @@ Status Allocate(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return Status::Ok();
   if (bytes > SIZE_MAX - kPageBytes) return InvalidArgument(fmt::format("{} bytes cannot exist", bytes));
+  const Result<void*> on_gpu = comm::AllocateOnGpu(bytes);
+  if (!on_gpu.ok()) return on_gpu.status();
+  *pointer = *on_gpu;
+  if (*pointer != nullptr) return Status::Ok();
   *pointer = std::aligned_alloc(kPageBytes, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
   if (*pointer != nullptr) return Status::Ok();
   return Status(Code::kSystem, fmt::format("no memory for {} bytes: free some, or raise the limit (ulimit -v)", bytes));
@@ -127,7 +132,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclMemFree, (void* ptr)) {
-  std::free(ptr);
+  if (!tutti::comm::FreeOnGpu(ptr)) std::free(ptr);
   return ncclSuccess;
 }
 

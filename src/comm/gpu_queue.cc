@@ -8,8 +8,8 @@
 #include <atomic>
 
 #include "base/log.h"
+#include "comm/gpu_memory.h"
 #include "comm/gpu_watch.h"
-#include "exec/gpu/images.h"
 
 namespace tutti::comm {
 namespace {
@@ -61,11 +61,6 @@ struct Offer {
   std::int32_t max_blocks;  // INT32_MAX: no wish
 };
 
-bool CanUseGpu(const Communicator::Impl& host) {
-  if (!host.settings.gpu || exec::gpu::MoveKernelImage() == nullptr) return false;
-  return sys::cuda::OpenDriver().ok();
-}
-
 // The least offer of all ranks.
 Result<Offer> LeastOffer(Communicator& communicator, Offer offer) {
   Offer least = offer;
@@ -80,6 +75,13 @@ Result<Offer> LeastOffer(Communicator& communicator, Offer offer) {
   return least;
 }
 
+// A send and the receive of its peer: a launch, a store that arrives, and the data at the link's rate.
+double PredictTransferUs(std::size_t bytes) {
+  const tune::GpuMachine machine;
+  const tune::GpuWay& way = machine.ways[static_cast<int>(proto::Protocol::kSimple)];
+  return machine.start_us + way.hop_us + static_cast<double>(bytes) / (way.link_gb_per_s * 1e3);
+}
+
 // The buffer that says where an operation's data lies: one that this rank uses.
 const void* TellingBuffer(const Operation& o, int rank) {
   const bool reads =
@@ -89,20 +91,11 @@ const void* TellingBuffer(const Operation& o, int rank) {
 
 }  // namespace
 
-int CurrentGpu() {
-  const Result<const Driver*> driver = sys::cuda::OpenDriver();
-  if (!driver.ok()) return 0;
-  sys::cuda::Context current = nullptr;
-  sys::cuda::Device device = 0;
-  if ((*driver)->CtxGetCurrent(&current) != 0 || current == nullptr) return 0;
-  return (*driver)->CtxGetDevice(&device) == 0 ? device : 0;
-}
-
 Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>& host, const Options& options) {
   std::unique_ptr<GpuQueue> made;
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
-    const bool mine = CanUseGpu(c);
+    const bool mine = c.settings.gpu && CanUseGpu();
     const Result<Offer> least = LeastOffer(
         communicator, {.gpu = mine ? 1 : 0, .max_blocks = options.max_blocks > 0 ? options.max_blocks : INT32_MAX});
     if (!least.ok()) return least.status();
@@ -253,6 +246,24 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
   TUTTI_RETURN_IF_ERROR(gpu.RunGroup(operations_, stream));
   for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(stream, other));
   return Status::Ok();
+}
+
+Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
+  std::lock_guard lock(lock_);
+  if (Status s = Usable(); !s.ok()) return s;
+  double collectives_us = 0;
+  std::size_t sent = 0, received = 0;  // at the same time
+  for (const auto& [o, stream] : calls) {
+    const std::size_t bytes = o.count * SizeOf(o.type);
+    if (o.kind == Kind::kSend) sent += bytes;
+    if (o.kind == Kind::kRecv) received += bytes;
+    if (o.kind == Kind::kSend || o.kind == Kind::kRecv || o.count == 0) continue;
+    const std::vector<tune::GpuChoice> choices =
+        gpu_->impl()->chooser.Candidates(static_cast<Collective>(o.kind), bytes);
+    if (!choices.empty()) collectives_us += choices.front().predicted_us;
+  }
+  const std::size_t most = std::max(sent, received);
+  return collectives_us + (most > 0 ? PredictTransferUs(most) : 0);
 }
 
 Status GpuQueue::Look() {

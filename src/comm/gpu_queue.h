@@ -28,9 +28,6 @@
 
 namespace tutti::comm {
 
-// The CUDA device that this thread uses at present, as the CUDA runtime sees it; 0 where there is no GPU.
-int CurrentGpu();
-
 class GpuQueue {
  public:
   struct Options {
@@ -65,6 +62,9 @@ class GpuQueue {
   Status Post(const Operation& operation, sys::cuda::Stream stream);
   // The same for several as one. It takes place after what all their streams hold, and they go on after it.
   Status Submit(std::span<const Call> calls);
+
+  // The cost model's estimate for operations that run as one, us.
+  Result<double> PredictUs(std::span<const Call> calls);
 
   // Ends all kernels of this rank within milliseconds, and the operations of the peers with an error.
   void Break(const std::string& reason);
