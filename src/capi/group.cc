@@ -311,6 +311,11 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
     return Status::Ok();
   }
   const bool on_gpu = comm->gpu != nullptr && comm->gpu->Takes(operation);
+  if (operation.device_scalar != nullptr && !on_gpu) [[unlikely]] {
+    return InvalidArgument(fmt::format(
+        "the operator's factor lies in device memory and rank {}'s buffers in host memory: put both on one side",
+        comm->rank.load()));
+  }
   if (!InGroup()) [[likely]]
     return on_gpu ? comm->gpu->Post(operation, stream) : comm->queue->Post(operation);
   if (Status s = on_gpu ? comm->gpu->Check(operation) : comm->queue->Check(operation); !s.ok()) {

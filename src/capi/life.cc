@@ -53,7 +53,12 @@ Status Destroy(ncclComm* comm) {
 void EndOperations(ncclComm& comm, const std::string& reason) {
   const int rank = comm.rank.load();
   comm.owner->Break(Status(Code::kRemote, reason, rank));
-  if (comm.gpu_owner != nullptr) (void)comm.gpu_owner->Look();
+  comm::GpuQueue* gpu;
+  {
+    std::lock_guard lock(comm.mutex);
+    gpu = comm.gpu;
+  }
+  if (gpu != nullptr) (void)gpu->Look();
 }
 
 Status Abort(ncclComm* comm) {

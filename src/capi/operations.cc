@@ -106,6 +106,10 @@ Status ReadOp(ncclComm* comm, ncclRedOp_t op, ncclDataType_t type, Operation& o)
                     static_cast<int>((*factor)->type), static_cast<int>(type)));
   }
   o.op = ReduceOp::kPreMulSum;
+  if ((*factor)->address != nullptr && comm->gpu != nullptr && comm->gpu->OnDevice((*factor)->address)) {
+    o.device_scalar = (*factor)->address;
+    return Status::Ok();
+  }
   ReadScalar((*factor)->address != nullptr ? (*factor)->address : (*factor)->bytes, type, o);
   return Status::Ok();
 }
