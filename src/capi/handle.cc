@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <deque>
 
 #include "capi/error.h"
@@ -29,15 +28,6 @@ Registry& TheRegistry() {
 
 std::atomic<std::uint32_t> g_next_serial{1};
 
-// Most blocks of a GPU operation that config and environment allow; 0: they do not say.
-int MaxBlocks(const Config& config, const Settings& settings) {
-  int most = config.max_ctas;
-  const bool said =
-      std::ranges::any_of(settings.origins, [](const auto& origin) { return origin.first.starts_with("NCCL_MAX_"); });
-  if (said) most = most > 0 ? std::min(most, settings.max_channels) : settings.max_channels;
-  return most;
-}
-
 }  // namespace
 
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
@@ -56,10 +46,9 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
 Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
-  const int max_blocks = MaxBlocks(comm.config, communicator.impl()->settings);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
   Result<std::unique_ptr<comm::GpuQueue>> gpu =
-      comm::GpuQueue::Create(comm.owner, {.device = comm.device, .max_blocks = max_blocks});
+      comm::GpuQueue::Create(comm.owner, {.device = comm.device, .max_blocks = comm.config.max_ctas});
   if (!gpu.ok()) {
     comm.owner->Close();
     return gpu.status();
