@@ -56,8 +56,8 @@ Result<void*> AllocateOnGpu(std::size_t bytes) {
   Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(driver, device);
   if (!context.ok()) return context.status();
   const sys::cuda::ScopedContext scope(driver, context->get());
-  const auto way = DeviceMemory::CanExportDescriptors(driver, device) ? DeviceMemory::Way::kDescriptor
-                                                                      : DeviceMemory::Way::kIpc;
+  const auto way =
+      DeviceMemory::CanExportDescriptors(driver, device) ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc;
   Result<DeviceMemory> memory = DeviceMemory::Create(driver, device, bytes, way);
   if (!memory.ok()) return memory.status();
   void* const address = memory->data();
