@@ -56,13 +56,12 @@ struct Piece {
   std::size_t bytes = 0;
 };
 
-// How much to claim of `rest` bytes: large pieces first, because each costs a system call, then smaller ones, so that both
-// ends finish together. Whole pages.
-inline std::size_t PieceBytes(std::size_t rest) {
-  constexpr std::size_t kLeast = std::size_t{16} << 10;
+// How much to claim of the `rest` of a message of `bytes`: half, so that the ends finish together however late one of them
+// begins, but little of it in small pieces, because each costs a system call. Whole pages.
+inline std::size_t PieceBytes(std::size_t rest, std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
-  if (rest <= kLeast) return rest;
-  return std::max(kLeast, rest * 3 / 8 / kPage * kPage);
+  const std::size_t least = std::clamp(bytes / 2 / kPage * kPage, kLeastSharedBytes / 2, kLeastSharedBytes);
+  return rest <= least ? rest : std::max(least, rest / 2 / kPage * kPage);
 }
 
 // The receiver's side.
@@ -92,7 +91,7 @@ inline Piece ClaimFront(proto::Offer& offer, const proto::Post& post, std::uint6
   if (front + Claimed(help) >= bytes) return {front, 0};
   const std::size_t rest = bytes - Claimed(help) - front;
   // A sender that has not come while the first piece was copied is busy elsewhere.
-  const std::size_t wanted = front > 0 && help == 0 ? rest : PieceBytes(rest);
+  const std::size_t wanted = front > 0 && help == 0 ? rest : PieceBytes(rest, bytes);
   offer.front.store(OfferWord(post_index, front + wanted), std::memory_order_seq_cst);
   const std::size_t back = bytes - Claimed(post.help.load(std::memory_order_seq_cst));
   return {front, back > front ? std::min(wanted, back - front) : 0};
@@ -117,7 +116,7 @@ inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64
   const std::uint64_t claimed = Claimed(post.help.load(std::memory_order_relaxed));
   if (front + claimed >= post.bytes) return {};
   const std::size_t back = post.bytes - claimed;
-  const std::size_t bytes = PieceBytes(back - front);
+  const std::size_t bytes = PieceBytes(back - front, post.bytes);
   post.help.store(HelpWord(claimed + bytes, claimed), std::memory_order_seq_cst);
   const std::uint64_t now = offer.front.load(std::memory_order_seq_cst);
   if (now >> kFrontBits == word >> kFrontBits && (now & kRevoked) <= back - bytes) return {back - bytes, bytes};
