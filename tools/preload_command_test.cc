@@ -30,6 +30,9 @@ struct Outcome {
 class PreloadCommandTest : public testing::Test {
  protected:
   void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer's library must be the first that a process loads";
+#endif
     char name[] = "/tmp/tutti_preload_test_XXXXXX";
     ASSERT_NE(mkdtemp(name), nullptr);
     folder_ = fs::canonical(name).string();
@@ -37,7 +40,9 @@ class PreloadCommandTest : public testing::Test {
     fs::copy_file(TUTTI_FAKE_NCCL, other_);
     ours_ = fs::canonical(TUTTI_NCCL_LIBRARY).string();
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
 
   // `tutti preload` with these words, in a process of its own.
   Outcome Run(const std::string& words, const std::string& environment = "") const {
