@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Tutti Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the bundle that `./dev gpu` builds on a machine with GPUs, and prints one table. Needs nothing but the bundle.
+
+    python3 BUNDLE/gpu.py [--parts conformance,races,stress,faults,clients] [--quick] [--seconds S] [--ranks N]
+                          [--logs DIR] [--json FILE] [--nccl-tests FOLDER] [--step WORD]
+
+conformance  every operation, type, operator, algorithm and protocol against what they must give
+races        compute-sanitizer (memcheck, racecheck, synccheck) on small cases
+stress       random operations, sizes and communicators through NCCL's C interface for --seconds
+faults       ranks that die, exit, abort or come late while the others' kernels spin
+clients      torch.distributed, training, CuPy, a ctypes client; nccl-tests where its build folder is given
+
+Every step has a time limit and a log. What is not installed is left out and said so. Exit status 1 where a step failed
+or nothing could run.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+PARTS = ("conformance", "races", "stress", "faults", "clients")
+HERE = os.path.dirname(os.path.abspath(__file__))
+TAIL_LINES = 20
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", default=HERE)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--step", default="", help="only steps whose name has this word")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60, help="of stress in all")
+    parser.add_argument("--ranks", type=int, default=0, help="default: one per GPU, at least 2")
+    parser.add_argument("--gpus", type=int, default=-1, help=argparse.SUPPRESS)  # tests of this script
+    parser.add_argument("--logs", default="gpu-logs")
+    parser.add_argument("--json")
+    parser.add_argument("--nccl-tests", help="the build folder of nccl-tests")
+    options = parser.parse_args()
+    for part in options.parts.split(","):
+        if part not in PARTS:
+            parser.error(f"there is no part '{part}'; parts: {', '.join(PARTS)}")
+    return options
+
+
+class Step:
+    def __init__(self, part, name, command, limit_s, left_out=None, environment=None):
+        self.part, self.name, self.command, self.limit_s = part, name, command, limit_s
+        self.left_out, self.environment = left_out, environment or {}
+        self.outcome, self.seconds, self.last = "", 0.0, ""
+
+
+def missing_module(name):
+    return None if importlib.util.find_spec(name) else f"python has no {name}"
+
+
+def plan_steps(options, gpus):
+    """All steps for a machine with so many GPUs."""
+    binary = lambda name: os.path.join(options.bundle, "bin", name)  # noqa: E731
+    client = lambda name: [sys.executable, os.path.join(options.bundle, "clients", name)]  # noqa: E731
+    tutti, ranks = binary("tutti"), options.ranks or max(gpus, 2)
+    preload = [tutti, "preload", "--require"]
+    quick = ["--quick"] if options.quick else []
+    steps = [
+        Step("conformance", f"{ranks} ranks as threads", [binary("gpu_conformance"), "--threads", str(ranks), *quick], 400),
+        Step("conformance", f"{ranks} ranks as processes",
+             [tutti, "run", "-n", str(ranks), binary("gpu_conformance"), "--quick"], 300),
+    ]
+    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    why = None if os.path.exists(sanitizer) else "there is no compute-sanitizer"
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        for cases in ("graphs", "transfers"):
+            if options.quick and cases == "transfers":
+                continue
+            # A process per rank: the tool may run one kernel of a process at a time.
+            steps.append(Step("races", f"{tool}, {cases}",
+                              [tutti, "run", "-n", "2", sanitizer, "--tool", tool, "--error-exitcode", "9",
+                               binary("gpu_conformance"), "--quick", "--only", cases], 150, why,
+                              {"TUTTI_TIMEOUT_MS": "120000"}))
+    seconds = options.seconds / (4 if options.quick else 1)
+    stress = [binary("nccl_stress"), "--ranks", str(ranks)]
+    steps += [
+        Step("stress", "ranks as processes", [*stress, "--seconds", str(seconds / 2)], seconds / 2 + 150),
+        Step("stress", "ranks as threads", [*stress, "--threads", "--seconds", str(seconds / 4), "--seed", "2"],
+             seconds / 4 + 150),
+        Step("stress", "large messages", [*stress, "--seconds", str(seconds / 4), "--seed", "3", "--largest",
+                                          str(64 << 20)], seconds / 4 + 150),
+        Step("faults", "all", [binary("nccl_faults"), "--ranks", str(ranks)], 400),
+    ]
+    worlds = sorted({gpus, ranks})
+    no_torch, no_cupy = missing_module("torch"), missing_module("cupy")
+    for world in worlds:
+        where = f"{world} {'rank' if world == 1 else 'ranks'} on {gpus} {'GPU' if gpus == 1 else 'GPUs'}"
+        steps.append(Step("clients", f"torch.distributed, {where}",
+                          [*preload, *client("torch_collectives.py"), "--ranks", str(world)], 300, no_torch))
+        # NVIDIA's NCCL takes one rank per GPU, so there is nothing to compare with otherwise.
+        alone = [] if world <= gpus else ["--no-nccl"]
+        steps.append(Step("clients", f"torch training, {where}",
+                          [*client("torch_training.py"), "--tutti", tutti, "--ranks", str(world), *alone], 400, no_torch))
+        steps.append(Step("clients", f"CuPy, {where}", [*preload, *client("cupy_client.py"), "--ranks", str(world)], 150,
+                          no_cupy))
+        steps.append(Step("clients", f"ctypes, {where}",
+                          [*preload, *client("ctypes_client.py"), "--ranks", str(world)], 120))
+    steps.append(Step("clients", "torchrun",
+                      [*preload, sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+                       str(gpus), client("torch_collectives.py")[1]], 300, no_torch))
+    tests = options.nccl_tests
+    steps.append(Step("clients", "nccl-tests",
+                      [*client("nccl_tests.py"), "--tutti", tutti, "--binaries", tests or "", *quick], 550,
+                      None if tests else "--nccl-tests names no folder"))
+    chosen = options.parts.split(",")
+    return [step for step in steps if step.part in chosen and options.step in f"{step.part} {step.name}"]
+
+
+def run_step(step, options, number):
+    """Runs a step; its outcome is passed, FAILED or left out."""
+    if step.left_out:
+        step.outcome, step.last = "left out", step.left_out
+        return
+    log = os.path.join(options.logs, f"{number:02d}-{step.part}-{step.name}.log".replace(" ", "-").replace(",", ""))
+    library = os.path.join(options.bundle, "lib")
+    paths = [library] + [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p]
+    environment = dict(os.environ, LD_LIBRARY_PATH=":".join(paths), PYTHONUNBUFFERED="1", **step.environment)
+    begin = time.monotonic()
+    with open(log, "w", encoding="utf-8", errors="replace") as file:
+        file.write(f"$ {' '.join(step.command)}\n")
+        file.flush()
+        try:
+            process = subprocess.Popen(step.command, stdout=file, stderr=subprocess.STDOUT, env=environment,
+                                       start_new_session=True, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            step.outcome, step.last = "FAILED", str(error)
+            return
+        try:
+            code = process.wait(step.limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            code = None
+    step.seconds = time.monotonic() - begin
+    with open(log, encoding="utf-8", errors="replace") as file:
+        lines = [line.rstrip() for line in file if line.strip()]
+    spoken = [line for line in lines[1:] if not line.startswith(("tutti preload:", "    ", "  /"))]
+    step.last = spoken[-1] if spoken else ""
+    step.outcome = "passed" if code == 0 else "FAILED"
+    if code is None:
+        step.last = f"no end within {step.limit_s:.0f} s"
+    if step.outcome == "FAILED":
+        wrong = [line for line in lines if line.startswith(("WRONG", "rank ")) or "ERROR SUMMARY" in line]
+        print(f"--- {log}: exit code {code}")
+        for line in wrong[:TAIL_LINES] + ["..."] + lines[-TAIL_LINES:]:
+            print(f"    {line[:300]}")
+
+
+def print_table(steps):
+    width = max(len(step.name) for step in steps)
+    print(f"\n{'part':<13}{'step':<{width + 2}}{'outcome':<10}{'s':>6}  last line")
+    for step in steps:
+        print(f"{step.part:<13}{step.name:<{width + 2}}{step.outcome:<10}{step.seconds:>6.1f}  {step.last[:110]}")
+    print()
+    for part in PARTS:
+        own = [step.outcome for step in steps if step.part == part]
+        if own:
+            counts = ", ".join(f"{own.count(o)} {o}" for o in ("passed", "FAILED", "left out") if o in own)
+            print(f"{part:<13}{'FAILED' if 'FAILED' in own else 'passed' if 'passed' in own else 'left out':<10}{counts}")
+
+
+def describe(path):
+    file = os.path.join(path, "VERSION")
+    if not os.path.exists(file):
+        return "unknown version"
+    with open(file, encoding="utf-8") as text:
+        return text.read().strip()
+
+
+def main():
+    options = parse()
+    options.bundle = os.path.abspath(options.bundle)
+    sys.path.insert(0, os.path.join(options.bundle, "clients"))
+    from common import count_gpus
+    gpus = count_gpus() if options.gpus < 0 else options.gpus
+    if gpus == 0:
+        sys.exit("there is no GPU that the driver shows here (libcuda.so.1); copy the bundle to a machine with one")
+    os.makedirs(options.logs, exist_ok=True)
+    steps = plan_steps(options, gpus)
+    if not steps:
+        sys.exit(f"no step's name has '{options.step}'")
+    print(f"{describe(options.bundle)}; {gpus} GPUs; logs in {options.logs}", flush=True)
+    for number, step in enumerate(steps):
+        run_step(step, options, number)
+        print(f"{step.outcome:<9} {step.seconds:6.1f} s  {step.part}: {step.name}: {step.last[:150]}", flush=True)
+    print_table(steps)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"version": describe(options.bundle), "gpus": gpus, "steps": [
+                {"part": s.part, "name": s.name, "outcome": s.outcome, "seconds": round(s.seconds, 1), "last": s.last}
+                for s in steps]}, file, indent=1)
+    outcomes = [step.outcome for step in steps]
+    sys.exit(1 if "FAILED" in outcomes or "passed" not in outcomes else 0)
+
+
+if __name__ == "__main__":
+    main()
