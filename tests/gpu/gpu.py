@@ -11,6 +11,7 @@ races        compute-sanitizer (memcheck, racecheck, synccheck) on small cases
 stress       random operations, sizes and communicators through NCCL's C interface for --seconds
 faults       ranks that die, exit, abort or come late while the others' kernels spin
 clients      torch.distributed, training, CuPy, a ctypes client; nccl-tests where its build folder is given
+reference    stress and faults on NVIDIA's NCCL, to judge the programs; only where --parts names it
 
 Every step has a time limit and a log. What is not installed is left out and said so. Exit status 1 where a step failed
 or nothing could run.
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import time
 
-PARTS = ("conformance", "races", "stress", "faults", "clients")
+PARTS = ("conformance", "races", "stress", "faults", "clients", "reference")
 HERE = os.path.dirname(os.path.abspath(__file__))
 TAIL_LINES = 20
 
@@ -34,7 +35,7 @@ TAIL_LINES = 20
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", default=HERE)
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join(PARTS[:-1]))
     parser.add_argument("--step", default="", help="only steps whose name has this word")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=60, help="of stress in all")
@@ -42,6 +43,7 @@ def parse():
     parser.add_argument("--gpus", type=int, default=-1, help=argparse.SUPPRESS)  # tests of this script
     parser.add_argument("--logs", default="gpu-logs")
     parser.add_argument("--json")
+    parser.add_argument("--nccl", help="NVIDIA's libnccl.so.2, for the reference (default: the one of python's packages)")
     parser.add_argument("--nccl-tests", help="the build folder of nccl-tests")
     options = parser.parse_args()
     for part in options.parts.split(","):
@@ -61,6 +63,16 @@ def missing_module(name):
     return None if importlib.util.find_spec(name) else f"python has no {name}"
 
 
+def find_nccl():
+    """NVIDIA's libnccl.so.2 as pip installs it, or None."""
+    found = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
+    for folder in found.submodule_search_locations if found else []:
+        file = os.path.join(folder, "lib", "libnccl.so.2")
+        if os.path.exists(file):
+            return file
+    return None
+
+
 def plan_steps(options, gpus):
     """All steps for a machine with so many GPUs."""
     binary = lambda name: os.path.join(options.bundle, "bin", name)  # noqa: E731
@@ -69,7 +81,8 @@ def plan_steps(options, gpus):
     preload = [tutti, "preload", "--require"]
     quick = ["--quick"] if options.quick else []
     steps = [
-        Step("conformance", f"{ranks} ranks as threads", [binary("gpu_conformance"), "--threads", str(ranks), *quick], 400),
+        Step("conformance", f"{ranks} ranks as threads",
+             [binary("gpu_conformance"), "--threads", str(ranks), *quick], 400),
         Step("conformance", f"{ranks} ranks as processes",
              [tutti, "run", "-n", str(ranks), binary("gpu_conformance"), "--quick"], 300),
     ]
@@ -103,9 +116,10 @@ def plan_steps(options, gpus):
         # NVIDIA's NCCL takes one rank per GPU, so there is nothing to compare with otherwise.
         alone = [] if world <= gpus else ["--no-nccl"]
         steps.append(Step("clients", f"torch training, {where}",
-                          [*client("torch_training.py"), "--tutti", tutti, "--ranks", str(world), *alone], 400, no_torch))
-        steps.append(Step("clients", f"CuPy, {where}", [*preload, *client("cupy_client.py"), "--ranks", str(world)], 150,
-                          no_cupy))
+                          [*client("torch_training.py"), "--tutti", tutti, "--ranks", str(world), *alone], 400,
+                          no_torch))
+        steps.append(Step("clients", f"CuPy, {where}",
+                          [*preload, *client("cupy_client.py"), "--ranks", str(world)], 150, no_cupy))
         steps.append(Step("clients", f"ctypes, {where}",
                           [*preload, *client("ctypes_client.py"), "--ranks", str(world)], 120))
     steps.append(Step("clients", "torchrun",
@@ -115,6 +129,14 @@ def plan_steps(options, gpus):
     steps.append(Step("clients", "nccl-tests",
                       [*client("nccl_tests.py"), "--tutti", tutti, "--binaries", tests or "", *quick], 550,
                       None if tests else "--nccl-tests names no folder"))
+    nccl = options.nccl or find_nccl()
+    on_nccl = [tutti, "preload", "--library", nccl or "", "--require"]
+    why = None if nccl else "--nccl names no library"
+    steps += [
+        Step("reference", "stress", [*on_nccl, binary("nccl_stress"), "--ranks", str(gpus), "--seconds", "10"], 150, why),
+        Step("reference", "faults", [*on_nccl, binary("nccl_faults"), "--ranks", str(max(gpus, 2))], 450,
+             why or (None if gpus > 1 else "NVIDIA's NCCL takes one rank per GPU")),
+    ]
     chosen = options.parts.split(",")
     return [step for step in steps if step.part in chosen and options.step in f"{step.part} {step.name}"]
 
@@ -125,9 +147,10 @@ def run_step(step, options, number):
         step.outcome, step.last = "left out", step.left_out
         return
     log = os.path.join(options.logs, f"{number:02d}-{step.part}-{step.name}.log".replace(" ", "-").replace(",", ""))
-    library = os.path.join(options.bundle, "lib")
-    paths = [library] + [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p]
-    environment = dict(os.environ, LD_LIBRARY_PATH=":".join(paths), PYTHONUNBUFFERED="1", **step.environment)
+    environment = dict(os.environ, PYTHONUNBUFFERED="1", **step.environment)
+    if step.part in ("stress", "faults", "reference"):  # programs that link libnccl.so.2; clients get it by `tutti preload`
+        paths = [os.path.join(options.bundle, "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
     begin = time.monotonic()
     with open(log, "w", encoding="utf-8", errors="replace") as file:
         file.write(f"$ {' '.join(step.command)}\n")
@@ -169,7 +192,8 @@ def print_table(steps):
         own = [step.outcome for step in steps if step.part == part]
         if own:
             counts = ", ".join(f"{own.count(o)} {o}" for o in ("passed", "FAILED", "left out") if o in own)
-            print(f"{part:<13}{'FAILED' if 'FAILED' in own else 'passed' if 'passed' in own else 'left out':<10}{counts}")
+            verdict = next(o for o in ("FAILED", "passed", "left out") if o in own)
+            print(f"{part:<13}{verdict:<10}{counts}")
 
 
 def describe(path):

@@ -6,9 +6,10 @@
     VLLM_NCCL_SO_PATH=/path/libnccl.so.2 python3 ctypes_client.py [--ranks N]
     tutti preload --require -- python3 ctypes_client.py [--ranks N]
 
-Like vLLM's it takes the path from VLLM_NCCL_SO_PATH, else the bare name; passes the id of 128 bytes by value; needs every
-function of its list when it opens the library; warms up with one all_reduce; puts operations into CUDA graphs; and
-never destroys its communicator before the process ends. Memory comes from the driver, or is the host's without a GPU.
+Like vLLM's it takes the path from VLLM_NCCL_SO_PATH, else the bare name; passes the id of 128 bytes by value; needs
+every function of its list when it opens the library; warms up with one all_reduce; puts operations into CUDA graphs;
+and never destroys its communicator before the process ends. Memory comes from the driver, or is the host's without a
+GPU.
 """
 
 import argparse

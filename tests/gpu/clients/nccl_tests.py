@@ -69,13 +69,14 @@ def judge(returncode, output):
 
 
 def variants(name, gpus, options):
-    """Name and arguments of each run of a binary; None for arguments that mpirun gets."""
+    """Name, launcher and arguments of each run of a binary."""
     most = "1M" if options.quick else "64M"
     base = ["-b", "8", "-e", most, "-f", "8" if options.quick else "4", "-c", "1", "-n", "3", "-w", "1"]
     yield f"one process, -g {gpus}", [], [*base, "-g", str(gpus)]
     if gpus > 1:
         yield f"threads, -t {gpus}", [], [*base, "-t", str(gpus), "-g", "1"]
-        yield f"mpirun -np {gpus}", ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(gpus)], [*base, "-g", "1"]
+        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(gpus)]
+        yield f"mpirun -np {gpus}", launcher, [*base, "-g", "1"]
     yield f"graph, -G 3 -g {gpus}", [], [*base, "-G", "3", "-g", str(gpus)]
     many = ["-b", "4", "-e", "64K", "-f", "32", "-c", "1", "-n", "1", "-w", "0", "-g", str(gpus)]
     if not options.quick:

@@ -6,7 +6,8 @@
     tutti preload --require -- python3 torch_collectives.py [--ranks N] [--large]
     tutti preload -- torchrun --nproc-per-node 2 torch_collectives.py
 
---ranks N starts N ranks, on the GPUs in turn; NVIDIA's NCCL takes one per GPU. --cpu runs it on Gloo, to try the script.
+--ranks N starts N ranks, on the GPUs in turn; NVIDIA's NCCL takes one per GPU. --cpu runs it on Gloo, to try the
+script.
 """
 
 import argparse

@@ -73,6 +73,13 @@ def make_model(torch):
     return Model()
 
 
+def mapped_libraries():
+    """The files of the libnccl that this process maps."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        files = {line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) == 6}
+    return sorted(f for f in files if os.path.basename(f).startswith("libnccl.so"))
+
+
 def run_rank(options):
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     import torch
@@ -118,7 +125,8 @@ def run_rank(options):
     dist.all_gather_object(digests, digest.hexdigest())
     if rank == 0:
         with open(options.result, "w", encoding="utf-8") as file:
-            json.dump({"losses": losses, "parameters": digest.hexdigest(), "alike": len(set(digests)) == 1}, file)
+            json.dump({"losses": losses, "parameters": digest.hexdigest(), "alike": len(set(digests)) == 1,
+                       "libraries": mapped_libraries()}, file)
     dist.destroy_process_group()
 
 
@@ -130,8 +138,9 @@ def run_job(options, mode, ranks, on_tutti, folder):
     command = [sys.executable, os.path.abspath(__file__)]
     if on_tutti:
         command = [options.tutti, "preload", "--require", *command]
+    environment = {} if on_tutti else {"LD_PRELOAD": "", "LD_AUDIT": "", "LD_LIBRARY_PATH": ""}
     arguments = ["--run", mode, "--steps", str(options.steps), "--result", result] + (["--cpu"] if options.cpu else [])
-    if not start_ranks(ranks, options.seconds, arguments, command) or not os.path.exists(result):
+    if not start_ranks(ranks, options.seconds, arguments, command, environment) or not os.path.exists(result):
         raise RuntimeError("the run failed")
     with open(result, encoding="utf-8") as file:
         return json.load(file)
@@ -155,7 +164,11 @@ def check_mode(options, checks, mode, ranks, folder):
     def run(name, on_tutti):
         runs[name] = run_job(options, mode, ranks, on_tutti, folder)
         losses = runs[name]["losses"]
-        print(f"          losses {losses[0]:.6f} ... {losses[-1]:.6f}, parameters {runs[name]['parameters'][:16]}")
+        libraries = runs[name]["libraries"]
+        print(f"          losses {losses[0]:.6f} ... {losses[-1]:.6f}, parameters {runs[name]['parameters'][:16]}, "
+              f"{' and '.join(libraries) or 'no libnccl'}")
+        if name == "nccl" and set(libraries) & set(runs.get("first", {}).get("libraries", [])) and not options.cpu:
+            return "this run was on the same library"
         if not runs[name]["alike"]:
             return "ranks end with different parameters"
         return None if losses[-1] < losses[0] else "it does not learn"
