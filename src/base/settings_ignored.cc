@@ -41,7 +41,7 @@ constexpr IgnoredSettings kIgnored[] = {
               "NCCL_GRAPH_DUMP_FILE_RANK NCCL_TOPO_SPLIT_MLOPART NCCL_COLLNET_NODE_THRESHOLD NCCL_MNNVL_ENABLE "
               "NCCL_MNNVL_UUID NCCL_MNNVL_CLIQUE_ID NCCL_MNNVL_CROSS_CLIQUE NCCL_MNNVL_SCATTER_NETS_ENABLE "
               "NCCL_MNNVL_RAIL_PER_HOST",
-     .reason = "Describes how GPUs and network cards are wired; algorithms for host memory do not ask"},
+     .reason = "Describes how GPUs and network cards are wired; Tutti tries each pair of GPUs at init instead"},
     {.names = "NCCL_IGNORE_CPU_AFFINITY NCCL_SET_CPU_STACK_SIZE",
      .reason = "Tutti leaves affinities and stacks as it finds them"},
     {.names = "NCCL_SET_THREAD_NAME",
@@ -49,10 +49,10 @@ constexpr IgnoredSettings kIgnored[] = {
     {.names = "NCCL_CGA_CLUSTER_SIZE NCCL_NTHREADS NCCL_LL128_NTHREADS NCCL_CTA_POLICY NCCL_WORK_FIFO_BYTES "
               "NCCL_WORK_ARGS_BYTES NCCL_MEM_SYNC_DOMAIN NCCL_SET_STACK_SIZE NCCL_L1_SHARED_MEMORY_CARVEOUT "
               "NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE NCCL_LL128_C2C NCCL_GROUP_CUDA_STREAM",
-     .reason = "Shapes GPU kernels; there are none on host memory"},
+     .reason = "Shapes GPU kernels; those of Tutti take their shape from the cost model, within NCCL_MAX_CTAS"},
     {.names = "NCCL_LAUNCH_MODE NCCL_LAUNCH_ORDER_IMPLICIT NCCL_LAUNCH_RACE_FATAL NCCL_GRAPH_REGISTER "
               "NCCL_GRAPH_MIXING_SUPPORT NCCL_GRAPH_HELPER_DISABLE NCCL_GRAPH_STREAM_ORDERING",
-     .reason = "Orders GPU launches; there are none on host memory"},
+     .reason = "Orders GPU launches; Tutti launches in the order of the calls, in the caller's stream"},
     {.names =
          "NCCL_THREAD_THRESHOLDS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_PATH NCCL_PAT_ENABLE NCCL_COLLNET_ENABLE "
          "NCCL_NVLS_ENABLE NCCL_NVLS_NCHANNELS NCCL_NVLS_CHUNKSIZE NCCL_NVLSTREE_MAX_CHUNKSIZE "
@@ -69,7 +69,7 @@ constexpr IgnoredSettings kIgnored[] = {
     {.names = "NCCL_CUMEM_ENABLE NCCL_CUMEM_HOST_ENABLE NCCL_LOCAL_REGISTER NCCL_LEGACY_CUDA_REGISTER "
               "NCCL_MULTI_SEGMENT_REGISTER NCCL_WIN_ENABLE NCCL_WIN_STRIDE NCCL_ELASTIC_BUFFER_REGISTER "
               "NCCL_MLOPART_RDMA_ENABLE NCCL_SHADOW_MEMPOOL_MAX_SIZE NCCL_DISABLE_MEM_MANAGER",
-     .reason = "Speaks of GPU memory and its registration; host memory needs none"},
+     .reason = "Speaks of GPU memory and its registration; Tutti needs none"},
     {.names = "NCCL_GIN_* NCCL_GDAKI_* NCCL_LSA_TEAM_SIZE NCCL_ENABLE_VERSION_CHECK NCCL_DEV_API_JIT NCCL_RMA_* "
               "NCCL_NUM_RMA_CTX",
      .reason = "Speaks of communication started by GPUs, which needs GPUs"},

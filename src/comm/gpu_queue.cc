@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "comm/gpu_memory.h"
 #include "comm/gpu_watch.h"
+#include "sys/clock.h"
 
 namespace tutti::comm {
 namespace {
@@ -108,11 +109,15 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
       }
       return Status::Ok();
     }
+    const std::int64_t begin_ns = sys::NowNs();
     GpuOptions gpu_options{.device = options.device};
     gpu_options.max_channels = std::min(gpu_options.max_channels, least->max_blocks);
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
     if (!gpu.ok()) return gpu.status();
     c.own_collectives = c.collectives;
+    TUTTI_INFO(log::kInit, "{} GPU {} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
+               options.device, gpu->device_bytes(), gpu->impl()->most_blocks,
+               static_cast<double>(sys::NowNs() - begin_ns) / 1e6);
     made.reset(new GpuQueue(host, std::move(*gpu)));
     return Status::Ok();
   });

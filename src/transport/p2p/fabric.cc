@@ -78,7 +78,23 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
   }
   mappings_[peer] = std::move(*mapping);
   segments_[peer] = mappings_[peer].data();
+  if (same_process && theirs.gpu != identity_.gpu) EnablePeerAccess(theirs.gpu);
   return Status::Ok();
+}
+
+// Lets the current context reach all memory of another GPU of this process. Tutti has no need of it, but a program that
+// drives several GPUs from one thread copies in streams of devices that are not current, and counts on what NCCL leaves
+// behind. Where that can not be had the program's own copies will say so.
+void Fabric::EnablePeerAccess(const sys::cuda::Uuid& gpu) const {
+  const sys::cuda::Driver& driver = *options_.driver;
+  int devices = 0;
+  if (driver.DeviceGetCount(&devices) != 0) return;
+  for (sys::cuda::Device other = 0; other < devices; ++other) {
+    sys::cuda::Uuid uuid{};
+    if (driver.DeviceGetUuid(&uuid, other) != 0 || uuid != gpu) continue;
+    const Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(options_.driver, other);
+    if (context.ok()) driver.CtxEnablePeerAccess(context->get(), 0);
+  }
 }
 
 int Fabric::RanksOnGpuOf(int rank) const {

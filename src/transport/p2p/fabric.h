@@ -67,6 +67,8 @@ class Fabric {
   int multiprocessors(int rank) const { return identities_[rank].multiprocessors; }
 
  private:
+  void EnablePeerAccess(const sys::cuda::Uuid& gpu) const;
+
   FabricOptions options_;
   Identity identity_{};
   sys::Fd descriptor_;
