@@ -72,6 +72,19 @@ TEST(PerfCommand, RunsRanksAsThreadsAndEveryTypeRootAndOperator) {
   EXPECT_TRUE(outcome.Says("# Out of bounds values : 0 OK\n"));
 }
 
+// On the GPUs that there are; without any, every rank says so at once.
+TEST(PerfCommand, MeasuresOnGpusOrSaysThatThereAreNone) {
+  const Outcome outcome = Perf({"all_reduce", "--gpu", "-b", "8", "-e", "64K", "-f", "64", "--ranks", "2", "-n", "3"});
+  if (outcome.code == kExitOk) {
+    EXPECT_TRUE(outcome.Says("# Out of bounds values : 0 OK\n")) << outcome.out;
+    return;
+  }
+  EXPECT_EQ(outcome.code, kExitFailed);
+  EXPECT_NE(outcome.err.find("--gpu cannot be had"), std::string::npos) << outcome.err;
+  EXPECT_EQ(Perf({"all_reduce", "--gpu", "--shared"}).code, kExitUsage);
+  EXPECT_EQ(Perf({"all_reduce", "--gpu", "--all-algos"}).code, kExitUsage);
+}
+
 TEST(PerfCommand, HasNoInPlaceColumnsWhereThereIsNoSuchForm) {
   const Outcome outcome = Perf({"all_to_all", "-b", "4K", "-e", "4K", "--ranks", "2", "--threads", "-n", "2"});
   ASSERT_EQ(outcome.rows().size(), 1u) << outcome.out << outcome.err;

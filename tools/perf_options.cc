@@ -77,6 +77,7 @@ void AddMeasuringOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
   app.add_option("-z,--blocking", raw.blocking, "barrier after each iteration: 1 in the time, 3 outside of it")
       ->check(choice);
   app.add_flag("--rotate", options.rotate, "use the next piece of the buffers in every iteration, against caches");
+  app.add_flag("--gpu", options.gpu, "buffers in device memory: rank r on GPU r, modulo their number");
   app.add_flag("--shared", options.shared, "use buffers that the ranks share (Communicator::AllocateShared)");
 }
 
@@ -194,6 +195,9 @@ std::optional<std::string> Interpret(const Raw& raw, PerfOptions& options) {
       return "--all-algos runs all; leave out --algo, --proto and --single-copy";
     }
     options.show_choice = true;
+  }
+  if (options.gpu && (options.shared || options.all_algorithms)) {
+    return "--gpu goes neither with --shared nor with --all-algos, which are about host memory";
   }
   return std::nullopt;
 }

@@ -43,6 +43,7 @@ struct PerfOptions {
   enum class Barrier : std::uint8_t { kNone, kTimed, kUntimed };
   Barrier barrier = Barrier::kNone;
   bool rotate = false;  // every iteration on the next piece of the buffers, so that caches do not help
+  bool gpu = false;     // buffers in device memory
   bool shared = false;  // buffers from Communicator::AllocateShared
 
   // Who runs the ranks: a launcher (or nobody: one rank), processes that this command forks, or threads.

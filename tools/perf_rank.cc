@@ -104,6 +104,7 @@ class PerfRank {
   Status RunRows(Communicator& tested);
   // The buffers for `tested`, filled with zeros.
   Result<Buffers> MakeBuffers(Communicator& tested) const;
+  Result<std::optional<PerfGpu>> MakeGpu(Communicator& tested, const Buffers& buffers);
 
   const PerfOptions& options_;
   Communicator& control_;
@@ -163,7 +164,22 @@ Status PerfRank::RunOne() {
 Status PerfRank::RunRows(Communicator& tested) {
   const Result<Buffers> buffers = MakeBuffers(tested);
   if (!buffers.ok()) return buffers.status();
-  return RowRunner(options_, team_, tested, *buffers, report_).Run();
+  Result<std::optional<PerfGpu>> gpu = MakeGpu(tested, *buffers);
+  if (!gpu.ok()) return gpu.status();
+  return RowRunner(options_, team_, tested, *buffers, *gpu ? &**gpu : nullptr, report_).Run();
+}
+
+// With --gpu: this rank's GPU. The ranks agree whether all have one, so that none waits for another.
+Result<std::optional<PerfGpu>> PerfRank::MakeGpu(Communicator& tested, const Buffers& buffers) {
+  if (!options_.gpu) return std::optional<PerfGpu>();
+  const Status driver = sys::cuda::OpenDriver().status();
+  const Result<std::int64_t> without = team_.Sum(driver.ok() ? 0 : 1);
+  if (!without.ok()) return without.status();
+  if (!driver.ok()) return Status(driver.code(), fmt::format("--gpu cannot be had: {}", driver.message()));
+  if (*without > 0) return Status(Code::kRemote, fmt::format("{} ranks have no GPU, so --gpu cannot be had", *without));
+  Result<PerfGpu> gpu = PerfGpu::Create(tested, buffers, BufferBytes(options_));
+  if (!gpu.ok()) return gpu.status();
+  return std::optional<PerfGpu>(std::move(*gpu));
 }
 
 Result<Buffers> PerfRank::MakeBuffers(Communicator& tested) const {
@@ -201,7 +217,7 @@ Result<PerfRank::Verdict> PerfRank::RunCombination(const Combination& combinatio
   if (Result<bool> good = Agree(combination, buffers.status()); !good.ok() || !*good) return AsVerdict(good);
 
   const std::int64_t wrong_before = report_.wrong();
-  RowRunner runner(options_, team_, *tested, *buffers, report_);
+  RowRunner runner(options_, team_, *tested, *buffers, nullptr, report_);
   const std::string explained = runner.ExplainLargest();
   const Result<std::int64_t> mismatches = team_.Sum(Matches(combination, explained) ? 0 : 1);
   if (!mismatches.ok()) return mismatches.status();

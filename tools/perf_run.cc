@@ -65,7 +65,7 @@ std::string RowRunner::ExplainLargest() const {
   const int root = std::max(options_.root, 0);
   const Work work = MakeWork(options_.types[0], options_.ops[0], root, options_.max_bytes);
   const Place place = PlaceOf(work, Placement::kOutOfPlace, first(work), second(work));
-  return tested_.Explain(OperationsOf(work, place)[0]);
+  return Explain(OperationsOf(work, place)[0]);
 }
 
 Work RowRunner::MakeWork(DataType type, ReduceOp op, int root, std::size_t bytes) const {
@@ -91,7 +91,7 @@ Status RowRunner::RunRow(const Work& work) {
   if (Reduces(work.collective)) row.op = Name(work.op);
   if (HasRoot(work.collective)) row.root = work.root;
   const Place place = PlaceOf(work, Placement::kOutOfPlace, first(work), second(work));
-  const ChoiceNames choice = ParseChoice(tested_.Explain(OperationsOf(work, place)[0]));
+  const ChoiceNames choice = ParseChoice(Explain(OperationsOf(work, place)[0]));
   row.algorithm = choice.algorithm;
   row.protocol = choice.protocol;
   row.channels = choice.channels;
@@ -111,6 +111,7 @@ Status RowRunner::RunRow(const Work& work) {
 Result<Measurement> RowRunner::Measure(const Work& work, Placement placement) {
   report_.Progress(Describe(work, placement, "measuring"));
   FillBuffers(work, placement, first(work), second(work), seed_);
+  if (gpu_ != nullptr) TUTTI_RETURN_IF_ERROR(gpu_->CopyIn());
   const Result<double> seconds = Time(work, placement);
   if (!seconds.ok()) return seconds.status();
   Measurement measured{.time_us = *seconds * 1e6};
@@ -141,6 +142,7 @@ std::vector<std::vector<Operation>> RowRunner::IterationsOf(const Work& work, Pl
 }
 
 Status RowRunner::Once(const std::vector<Operation>& operations) {
+  if (gpu_ != nullptr) return gpu_->Run(operations);
   return operations.size() == 1 ? tested_.Run(operations[0]) : tested_.RunGroup(operations);
 }
 
@@ -148,6 +150,7 @@ Status RowRunner::Once(const std::vector<Operation>& operations) {
 Result<double> RowRunner::Time(const Work& work, Placement placement) {
   const std::vector<std::vector<Operation>> iterations = IterationsOf(work, placement);
   for (int i = 0; i < options_.warmup; ++i) TUTTI_RETURN_IF_ERROR(Once(iterations[i % iterations.size()]));
+  TUTTI_RETURN_IF_ERROR(Wait());
   TUTTI_RETURN_IF_ERROR(team_.Barrier());
 
   using enum PerfOptions::Barrier;
@@ -158,10 +161,12 @@ Result<double> RowRunner::Time(const Work& work, Placement placement) {
     TUTTI_RETURN_IF_ERROR(Once(iterations[next]));
     if (++next == iterations.size()) next = 0;
     if (options_.barrier == kNone) continue;
+    TUTTI_RETURN_IF_ERROR(Wait());
     const Clock::time_point barrier_begin = Clock::now();
     TUTTI_RETURN_IF_ERROR(team_.Barrier());
     if (options_.barrier == kUntimed) seconds_between += SecondsSince(barrier_begin);
   }
+  TUTTI_RETURN_IF_ERROR(Wait());
   const double seconds = SecondsSince(begin) - seconds_between;
   return team_.Combine(seconds / options_.iterations / options_.group, options_.average);
 }
@@ -171,7 +176,9 @@ Result<std::int64_t> RowRunner::Check(const Work& work, Placement placement) {
   for (int i = 0; i < options_.checks; ++i) {
     ++seed_;
     FillBuffers(work, placement, first(work), second(work), seed_);
+    if (gpu_ != nullptr) TUTTI_RETURN_IF_ERROR(gpu_->CopyIn());
     TUTTI_RETURN_IF_ERROR(Once(OperationsOf(work, PlaceOf(work, placement, first(work), second(work)))));
+    if (gpu_ != nullptr) TUTTI_RETURN_IF_ERROR(gpu_->CopyOut());
     wrong += static_cast<std::int64_t>(checker_.CountWrong(work, placement, first(work), second(work), seed_));
   }
   return team_.Sum(wrong);

@@ -13,6 +13,7 @@
 
 #include "tools/perf_buffers.h"
 #include "tools/perf_check.h"
+#include "tools/perf_gpu.h"
 #include "tools/perf_options.h"
 #include "tools/perf_report.h"
 #include "tools/perf_shape.h"
@@ -34,14 +35,15 @@ class RowRunner {
  public:
   // Measures `tested`; the ranks agree on times and counts through `team`. All must outlive the runner.
   // REQUIRES: the same options on all ranks; `buffers` hold options.max_bytes and the unaligned elements
-  // (BufferBytes).
-  RowRunner(const PerfOptions& options, Team& team, Communicator& tested, const Buffers& buffers, PerfReport& report)
-      : options_(options), team_(team), tested_(tested), buffers_(buffers), report_(report) {}
+  // (BufferBytes). `gpu`: mirrors them on a GPU where the operations run, or null.
+  RowRunner(const PerfOptions& options, Team& team, Communicator& tested, const Buffers& buffers, PerfGpu* gpu,
+            PerfReport& report)
+      : options_(options), team_(team), tested_(tested), buffers_(buffers), gpu_(gpu), report_(report) {}
 
   // Runs every row. Collective; returns at the first failure.
   Status Run();
 
-  // Communicator::Explain for the largest size.
+  // What would be chosen for the largest size.
   std::string ExplainLargest() const;
 
  private:
@@ -53,6 +55,11 @@ class RowRunner {
   // What the first iterations run: one list of operations for each. They repeat from there.
   std::vector<std::vector<Operation>> IterationsOf(const Work& work, Placement placement) const;
   Status Once(const std::vector<Operation>& operations);
+  // Until what Once started has ended; on the host it has.
+  Status Wait() { return gpu_ != nullptr ? gpu_->Wait() : Status::Ok(); }
+  std::string Explain(const Operation& operation) const {
+    return gpu_ != nullptr ? gpu_->Explain(operation) : tested_.Explain(operation);
+  }
   std::byte* first(const Work& work) const;
   std::byte* second(const Work& work) const;
 
@@ -60,6 +67,7 @@ class RowRunner {
   Team& team_;
   Communicator& tested_;
   const Buffers& buffers_;
+  PerfGpu* gpu_;
   PerfReport& report_;
   Checker checker_;
   std::uint64_t seed_ = 1;  // another one for each check

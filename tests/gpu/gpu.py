@@ -43,7 +43,7 @@ def parse():
     parser.add_argument("--gpus", type=int, default=-1, help=argparse.SUPPRESS)  # tests of this script
     parser.add_argument("--logs", default="gpu-logs")
     parser.add_argument("--json")
-    parser.add_argument("--nccl", help="NVIDIA's libnccl.so.2, for the reference (default: the one of python's packages)")
+    parser.add_argument("--nccl", help="NVIDIA's libnccl.so.2, for the reference (default: python's packages)")
     parser.add_argument("--nccl-tests", help="the build folder of nccl-tests")
     options = parser.parse_args()
     for part in options.parts.split(","):
@@ -86,6 +86,10 @@ def plan_steps(options, gpus):
         Step("conformance", f"{ranks} ranks as processes",
              [tutti, "run", "-n", str(ranks), binary("gpu_conformance"), "--quick"], 300),
     ]
+    for operation in ("all_reduce", "all_to_all", "send_recv"):
+        steps.append(Step("conformance", f"tutti perf {operation}",
+                          [tutti, "perf", operation, "--gpu", "--ranks", str(ranks), "-b", "8", "-e", "64M", "-f", "8",
+                           "-n", "5", "-c", "2", "-d", "float,bfloat16"], 120))
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     why = None if os.path.exists(sanitizer) else "there is no compute-sanitizer"
     for tool in ("memcheck", "racecheck", "synccheck"):
@@ -133,7 +137,8 @@ def plan_steps(options, gpus):
     on_nccl = [tutti, "preload", "--library", nccl or "", "--require"]
     why = None if nccl else "--nccl names no library"
     steps += [
-        Step("reference", "stress", [*on_nccl, binary("nccl_stress"), "--ranks", str(gpus), "--seconds", "10"], 150, why),
+        Step("reference", "stress",
+             [*on_nccl, binary("nccl_stress"), "--ranks", str(gpus), "--seconds", "10"], 150, why),
         Step("reference", "faults", [*on_nccl, binary("nccl_faults"), "--ranks", str(max(gpus, 2))], 450,
              why or (None if gpus > 1 else "NVIDIA's NCCL takes one rank per GPU")),
     ]
@@ -148,7 +153,7 @@ def run_step(step, options, number):
         return
     log = os.path.join(options.logs, f"{number:02d}-{step.part}-{step.name}.log".replace(" ", "-").replace(",", ""))
     environment = dict(os.environ, PYTHONUNBUFFERED="1", **step.environment)
-    if step.part in ("stress", "faults", "reference"):  # programs that link libnccl.so.2; clients get it by `tutti preload`
+    if step.part in ("stress", "faults", "reference"):  # they link libnccl.so.2; clients get it by `tutti preload`
         paths = [os.path.join(options.bundle, "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
         environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
     begin = time.monotonic()
