@@ -3,14 +3,15 @@
 //
 // Times operations of Tutti and of NCCL on the same GPUs, in the same process, in turns.
 //
-//   tutti run -n 2 gpu_compare [--ops LIST] [--sizes FIRST:LAST:FACTOR] [--modes graph,stream] [--rounds N]
-//                              [--json FILE] [--most-channels N] [--no-overlap]
+//   tutti run -n 2 gpu_compare [--tutti FILE] [--nccl FILE] [--ops LIST] [--sizes FIRST:LAST:FACTOR]
+//                              [--modes graph,stream] [--rounds N] [--json FILE] [--most-channels N] [--no-overlap]
 //                              [--sweep] [--channels LIST] [--threads LIST] [--chunks LIST]
 //
+// --tutti: our libnccl.so.2, measured through the same C interface as NVIDIA's; without it, C++'s GpuCommunicator.
 // Sizes count as nccl-tests does: the larger of the two buffers. A round is a batch of operations back to back, in one
 // CUDA graph or in stream launches, between two events; its time is that of the slowest rank. A figure is the median of
-// the rounds. --sweep times the listed ways of Tutti instead, with every algorithm and protocol that NCCL_ALGO and
-// NCCL_PROTO allow, for the cost model.
+// the rounds; "call" is the CPU time of a call that enqueues, in stream mode. --sweep times the listed ways of Tutti
+// instead, with every algorithm and protocol that NCCL_ALGO and NCCL_PROTO allow, for the cost model.
 
 #include <fmt/format.h>
 
@@ -18,13 +19,15 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/gpu/nccl.h"
 #include "comm/gpu_impl.h"
+#include "sys/clock.h"
 
 namespace tutti::bench {
 namespace {
@@ -33,8 +36,9 @@ using Kind = Operation::Kind;
 using sys::cuda::Check;
 
 struct Options {
-  std::vector<std::string> ops = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                  "broadcast",  "reduce",     "send_recv"};
+  std::vector<std::string> ops = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
+                                  "reduce",     "gather",     "scatter",        "send_recv"};
+  std::string tutti, nccl = "libnccl.so.2";  // files
   std::size_t first = 8, last = std::size_t{256} << 20, factor = 4;
   std::string modes = "graph,stream";
   int rounds = 5;
@@ -104,22 +108,28 @@ class Timer {
   }
 
   // Microseconds per operation, of the slowest rank.
-  Result<double> Time(const Batch& batch) {
+  struct Timing {
+    double us = 0;
+    double call_us = 0;  // the CPU's time in stream mode
+  };
+  Result<Timing> Time(const Batch& batch) {
     TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
     d_.EventRecord(begin_, stream_);
+    const std::int64_t begin_ns = sys::NowNs();
     if (batch.graph != nullptr) {
       TUTTI_RETURN_IF_ERROR(Check(d_, d_.GraphLaunch(batch.graph, stream_), "replaying a graph"));
     } else {
       for (int i = 0; i < batch.operations; ++i) TUTTI_RETURN_IF_ERROR(batch.enqueue(stream_));
     }
+    const std::int64_t called_ns = sys::NowNs() - begin_ns;
     d_.EventRecord(end_, stream_);
     TUTTI_RETURN_IF_ERROR(Check(d_, d_.EventSynchronize(end_), "timing"));
     float ms = 0;
     d_.EventElapsedTime(&ms, begin_, end_);
-    const double own = 1000.0 * ms / batch.operations;
-    double slowest = 0;
-    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(std::span(&own, 1), std::span(&slowest, 1), ReduceOp::kMax)));
-    return slowest;
+    const double own[] = {1000.0 * ms / batch.operations, static_cast<double>(called_ns) / 1000.0 / batch.operations};
+    double slowest[2] = {};
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(std::span(own), std::span(slowest), ReduceOp::kMax)));
+    return Timing{.us = slowest[0], .call_us = slowest[1]};
   }
 
  private:
@@ -157,10 +167,15 @@ Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, c
           .type = DataType::kFloat32};
 }
 
+struct Library {
+  std::string name;
+  std::function<Status(std::span<const Operation>, sys::cuda::Stream)> run;
+};
+
 struct Setting {
   Communicator& communicator;
   GpuCommunicator& gpu;
-  Nccl* nccl;
+  std::vector<Library> libraries;  // Tutti first
   Timer& timer;
   Buffers buffers;
   const Options& options;
@@ -185,21 +200,20 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
   const std::vector<Operation> o = MakeOperations(op, bytes, s.communicator, s.buffers);
   const int operations = OperationsFor(bytes);
   std::vector<Timer::Batch> batches;
-  Result<Timer::Batch> ours =
-      s.timer.Prepare([&](sys::cuda::Stream stream) { return s.gpu.RunGroup(o, stream); }, operations, graph);
-  if (!ours.ok()) return ours.status();
-  batches.push_back(std::move(*ours));
-  if (s.nccl != nullptr) {
-    Result<Timer::Batch> theirs =
-        s.timer.Prepare([&](sys::cuda::Stream stream) { return s.nccl->RunGroup(o, stream); }, operations, graph);
-    if (theirs.ok()) batches.push_back(std::move(*theirs));
+  for (const Library& library : s.libraries) {
+    Result<Timer::Batch> batch =
+        s.timer.Prepare([&](sys::cuda::Stream stream) { return library.run(o, stream); }, operations, graph);
+    if (!batch.ok() && batch.status().code() == Code::kUnsupported) continue;  // an older NCCL
+    if (!batch.ok()) return batch.status();
+    batches.push_back(std::move(*batch));
   }
-  std::vector<std::vector<double>> us(batches.size());
+  std::vector<std::vector<double>> us(s.libraries.size()), call_us(s.libraries.size());
   for (int round = 0; round < s.options.rounds; ++round) {
     for (std::size_t i = 0; i < batches.size(); ++i) {
-      const Result<double> time = s.timer.Time(batches[i]);
+      const Result<Timer::Timing> time = s.timer.Time(batches[i]);
       if (!time.ok()) return time.status();
-      us[i].push_back(*time);
+      us[i].push_back(time->us);
+      call_us[i].push_back(time->call_us);
     }
   }
   for (Timer::Batch& batch : batches) s.timer.Forget(batch);
@@ -207,15 +221,22 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
   if (s.communicator.rank() != 0) return Status::Ok();
   const double tutti = Median(us[0]), nccl = us.size() > 1 ? Median(us[1]) : 0;
   const std::string way = s.gpu.Explain(o[0]);
-  fmt::print("{:<15}{:<7}{:>10}{:>10.2f}{:>10.2f}{:>8.2f}   {}\n", op, graph ? "graph" : "stream", bytes, tutti, nccl,
-             nccl / tutti, way);
+  fmt::print("{:<15}{:<7}{:>11}{:>10.2f}{:>10.2f}{:>7.2f}", op, graph ? "graph" : "stream", bytes, tutti, nccl,
+             nccl / tutti);
+  nlohmann::json row = {{"op", op},          {"mode", graph ? "graph" : "stream"},
+                        {"bytes", bytes},    {"ranks", s.communicator.ranks()},
+                        {"tutti_us", tutti}, {"nccl_us", nccl},
+                        {"way", way}};
+  if (graph) {
+    fmt::print("{:16}", "");
+  } else {
+    row["tutti_call_us"] = Median(call_us[0]);
+    row["nccl_call_us"] = us.size() > 1 ? Median(call_us[1]) : 0;
+    fmt::print("{:>8.2f}{:>8.2f}", row["tutti_call_us"].get<double>(), row["nccl_call_us"].get<double>());
+  }
+  fmt::print("   {}\n", way);
   std::fflush(stdout);
-  rows.push_back({{"op", op},
-                  {"mode", graph ? "graph" : "stream"},
-                  {"bytes", bytes},
-                  {"tutti_us", tutti},
-                  {"nccl_us", nccl},
-                  {"way", way}});
+  rows.push_back(std::move(row));
   return Status::Ok();
 }
 
@@ -226,9 +247,9 @@ Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std:
   if (!batch.ok()) return batch.status();
   std::vector<double> us;
   for (int round = 0; round < s.options.rounds; ++round) {
-    const Result<double> time = s.timer.Time(*batch);
+    const Result<Timer::Timing> time = s.timer.Time(*batch);
     if (!time.ok()) return time.status();
-    us.push_back(*time);
+    us.push_back(time->us);
   }
   s.timer.Forget(*batch);
   rows.push_back({{"op", Name(static_cast<Collective>(o.kind))},
@@ -266,7 +287,8 @@ Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::
 
 Status RunAll(Setting& s, nlohmann::json& rows) {
   if (s.communicator.rank() == 0 && !s.options.sweep) {
-    fmt::print("{:<15}{:<7}{:>10}{:>10}{:>10}{:>8}\n", "operation", "mode", "bytes", "Tutti us", "NCCL us", "ratio");
+    fmt::print("{:<15}{:<7}{:>11}{:>10}{:>10}{:>7}{:>8}{:>8}   {}\n", "operation", "mode", "bytes", "Tutti us",
+               "NCCL us", "ratio", "call", "call", "Tutti's way");
   }
   // Clocks rise with work: some tens of milliseconds of it first.
   const Operation warm =
@@ -300,14 +322,21 @@ Status Main(const Options& options) {
                                                                         .overlap_launches = options.overlap});
   if (!gpu.ok()) return gpu.status();
   TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(gpu->impl()->context.get()), "the GPU's context"));
-  std::unique_ptr<Nccl> nccl;
+  // NVIDIA's first: once ours is loaded, a search for its bare name finds ours.
+  std::optional<Nccl> nccl, tutti;
   if (!options.sweep) {
-    Result<Nccl> made = Nccl::Create(*communicator);
-    if (made.ok()) nccl = std::make_unique<Nccl>(std::move(*made));
+    Result<Nccl> made = Nccl::Create(*communicator, options.nccl);
     if (communicator->rank() == 0) {
-      fmt::print("{} ranks on {} GPUs; NCCL {}\n", communicator->ranks(), devices,
-                 nccl != nullptr ? std::to_string(nccl->version()) : made.status().ToString());
+      fmt::print("{} ranks on {} GPUs; NCCL: {}\n", communicator->ranks(), devices,
+                 made.ok() ? fmt::format("{}, {}", made->version(), made->file()) : made.status().ToString());
     }
+    if (made.ok()) nccl = std::move(*made);
+  }
+  if (!options.tutti.empty()) {
+    Result<Nccl> made = Nccl::Create(*communicator, options.tutti);
+    if (!made.ok()) return made.status();
+    if (communicator->rank() == 0) fmt::print("Tutti: {}\n", made->file());
+    tutti = std::move(*made);
   }
   sys::cuda::Address in = 0, out = 0;
   TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&in, options.last), "device memory"));
@@ -316,8 +345,17 @@ Status Main(const Options& options) {
   TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(in, 0x3b, options.last), "filling"));
   TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(out, 0x3b, options.last), "filling"));
   Timer timer(*communicator, d);
+  std::vector<Library> libraries;
+  if (tutti) {
+    libraries.push_back({"Tutti", [&](auto operations, auto stream) { return tutti->RunGroup(operations, stream); }});
+  } else {
+    libraries.push_back({"Tutti", [&](auto operations, auto stream) { return gpu->RunGroup(operations, stream); }});
+  }
+  if (nccl) {
+    libraries.push_back({"NCCL", [&](auto operations, auto stream) { return nccl->RunGroup(operations, stream); }});
+  }
   Setting setting{
-      *communicator, *gpu, nccl.get(), timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
+      *communicator, *gpu, libraries, timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
       options};
   nlohmann::json rows = nlohmann::json::array();
   const Status status = RunAll(setting, rows);
@@ -351,6 +389,10 @@ int main(int argc, char** argv) {
       options.first = tutti::bench::ParseSize(parts[0]);
       options.last = tutti::bench::ParseSize(parts.size() > 1 ? parts[1] : parts[0]);
       options.factor = parts.size() > 2 ? tutti::bench::ParseSize(parts[2]) : 4;
+    } else if (argument == "--tutti") {
+      options.tutti = value;
+    } else if (argument == "--nccl") {
+      options.nccl = value;
     } else if (argument == "--modes") {
       options.modes = value;
     } else if (argument == "--channels") {

@@ -4,44 +4,46 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <nccl.h>  // include/nccl.h
 
-#include <cstdlib>
-#include <cstring>
+#include <type_traits>
 
 namespace tutti::bench {
-namespace {
 
-struct Id {
-  char bytes[128];
-};
-using Handle = void*;
-using Stream = sys::cuda::Stream;
-using Size = std::size_t;
-
-}  // namespace
-
+// The functions under their own names without "nccl".
 struct Nccl::Impl {
-  Handle communicator = nullptr;
+  std::string file;
+  ncclComm_t communicator = nullptr;
   int version = 0;
   int ranks = 1;
-  int (*GetVersion)(int*);
-  int (*GetUniqueId)(Id*);
-  int (*CommInitRank)(Handle*, int, Id, int);
-  int (*CommDestroy)(Handle);
-  const char* (*GetErrorString)(int);
-  int (*AllReduce)(const void*, void*, Size, int, int, Handle, Stream);
-  int (*AllGather)(const void*, void*, Size, int, Handle, Stream);
-  int (*ReduceScatter)(const void*, void*, Size, int, int, Handle, Stream);
-  int (*Broadcast)(const void*, void*, Size, int, int, Handle, Stream);
-  int (*Reduce)(const void*, void*, Size, int, int, int, Handle, Stream);
-  int (*AlltoAll)(const void*, void*, Size, int, Handle, Stream);
-  int (*Gather)(const void*, void*, Size, int, int, Handle, Stream);
-  int (*Send)(const void*, Size, int, int, Handle, Stream);
-  int (*Recv)(void*, Size, int, int, Handle, Stream);
-  int (*GroupStart)();
-  int (*GroupEnd)();
-  int (*Scatter)(const void*, void*, Size, int, int, Handle, Stream);
+  decltype(&ncclGetVersion) GetVersion;
+  decltype(&ncclGetUniqueId) GetUniqueId;
+  decltype(&ncclCommInitRank) CommInitRank;
+  decltype(&ncclCommDestroy) CommDestroy;
+  decltype(&ncclGetErrorString) GetErrorString;
+  decltype(&ncclAllReduce) AllReduce;
+  decltype(&ncclAllGather) AllGather;
+  decltype(&ncclReduceScatter) ReduceScatter;
+  decltype(&ncclBroadcast) Broadcast;
+  decltype(&ncclReduce) Reduce;
+  decltype(&ncclAlltoAll) AlltoAll;
+  decltype(&ncclGather) Gather;
+  decltype(&ncclScatter) Scatter;
+  decltype(&ncclSend) Send;
+  decltype(&ncclRecv) Recv;
+  decltype(&ncclGroupStart) GroupStart;
+  decltype(&ncclGroupEnd) GroupEnd;
 };
+
+namespace {
+
+// Where an address of the library lies, as the dynamic linker knows it.
+std::string FileOf(void* address, const std::string& otherwise) {
+  Dl_info info;
+  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : otherwise;
+}
+
+}  // namespace
 
 Nccl::Nccl() : impl_(std::make_unique<Impl>()) {}
 Nccl::Nccl(Nccl&&) noexcept = default;
@@ -52,9 +54,10 @@ Nccl::~Nccl() {
 
 int Nccl::version() const { return impl_->version; }
 
-Result<Nccl> Nccl::Create(Communicator& communicator) {
-  const char* file = std::getenv("BENCH_NCCL");
-  void* library = dlopen(file != nullptr ? file : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+const std::string& Nccl::file() const { return impl_->file; }
+
+Result<Nccl> Nccl::Create(Communicator& communicator, const std::string& file) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return Status(Code::kUnsupported, dlerror());
   Nccl nccl;
   Impl& n = *nccl.impl_;
@@ -79,23 +82,28 @@ Result<Nccl> Nccl::Create(Communicator& communicator) {
   find(n.GroupStart, "ncclGroupStart");
   find(n.GroupEnd, "ncclGroupEnd");
   if (n.GetVersion == nullptr || n.CommInitRank == nullptr || n.GetUniqueId == nullptr) {
-    return Status(Code::kUnsupported, "libnccl.so.2 lacks basic functions");
+    return Status(Code::kUnsupported, file + " lacks basic functions of NCCL");
   }
+  n.file = FileOf(reinterpret_cast<void*>(n.GetVersion), file);
   n.GetVersion(&n.version);
   n.ranks = communicator.ranks();
-  Id id{};
-  if (communicator.rank() == 0 && n.GetUniqueId(&id) != 0) return Status(Code::kSystem, "ncclGetUniqueId failed");
+  ncclUniqueId id{};
+  if (communicator.rank() == 0 && n.GetUniqueId(&id) != ncclSuccess)
+    return Status(Code::kSystem, "ncclGetUniqueId failed");
   TUTTI_RETURN_IF_ERROR(communicator.Run(
       {.kind = Operation::Kind::kBroadcast, .in = &id, .out = &id, .count = sizeof(id), .type = DataType::kUint8}));
-  const int result = n.CommInitRank(&n.communicator, n.ranks, id, communicator.rank());
-  if (result != 0) return Status(Code::kSystem, fmt::format("ncclCommInitRank: {}", n.GetErrorString(result)));
+  const ncclResult_t result = n.CommInitRank(&n.communicator, n.ranks, id, communicator.rank());
+  if (result != ncclSuccess)
+    return Status(Code::kSystem, fmt::format("ncclCommInitRank: {}", n.GetErrorString(result)));
   return nccl;
 }
 
-Status Nccl::Run(const Operation& o, Stream stream) {
+Status Nccl::Run(const Operation& o, sys::cuda::Stream stream) {
   Impl& n = *impl_;
-  const int type = static_cast<int>(o.type), op = static_cast<int>(o.op);
-  int result = -1;
+  const auto type = static_cast<ncclDataType_t>(o.type);
+  const auto op = static_cast<ncclRedOp_t>(o.op);
+  constexpr auto kMissing = static_cast<ncclResult_t>(-1);
+  ncclResult_t result = kMissing;
   switch (o.kind) {
     case Operation::Kind::kAllReduce:
       result = n.AllReduce(o.in, o.out, o.count, type, op, n.communicator, stream);
@@ -130,19 +138,19 @@ Status Nccl::Run(const Operation& o, Stream stream) {
     default:
       break;
   }
-  if (result == 0) return Status::Ok();
-  if (result < 0) return Status(Code::kUnsupported, "this NCCL does not have this operation");
+  if (result == ncclSuccess) return Status::Ok();
+  if (result == kMissing) return Status(Code::kUnsupported, "this NCCL does not have this operation");
   return Status(Code::kSystem, fmt::format("NCCL: {}", n.GetErrorString(result)));
 }
 
-Status Nccl::RunGroup(std::span<const Operation> operations, Stream stream) {
+Status Nccl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
   if (operations.size() == 1) return Run(operations[0], stream);
   impl_->GroupStart();
   Status status = Status::Ok();
   for (const Operation& o : operations) {
     if (status.ok()) status = Run(o, stream);
   }
-  if (const int result = impl_->GroupEnd(); result != 0 && status.ok()) {
+  if (const ncclResult_t result = impl_->GroupEnd(); result != ncclSuccess && status.ok()) {
     return Status(Code::kSystem, fmt::format("NCCL: {}", impl_->GetErrorString(result)));
   }
   return status;

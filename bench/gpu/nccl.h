@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "sys/cuda.h"
 #include "tutti/communicator.h"
@@ -13,18 +14,19 @@
 
 namespace tutti::bench {
 
-// A communicator of NVIDIA's library over the ranks of one of ours, for comparison. libnccl.so.2 is opened at run time;
-// only its binary interface is used, declared in nccl.cc.
+// A communicator of some libnccl.so.2, NVIDIA's or ours, over the ranks of one of ours. The library is opened at run
+// time, so that two of them can be measured by one program.
 class Nccl {
  public:
-  // Collective; the GPU's context must be current. kUnsupported where the library is not installed (set
-  // LD_LIBRARY_PATH, or BENCH_NCCL to its file).
-  static Result<Nccl> Create(Communicator& communicator);
+  // Collective; the GPU's context must be current. `file`: a path, or a name that the dynamic linker looks for (then
+  // LD_LIBRARY_PATH helps). kUnsupported where it cannot be opened.
+  static Result<Nccl> Create(Communicator& communicator, const std::string& file);
   Nccl(Nccl&&) noexcept;
   Nccl& operator=(Nccl&&) noexcept;
   ~Nccl();
 
-  int version() const;  // 22809 for 2.28.9
+  int version() const;              // 22809 for 2.28.9
+  const std::string& file() const;  // that it was opened from
   // The same operation. kUnsupported for what this version does not have.
   Status Run(const Operation& operation, sys::cuda::Stream stream);
   // Sends and receives as one.
