@@ -40,10 +40,10 @@ std::string FormatHeader(const PerfOptions& options) {
   std::string text = fmt::format(
       "# tutti version {}\n"
       "# Collective test starting: tutti perf {}\n"
-      "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
+      "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
       "validation: {} graph: 0 unalign: {}\n",
       Version(), Name(options.collective), options.launch == PerfOptions::Launch::kThreads ? options.ranks : 1,
-      options.min_bytes, options.max_bytes, factor ? options.step_factor : options.step_bytes,
+      options.gpu ? 1 : 0, options.min_bytes, options.max_bytes, factor ? options.step_factor : options.step_bytes,
       factor ? "factor" : "bytes", options.warmup, options.iterations, options.group, options.checks, options.unalign);
   if (options.barrier == PerfOptions::Barrier::kTimed) {
     text += "# Blocking Enabled: wait for completion and barrier after each collective \n";
