@@ -184,8 +184,6 @@ Result<BoxCopy> BoxCopy::Take(std::int32_t pid, std::uint64_t address, std::size
   const Result<std::size_t> size = View::BytesOf(header.get(), sizeof(trace::BoxHeader));
   if (!size.ok()) return size.status();
   if (*size > bytes) return Status(Code::kInvalidArgument, "less mapped than this black box says it has");
-  const std::uint64_t finished =
-      reinterpret_cast<const trace::BoxHeader*>(header.get())->finished.load(std::memory_order_relaxed);
   BoxCopy copy;
   copy.memory_.reset(AllocateCopy(*size));
   const std::unique_ptr<std::byte, Free> second(AllocateCopy(*size));
@@ -193,7 +191,8 @@ Result<BoxCopy> BoxCopy::Take(std::int32_t pid, std::uint64_t address, std::size
   for (std::byte* to : {copy.memory_.get(), second.get()}) {
     if (const auto got = read(to, *size); !got.ok()) return got.status();
   }
-  trace::DropTornRecords(finished, copy.memory_.get(), second.get(), *size);
+  trace::DropTornRecords(*reinterpret_cast<const trace::BoxHeader*>(header.get()), copy.memory_.get(), second.get(),
+                         *size);
   const Result<View> view = View::Open(copy.memory_.get(), *size);
   if (!view.ok()) return view.status();
   copy.view_ = *view;

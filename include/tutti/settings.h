@@ -45,6 +45,9 @@ struct Settings {
   std::string tuning_file;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
+  // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls
+  // that do not match end in an error.
+  bool black_box = true;
   // NCCL_COMM_BLOCKING: whether calls of the C interface wait (1) or return ncclInProgress (0); -1: as the
   // communicator's config says, which by default waits.
   int comm_blocking = -1;

@@ -255,6 +255,13 @@ constexpr Setting kSettings[] = {
          .meaning = "How long a wait spins before it gives the core away. -1: decided from ranks and cores.",
          .agreement = Agreement::kShould},
         kNumber<&S::spin_us, Kind::kUs, -1, kLongest>),
+    Row({.name = "TUTTI_BLACK_BOX",
+         .values = "0, 1",
+         .meaning =
+             "0: calls are not written down and their messages not marked. `tutti top` shows none then, and calls "
+             "that do not match may hang or give wrong results. For measurements (docs/black_box.md).",
+         .agreement = Agreement::kRankZero},
+        kNumber<&S::black_box, Kind::kCount, 0, 1>),
     Row({.name = "NCCL_COMM_BLOCKING",
          .values = "0, 1, -1",
          .meaning =

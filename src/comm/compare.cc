@@ -65,7 +65,7 @@ Status Communicator::Impl::CompareCollectives(std::uint64_t sequence) {
 // The n-th send from one rank to another and the n-th receive there must agree in bytes.
 Status Communicator::Impl::CompareTransfers(const Job& job) {
   std::vector<CallRecord> own;
-  for (std::uint64_t n = job.first_call; n <= job.last_call; ++n) {
+  for (std::uint64_t n = job.first_call(); n <= job.last_call; ++n) {
     if (const std::optional<CallRecord> record = boxes[rank].Find(n)) own.push_back(*record);
   }
   std::ranges::sort(own, {}, [](const CallRecord& r) { return r.call.root(); });
@@ -124,7 +124,7 @@ Status Communicator::Impl::ExplainForeign(const Job& job, const exec::cpu::Forei
   });
   // Not a send, so it is a collective, which this rank has not called yet.
   if (!theirs) {
-    const std::optional<CallRecord> last = boxes[rank].LastCollective(job.first_call);
+    const std::optional<CallRecord> last = boxes[rank].LastCollective(job.first_call());
     theirs = boxes[foreign.peer].FindCollective(last ? last->sequence + 1 : 1);
   }
   if (mine && theirs) return Mismatch(own_collectives, foreign.peer, *theirs, rank, *mine);
@@ -167,7 +167,7 @@ Status Communicator::Impl::FindStandoff(const Job& job, std::int64_t since_ns) {
 
 Status Communicator::Impl::CompareCalls(std::int64_t since_ns) {
   const Job* job = engine->current();
-  if (job == nullptr || boxes.empty()) return Status::Ok();
+  if (job == nullptr || boxes.empty() || !recorder.on()) return Status::Ok();
   const std::optional<exec::cpu::Foreign> foreign = engine->FindForeign();
   if (!foreign && since_ns == 0) return Status::Ok();
   if (job->collective == Collective::kSendRecv) {

@@ -130,6 +130,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
     for (const std::string& warning : comparison.Warnings()) TUTTI_WARN("{}", warning);
   }
   comm::TakeFromRankZero(common.settings, settings);
+  recorder.Switch(settings.black_box);
   engine = std::make_unique<exec::cpu::Engine>(fabric.get(), &recorder, rank, ranks);
   TUTTI_RETURN_IF_ERROR(OpenBlackBoxes());
   machine = common.machine;

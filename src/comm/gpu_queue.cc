@@ -100,7 +100,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     const Result<Offer> least = LeastOffer(
         communicator, {.gpu = mine ? 1 : 0, .max_blocks = options.max_blocks > 0 ? options.max_blocks : INT32_MAX});
     if (!least.ok()) return least.status();
-    c.own_collectives = c.collectives;
+    c.own_collectives = c.Collectives();
     if (least->gpu == 0) {
       if (mine) {
         TUTTI_WARN(
@@ -114,7 +114,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     gpu_options.max_channels = std::min(gpu_options.max_channels, least->max_blocks);
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
     if (!gpu.ok()) return gpu.status();
-    c.own_collectives = c.collectives;
+    c.own_collectives = c.Collectives();
     TUTTI_INFO(log::kInit, "{} GPU {} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
                options.device, gpu->device_bytes(), gpu->impl()->most_blocks,
                static_cast<double>(sys::NowNs() - begin_ns) / 1e6);

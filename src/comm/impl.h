@@ -105,6 +105,8 @@ struct Communicator::Impl {
   // A call that moves nothing.
   void RecordEmpty(const Operation& o);
   void TimeCalls(exec::cpu::Job& job);
+  // Collectives written down so far, which is the sequence number of the last.
+  std::uint64_t Collectives() const { return recorder.last() - transfers; }
   // Runs run_job, which has been prepared, to its end.
   Status RunPrepared();
   void Release(exec::cpu::Job* job);
@@ -163,10 +165,10 @@ struct Communicator::Impl {
   std::unique_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
   trace::Recorder recorder;
   std::unique_ptr<exec::cpu::Engine> engine;
-  std::vector<trace::View> boxes;     // of all ranks; none where ranks == 1
-  std::uint64_t collectives = 0;      // called so far,
-  std::uint64_t own_collectives = 0;  // and of those, by the library itself while it was made; alike on all ranks
-  std::uint64_t mark = 0;             // of the last of them (trace/call.h)
+  std::vector<trace::View> boxes;              // of all ranks; none where ranks == 1
+  std::uint64_t transfers = 0;                 // sends and receives called so far; the other calls are collectives,
+  std::uint64_t own_collectives = 0;           // some by the library itself while it was made; alike on all ranks
+  std::uint64_t mark = 0;                      // of the last collective (trace/call.h)
   std::vector<std::uint64_t> sends, receives;  // called so far, by peer
   bool wait_reported = false;
   std::int64_t last_report_ns = 0;

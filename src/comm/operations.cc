@@ -21,8 +21,8 @@ constexpr std::size_t kCachedGroups = 32;
 // Outputs of this size are written past the caches: they would only push everything else out.
 constexpr std::size_t kStreamingBytes = std::size_t{16} << 20;
 // Times are taken of calls that move so much, where two looks at the clock do not show, and of every so many-th call.
-constexpr std::size_t kTimedBytes = 65536;
-constexpr std::uint64_t kTimedEvery = 256;
+constexpr std::size_t kTimedBytes = 1 << 20;
+constexpr std::uint64_t kTimedEvery = 1024;
 
 bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
 
@@ -269,6 +269,7 @@ Status Communicator::Impl::PrepareCall(const Operation& o, Job& job) {
   const bool repeatable = &job == &run_job;
   if (!repeatable || !PreparedFor(o)) {
     if (repeatable) prepared.reset();
+    job.run = Job::kNoRun;
     TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : Prepare(o, job));
     if (repeatable && o.op != ReduceOp::kPreMulSum) prepared = o;
   } else if (prepared->in != o.in || prepared->out != o.out) {
@@ -285,6 +286,7 @@ Status Communicator::Impl::PrepareCall(const Operation& o, Job& job) {
 
 Status Communicator::Impl::PrepareGroup(std::span<const Operation> operations, Job& job) {
   if (&job == &run_job) prepared.reset();
+  job.run = Job::kNoRun;
   TUTTI_RETURN_IF_ERROR(PrepareTransfers(operations, job));
   RecordTransfers(operations, job);
   return Status::Ok();
@@ -302,17 +304,27 @@ void Communicator::Impl::ChangeBuffers(const Operation& o, Job& job) {
 }
 
 void Communicator::Impl::RecordCollective(Job& job) {
-  if (fabric == nullptr) return;
-  mark = trace::NextMark(mark, job.signature);
-  job.mark = mark;
-  ++collectives;
-  job.first_call = job.last_call = recorder.Add(job.call, job.call_count, collectives, job.how);
   job.timed = false;
+  if (!recorder.on()) {
+    job.mark = 0;
+    return;
+  }
+  if (job.run == recorder.run()) [[likely]] {
+    job.mark = mark = job.next_mark;
+    job.last_call = recorder.Repeat();
+  } else {
+    job.mark = mark = trace::NextMark(mark, job.signature);
+    job.calls = 1;
+    job.last_call = recorder.Add(job.call, job.call_count, Collectives() + 1, job.how);
+    job.run = recorder.run();
+  }
+  job.next_mark = trace::NextMark(mark, job.signature);
   if (job.call_count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
     TimeCalls(job);
 }
 
 std::uint64_t Communicator::Impl::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+  ++transfers;
   const bool send = o.kind == Kind::kSend;
   const std::uint64_t index = ++(send ? sends : receives)[o.root];
   const std::size_t bytes = o.count * SizeOf(o.type);
@@ -326,28 +338,31 @@ void Communicator::Impl::RecordTransfers(std::span<const Operation> operations, 
   job.in_marks.clear();
   job.out_marks.clear();
   std::size_t bytes = 0;
-  job.first_call = recorder.last() + 1;
+  job.calls = operations.size();
   job.timed = false;
-  if (fabric == nullptr) return;
+  if (!recorder.on()) {
+    for (const Operation& o : operations) (o.kind == Kind::kSend ? job.in_marks : job.out_marks).push_back(0);
+    return;
+  }
   for (const Operation& o : operations) {
     std::uint64_t its_mark;
     job.last_call = RecordTransfer(o, &its_mark);
     (o.kind == Kind::kSend ? job.in_marks : job.out_marks).push_back(its_mark);
     bytes += o.count * SizeOf(o.type);
   }
-  if (bytes >= kTimedBytes || (job.first_call - 1) / kTimedEvery != job.last_call / kTimedEvery) [[unlikely]]
+  if (bytes >= kTimedBytes || (job.last_call - job.calls) / kTimedEvery != job.last_call / kTimedEvery) [[unlikely]]
     TimeCalls(job);
 }
 
 void Communicator::Impl::RecordEmpty(const Operation& o) {
-  if (fabric == nullptr) return;
+  if (!recorder.on()) return;
   std::uint64_t number, unused;
   if (IsTransfer(o.kind)) {
     number = RecordTransfer(o, &unused);
   } else {
     const trace::CallWord word = trace::PackCall(o);
     mark = trace::NextMark(mark, trace::Signature(word, 0));
-    number = recorder.Add(word, 0, ++collectives, trace::How{}.Pack());
+    number = recorder.Add(word, 0, Collectives() + 1, trace::How{}.Pack());
   }
   if (engine->idle()) recorder.Finish(number);
 }
@@ -355,7 +370,7 @@ void Communicator::Impl::RecordEmpty(const Operation& o) {
 void Communicator::Impl::TimeCalls(Job& job) {
   const std::int64_t now_ns = sys::NowNs();
   job.timed = true;
-  for (std::uint64_t call = job.first_call; call <= job.last_call; ++call) {
+  for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) {
     recorder.TimeEnqueued(call, now_ns, engine->idle() ? now_ns : 0);
   }
 }

@@ -218,6 +218,62 @@ TEST(BlackBox, KeepsTheLatestCalls) {
   EXPECT_FALSE(view.FindCollective(kCalls));
 }
 
+// Calls that are alike share a record, so they stay known however many there were.
+TEST(BlackBox, KnowsEveryCallOfARun) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  constexpr std::uint64_t kCalls = 10 * kRecords;
+  recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0);
+  const std::uint64_t first = recorder.Add(PackCall(AllReduceOf(2)), 2, 2, 0);
+  const std::uint64_t run = recorder.run();
+  for (std::uint64_t i = 1; i < kCalls; ++i) EXPECT_EQ(recorder.Repeat(), first + i);
+  EXPECT_EQ(recorder.run(), run);
+  recorder.TimeEnqueued(first + 5 * kRecords, 7, 8);
+  Operation send = AllReduceOf(3);
+  send.kind = Kind::kSend;
+  recorder.Add(PackCall(send), 3, 1, 0);
+  EXPECT_NE(recorder.run(), run);
+  recorder.Add(PackCall(AllReduceOf(4)), 4, kCalls + 2, 0);
+
+  EXPECT_EQ(view.newest(), kCalls + 3);
+  for (const std::uint64_t number : {first, first + 1, first + 5 * kRecords, first + kCalls - 1}) {
+    const std::optional<CallRecord> record = view.Find(number);
+    ASSERT_TRUE(record) << number;
+    EXPECT_EQ(record->number, number);
+    EXPECT_EQ(record->call.count, 2u);
+    EXPECT_EQ(record->sequence, number);
+    EXPECT_EQ(record->enqueued_ns, number == first + 5 * kRecords ? 7 : 0);
+    ASSERT_TRUE(view.FindCollective(number));
+    EXPECT_EQ(view.FindCollective(number)->number, number);
+  }
+  EXPECT_EQ(view.Find(1)->call.count, 1u);
+  EXPECT_EQ(view.Find(kCalls + 2)->call.function(), Kind::kSend);
+  EXPECT_EQ(view.FindCollective(kCalls + 2)->call.count, 4u);
+  EXPECT_EQ(view.LastCollective()->call.count, 4u);
+  EXPECT_EQ(view.LastCollective(kCalls + 3)->number, kCalls + 1);
+  EXPECT_EQ(view.LastCollective(100)->number, 99u);
+  std::uint64_t seen = 0, expected = kCalls + 3;
+  (void)view.FindLatest([&](const CallRecord& r) {
+    EXPECT_EQ(r.number, expected--);
+    ++seen;
+    return false;
+  });
+  EXPECT_EQ(seen, kRecords);
+}
+
+TEST(BlackBox, SwitchedOffWritesNoCalls) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  recorder.Switch(false);
+  EXPECT_EQ(recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0), 0u);
+  recorder.Finish(1);
+  EXPECT_EQ(ViewOf(memory).newest(), 0u);
+  EXPECT_EQ(ViewOf(memory).finished(), 0u);
+  recorder.Fail(Code::kTimeout, "too late");
+  EXPECT_EQ(ViewOf(memory).failure(), "too late");
+}
+
 TEST(BlackBox, WithoutMemoryNothingIsRecorded) {
   Recorder recorder;
   EXPECT_EQ(recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0), 0u);
@@ -226,6 +282,38 @@ TEST(BlackBox, WithoutMemoryNothingIsRecorded) {
   recorder.Wait(1, 0, WaitKind::kData, 0, 0, 0);
   recorder.Fail(Code::kTimeout, "x");
   EXPECT_FALSE(recorder.HasTimes(1));
+}
+
+// A reader beside a writer that begins a run with every third call: what it gets of a call is that call's.
+TEST(BlackBox, ReaderNeverTakesACallForOneOfAnotherRun) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; !stop; ++i) {
+      const std::uint64_t number = recorder.Add(PackCall(AllReduceOf(i)), i, 3 * i + 1, 0);
+      recorder.Finish(number);
+      recorder.Repeat();
+      recorder.Finish(recorder.Repeat());
+    }
+  });
+  std::uint64_t good = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (good < 20000 && std::chrono::steady_clock::now() < deadline) {
+    const std::uint64_t last = view.newest();
+    for (std::uint64_t n = last > 60 ? last - 60 : 0; n <= last + 1; ++n) {
+      const std::optional<CallRecord> r = view.Find(n);
+      if (!r) continue;
+      ++good;
+      ASSERT_EQ(r->number, n);
+      ASSERT_EQ(r->call.count, (n - 1) / 3) << n;
+      ASSERT_EQ(r->sequence, n);
+    }
+  }
+  stop = true;
+  writer.join();
+  EXPECT_GE(good, 20000u);
 }
 
 // A reader beside the writer: every record that it gets is of one call. The words of a call follow from its number.
@@ -286,7 +374,7 @@ TEST(BlackBox, CopiesWithoutTornRecords) {
   write(kRecords + 10);
   std::uint64_t kept = 0, dropped = 0;
   for (int turn = 0; turn < 50; ++turn) {
-    const std::uint64_t finished = ViewOf(memory).finished();
+    const Memory header = memory;
     // The writer moves on, several laps in some turns, in the middle of the first copy and between the two. The first
     // copy takes each word before or after that by chance.
     const Memory before = memory;
@@ -297,7 +385,7 @@ TEST(BlackBox, CopiesWithoutTornRecords) {
     }
     write(random() % 100);
     const Memory second = memory;
-    DropTornRecords(finished, first.data, second.data, first.bytes);
+    DropTornRecords(*reinterpret_cast<const BoxHeader*>(header.data), first.data, second.data, first.bytes);
     const View view = ViewOf(first);
     const auto* records = reinterpret_cast<const Record*>(first.data + kRecordsOffset);
     for (std::uint64_t i = 0; i < kRecords; ++i) {

@@ -9,12 +9,14 @@
 //   +----------------+------------------+------------------+-----------------------+
 //   | BoxHeader      | Record           | Times            | LinkWords             |
 //   | who, failure,  | [kRecords] 32 B  | [kRecords] 32 B  | [channel][peer] 128 B |
-//   | wait, finished | the latest calls | where clocks     | messages, credit,     |
-//   | 4 KiB          |                  | were read        | time waited           |
+//   | wait, progress | the latest runs  | where clocks     | messages, credit,     |
+//   | 4 KiB          | of calls         | were read        | time waited           |
 //   +----------------+------------------+------------------+-----------------------+
 //
-// Calls are numbered from 1 in the order in which they were made; call n is in place (n - 1) mod kRecords. All words are
-// little-endian. Pages that were never written take no memory.
+// Calls are numbered from 1 in the order in which they were made. Calls in a row that are alike but for their buffers are
+// a run and share a record: programs repeat themselves, and a call that does costs one store. Run k, from 0, is in place
+// k mod kRecords; the times of call n in place (n - 1) mod kRecords. All words are little-endian. Pages that were never
+// written take no memory.
 
 #include <atomic>
 #include <cstddef>
@@ -25,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 1;
+inline constexpr std::uint32_t kBoxVersion = 2;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -70,8 +72,11 @@ struct BoxHeader {
   std::int64_t created_ns;       // CLOCK_MONOTONIC
   std::int64_t created_unix_ns;  // the same moment, since 1970: turns the other times into dates
   char name[kNameBytes];         // what the user called it, 0-terminated; may be empty
-  // Every call up to this number has ended. Stored once per operation.
-  alignas(64) Word finished;
+  // How far the calls are, in one cache line. `called`: the number of the latest call, stored after its record and
+  // `runs`; `finished`: every call up to this number has ended; `runs`: how many runs have begun.
+  alignas(64) Word called;
+  Word finished;
+  Word runs;
   WaitWords wait;
   // 0: no failure; otherwise 1 + Code, stored with release order after the text.
   alignas(64) std::atomic<std::uint32_t> failed;
@@ -79,7 +84,7 @@ struct BoxHeader {
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);
-static_assert(offsetof(BoxHeader, finished) % 64 == 0 && offsetof(BoxHeader, wait) % 64 == 0);
+static_assert(offsetof(BoxHeader, called) % 64 == 0 && offsetof(BoxHeader, wait) % 64 == 0);
 
 // How a call is carried out: algorithm (algo::Algorithm, 0xff: none), protocol, channels.
 struct How {
@@ -101,19 +106,20 @@ struct How {
   }
 };
 
-// One call.
+// A run of calls that are alike: this one and those after it, up to the beginning of the next run.
 //
 //   byte  0          8                    16         24     28     32
 //         +----------+--------------------+----------+------+------+
 //         |  number  | how 16|sequence 48 |  count   | call | end  |
 //         +----------+--------------------+----------+------+------+
 //
+// number, sequence: of the run's first call; both grow by one with each call of it.
 // sequence: of a collective, how many collectives this rank has called, from 1: the same on all ranks, or their calls
 // do not match. Of a send or receive, how many of them this rank has called with that peer in that direction, from 1.
 //
 // Torn reads: the owner writes from left to right, each word visible no later than the next; `end` holds the low half of
 // the number. A reader loads from right to left and takes what it got where end and number agree: had it seen a word of
-// a later call, it would have seen that call's number too.
+// a later run, it would have seen that run's number too.
 struct Record {
   Word number;
   Word sequence_how;

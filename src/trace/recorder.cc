@@ -13,7 +13,8 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
       records_(reinterpret_cast<Record*>(memory + kRecordsOffset)),
       times_(reinterpret_cast<Times*>(memory + kTimesOffset)),
       links_(reinterpret_cast<LinkWords*>(memory + kLinksOffset)),
-      ranks_(owner.ranks) {
+      ranks_(owner.ranks),
+      on_(true) {
   header_->version = kBoxVersion;
   header_->header_bytes = sizeof(BoxHeader);
   header_->bytes = BoxBytes(owner.ranks, owner.channels);

@@ -33,23 +33,36 @@ class Recorder {
   // Formats `memory`: BoxBytes(owner.ranks, owner.channels) zeros, aligned to 128 bytes, which outlive the recorder.
   Recorder(std::byte* memory, const Owner& owner);
 
-  // Writes a call down and returns its number; 0 where nothing is recorded. `how` is How::Pack's. About 2 ns.
+  // Writes a call down, which begins a run, and returns its number; 0 where nothing is recorded. `how` is How::Pack's.
   std::uint64_t Add(CallWord call, std::uint64_t count, std::uint64_t sequence, std::uint16_t how) {
-    if (records_ == nullptr) return 0;
+    if (!on_) return 0;
     const std::uint64_t number = ++last_;
-    Record& r = records_[(number - 1) % kRecords];
+    Record& r = records_[run_++ % kRecords];
     r.number.store(number, std::memory_order_relaxed);
     r.sequence_how.store(sequence << 16 | how, std::memory_order_release);
     r.count.store(count, std::memory_order_release);
     r.call_end.store(std::uint64_t{call} | number << 32, std::memory_order_release);
-    __builtin_prefetch(&records_[(number + 1) % kRecords], 1);
+    __builtin_prefetch(&records_[(run_ + 1) % kRecords], 1);
+    header_->runs.store(run_, std::memory_order_release);
+    header_->called.store(number, std::memory_order_release);
     return number;
   }
+  // The same for one more call of run `run()`, the latest: its sequence is that of the call before, plus one.
+  // REQUIRES: run() > 0.
+  std::uint64_t Repeat() {
+    header_->called.store(++last_, std::memory_order_release);
+    return last_;
+  }
+  // Runs so far. A call that was the latest when this was n, and is made again while it still is n, is one more of it.
+  std::uint64_t run() const { return run_; }
   // Every call up to `number` has ended.
   void Finish(std::uint64_t number) {
-    if (header_ != nullptr) header_->finished.store(number, std::memory_order_relaxed);
+    if (on_) header_->finished.store(number, std::memory_order_relaxed);
   }
   std::uint64_t last() const { return last_; }
+  // Whether calls are written down: yes, where there is memory, unless switched off. Waits and failures always are.
+  bool on() const { return on_; }
+  void Switch(bool on) { on_ = on && header_ != nullptr; }
 
   // Clocks, where they were read. TimeEnqueued comes first for a call.
   void TimeEnqueued(std::uint64_t number, std::int64_t enqueued_ns, std::int64_t started_ns);
@@ -80,7 +93,9 @@ class Recorder {
   Times* times_ = nullptr;
   LinkWords* links_ = nullptr;
   int ranks_ = 0;
+  bool on_ = false;
   std::uint64_t last_ = 0;
+  std::uint64_t run_ = 0;
 };
 
 }  // namespace tutti::trace

@@ -61,29 +61,50 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
 
-std::uint64_t View::newest() const {
-  const auto* records = reinterpret_cast<const Record*>(memory_ + kRecordsOffset);
-  std::uint64_t number = finished();
-  for (std::uint64_t i = 0; i < kRecords; ++i, ++number) {
-    if (records[number % kRecords].number.load(std::memory_order_acquire) != number + 1) break;
-  }
-  return number;
-}
-
-std::optional<CallRecord> View::Find(std::uint64_t number) const {
-  if (number == 0) return std::nullopt;
-  const Record& r = reinterpret_cast<const Record*>(memory_ + kRecordsOffset)[(number - 1) % kRecords];
+// nullopt for a place that was blanked, is being overwritten, or holds no call that can be.
+std::optional<CallRecord> View::ReadRecord(std::uint64_t run) const {
+  const Record& r = reinterpret_cast<const Record*>(memory_ + kRecordsOffset)[run % kRecords];
   const std::uint64_t call_end = r.call_end.load(std::memory_order_acquire);
   const std::uint64_t count = r.count.load(std::memory_order_acquire);
   const std::uint64_t sequence_how = r.sequence_how.load(std::memory_order_acquire);
-  if (r.number.load(std::memory_order_acquire) != number) return std::nullopt;
-  if (call_end >> 32 != (number & 0xffffffffu)) return std::nullopt;
+  const std::uint64_t number = r.number.load(std::memory_order_acquire);
+  if (number == 0 || call_end >> 32 != (number & 0xffffffffu)) return std::nullopt;
   CallRecord record;
   record.number = number;
   record.sequence = sequence_how >> 16;
   record.call = {.word = static_cast<CallWord>(call_end), .count = count};
   record.how = How::Unpack(static_cast<std::uint16_t>(sequence_how));
   if (!record.call.valid()) return std::nullopt;
+  return record;
+}
+
+void View::EachRun(const std::function<bool(const CallRecord& first, std::uint64_t last)>& visit) const {
+  // Runs are counted before a call is: those of all calls up to this one are there.
+  const std::uint64_t called = newest();
+  const std::uint64_t runs = header()->runs.load(std::memory_order_acquire);
+  const std::uint64_t oldest = runs > kRecords ? runs - kRecords : 0;
+  std::uint64_t next = called == UINT64_MAX ? called : called + 1;  // where the run after begins
+  bool next_known = true;
+  for (std::uint64_t run = runs; run > oldest; --run) {
+    const std::optional<CallRecord> first = ReadRecord(run - 1);
+    if (!first) {
+      next_known = false;
+      continue;
+    }
+    if (first->number >= next) {
+      if (first->number > called && next == called + 1) continue;  // begun after `called` was read
+      return;                                                      // a later lap: all before are gone
+    }
+    if (!visit(*first, next_known ? next - 1 : first->number)) return;
+    next = first->number;
+    next_known = true;
+  }
+}
+
+CallRecord View::CallOf(const CallRecord& first, std::uint64_t number) const {
+  CallRecord record = first;
+  record.number = number;
+  record.sequence += number - first.number;
   const Times& t = reinterpret_cast<const Times*>(memory_ + kTimesOffset)[(number - 1) % kRecords];
   if (t.number.load(std::memory_order_acquire) != number) return record;
   const std::int64_t enqueued = t.enqueued_ns.load(std::memory_order_acquire);
@@ -97,26 +118,52 @@ std::optional<CallRecord> View::Find(std::uint64_t number) const {
   return record;
 }
 
+std::optional<CallRecord> View::Find(std::uint64_t number) const {
+  std::optional<CallRecord> found;
+  EachRun([&](const CallRecord& first, std::uint64_t last) {
+    if (number >= first.number && number <= last) found = CallOf(first, number);
+    return number < first.number;
+  });
+  return found;
+}
+
 std::optional<CallRecord> View::FindLatest(const std::function<bool(const CallRecord&)>& wanted,
                                            const std::function<bool(const CallRecord&)>& enough) const {
-  const std::uint64_t last = newest();
-  const std::uint64_t first = last > kRecords ? last - kRecords : 0;
-  for (std::uint64_t number = last; number > first; --number) {
-    const std::optional<CallRecord> record = Find(number);
-    if (!record) continue;
-    if (wanted(*record)) return record;
-    if (enough && enough(*record)) return std::nullopt;
-  }
-  return std::nullopt;
+  std::optional<CallRecord> found;
+  std::uint64_t left = kRecords;
+  EachRun([&](const CallRecord& first, std::uint64_t last) {
+    for (std::uint64_t number = last; number >= first.number && left > 0; --number, --left) {
+      const CallRecord record = CallOf(first, number);
+      if (wanted(record)) {
+        found = record;
+        return false;
+      }
+      if (enough && enough(record)) return false;
+    }
+    return left > 0;
+  });
+  return found;
 }
 
 std::optional<CallRecord> View::FindCollective(std::uint64_t sequence) const {
-  return FindLatest([&](const CallRecord& r) { return !r.call.is_transfer() && r.sequence == sequence; },
-                    [&](const CallRecord& r) { return !r.call.is_transfer() && r.sequence < sequence; });
+  std::optional<CallRecord> found;
+  EachRun([&](const CallRecord& first, std::uint64_t last) {
+    if (first.call.is_transfer() || first.sequence > sequence) return true;
+    const std::uint64_t number = first.number + (sequence - first.sequence);
+    if (number >= first.number && number <= last) found = CallOf(first, number);
+    return false;
+  });
+  return found;
 }
 
 std::optional<CallRecord> View::LastCollective(std::uint64_t before) const {
-  return FindLatest([&](const CallRecord& r) { return !r.call.is_transfer() && r.number < before; });
+  std::optional<CallRecord> found;
+  EachRun([&](const CallRecord& first, std::uint64_t last) {
+    if (first.call.is_transfer() || first.number >= before) return true;
+    found = CallOf(first, std::min(last, before - 1));
+    return false;
+  });
+  return found;
 }
 
 WaitView View::wait() const {
@@ -159,8 +206,12 @@ std::string View::failure() const {
   return text.empty() ? "it failed" : text;
 }
 
-void DropTornRecords(std::uint64_t finished, std::byte* first, const std::byte* second, std::size_t bytes) {
+void DropTornRecords(const BoxHeader& before, std::byte* first, const std::byte* second, std::size_t bytes) {
   static_assert(sizeof(Record) == sizeof(Times));
+  const std::uint64_t called = before.called.load(std::memory_order_relaxed);
+  auto* header = reinterpret_cast<BoxHeader*>(first);
+  header->called.store(called, std::memory_order_relaxed);
+  header->finished.store(std::min(before.finished.load(std::memory_order_relaxed), called), std::memory_order_relaxed);
   const std::size_t places = std::min<std::size_t>(2 * kRecords, (bytes - kRecordsOffset) / sizeof(Record));
   for (std::size_t i = 0; i < places; ++i) {
     const std::size_t offset = kRecordsOffset + i * sizeof(Record);
@@ -168,7 +219,7 @@ void DropTornRecords(std::uint64_t finished, std::byte* first, const std::byte* 
     std::uint64_t number, later;
     std::memcpy(&number, first + offset, sizeof(number));
     std::memcpy(&later, second + offset, sizeof(later));
-    const bool stable = i < kRecords && number == later && number <= finished;
+    const bool stable = i < kRecords && number == later && number <= called;
     if (!stable) std::memset(first + offset, 0, sizeof(Record));
   }
 }

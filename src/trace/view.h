@@ -67,10 +67,10 @@ class View {
   // All calls up to this one have ended.
   std::uint64_t finished() const { return header()->finished.load(std::memory_order_acquire); }
   // The latest call; 0: none.
-  std::uint64_t newest() const;
+  std::uint64_t newest() const { return header()->called.load(std::memory_order_acquire); }
   // nullopt where call `number` is not (or no longer) there, or is being overwritten.
   std::optional<CallRecord> Find(std::uint64_t number) const;
-  // The latest call for which `wanted` holds among the last kRecords; stops early where `enough` says so.
+  // The latest call for which `wanted` holds among the last kRecords calls; stops early where `enough` says so.
   std::optional<CallRecord> FindLatest(const std::function<bool(const CallRecord&)>& wanted,
                                        const std::function<bool(const CallRecord&)>& enough = {}) const;
   // The collective with this sequence number; the last one, called before call `number`.
@@ -85,6 +85,12 @@ class View {
 
  private:
   const BoxHeader* header() const { return reinterpret_cast<const BoxHeader*>(memory_); }
+  // Goes through the runs from the latest backwards, as far as they can be read, with the last call of each that is
+  // known to be of it; until `visit(run as its first call, number of its last call)` returns false.
+  void EachRun(const std::function<bool(const CallRecord& first, std::uint64_t last)>& visit) const;
+  std::optional<CallRecord> ReadRecord(std::uint64_t run) const;
+  // Call `number` of a run.
+  CallRecord CallOf(const CallRecord& first, std::uint64_t number) const;
 
   const std::byte* memory_ = nullptr;
   int rank_ = 0;
@@ -92,12 +98,13 @@ class View {
   int channels_ = 0;
 };
 
-// Blanks the records in `first` that were being written while it was copied out of another process, by something that
-// copies in no particular order. `second` is a copy that was begun after the first had ended; `finished` is
-// BoxHeader::finished as it was before the first was begun. A record stays where it is the same in both copies and its
-// ends agree, or where it had been complete before (no number beyond `finished`) and was not yet being overwritten after
-// (the same number in both). Both copies hold `bytes` bytes, aligned to 8, at least BoxBytes(1, 1).
-void DropTornRecords(std::uint64_t finished, std::byte* first, const std::byte* second, std::size_t bytes);
+// Makes a copy out of another process whole, which was taken by something that copies in no particular order while the
+// owner went on. `before`: a copy of the header that had ended before `first` was begun; `second`: a copy that was begun
+// after the first had ended. Calls after `before` are forgotten, and records that were being written are blanked: one
+// stays where it is the same in both copies, or where it had been complete before (a number not beyond `called`) and was
+// not yet being overwritten after (the same number in both). Both copies hold `bytes` bytes, aligned to 8, at least
+// BoxBytes(1, 1).
+void DropTornRecords(const BoxHeader& before, std::byte* first, const std::byte* second, std::size_t bytes);
 
 }  // namespace tutti::trace
 

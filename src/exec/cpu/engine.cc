@@ -100,7 +100,7 @@ void Engine::StartTransfers(Job& job) {
 
 void Engine::TimeFinished(const Job& job) {
   const std::int64_t now_ns = sys::NowNs();
-  for (std::uint64_t call = job.first_call; call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
+  for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
 }
 
 bool Engine::Advance() {

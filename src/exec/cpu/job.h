@@ -124,9 +124,13 @@ struct Job {
   std::uint64_t signature = 0;
   std::uint16_t how = 0;
   // Its calls in the black box: their numbers (sends and receives are several), whether their times are taken.
-  std::uint64_t mark = 0;  // of a collective's messages (trace/call.h)
-  std::uint64_t first_call = 0;
+  std::uint64_t mark = 0;       // of a collective's messages (trace/call.h)
+  std::uint64_t next_mark = 0;  // where it is called again at once: known before the call, which waits for it
+  std::uint64_t calls = 1;
+  std::uint64_t first_call() const { return last_call + 1 - calls; }
   std::uint64_t last_call = 0;
+  static constexpr std::uint64_t kNoRun = ~std::uint64_t{0};
+  std::uint64_t run = kNoRun;  // trace::Recorder::run when it was last written down; kNoRun: for another call
   bool timed = false;
 
   bool done = false;
