@@ -9,14 +9,15 @@
 A section of the page is headed by a source file and holds a table:
 
     ## src/comm/wait.cc
-    | message | cause | remedy | provoked |
+    | message | cause | remedy | provoked by |
     |---|---|---|---|
-    | ``rank ... died`` | why it happens | what to do | yes |
+    | ``rank ... died`` | why it happens | what to do | Provoke.Death |
 
 A message is the format string of the source, each {} as three dots. Checked are:
 
 * the message of each row is a string of that source, word for word;
-* the last cell says whether tests/errors_test.cc provokes it, yes or no; that test holds the page to it;
+* the last cell names a test of tests/*_test.cc that provokes it, which fails where it does not and where a row says
+  wrongly that nothing does; or it says "not provoked: " and why;
 * each sentence that a source with a section hands to Status, or to the short forms InvalidArgument and InvalidUsage, has
   a row, but for kInProgress and kInternal, which are no user's affair.
 """
@@ -31,6 +32,7 @@ RAISED = re.compile(
     r"\b(?:Status\(\s*Code::k(?!InProgress|Internal)\w+,|Invalid(?:Argument|Usage)\()\s*"
     rf"(?:[^\"();]*\?\s*)?(?:fmt::format\(\s*)?({STRING}(?:\s*{STRING})*)")
 NULL_POINTER = re.compile(r"(?:is|are) NULL$")
+NOT_PROVOKED = re.compile(r"not provoked: \S+ \S+")
 HOLE = re.compile(r"(?:\{[^{}]*\})+")
 
 
@@ -63,9 +65,16 @@ class Checker:
         self.faults = []
         self.rows = 0
         self.provoked = 0
+        self.tests = set()
 
     def run(self):
         page = os.path.join(self.root, "docs/errors.md")
+        folder = os.path.join(self.root, "tests")
+        for name in sorted(os.listdir(folder)):
+            if name.endswith("_test.cc"):
+                self.tests.update(f"{suite}.{test}" for suite, test in
+                                  re.findall(r"^TEST_F\((Provoke), (\w+)\)", code_of(os.path.join(folder, name)), re.M))
+        named = set()
         sections = {}
         source = None
         with open(page, encoding="utf-8") as file:
@@ -81,28 +90,32 @@ class Checker:
                     else:
                         sections.setdefault(source, set())
                 elif source and line.startswith("| `"):
-                    self.check_row(where, source, line, sections[source])
+                    named.add(self.check_row(where, source, line, sections[source]))
+        for test in sorted(self.tests - named):
+            self.faults.append(f"{test}: no row of docs/errors.md names this test")
         for source, messages in sections.items():
             for text in raised(code_of(os.path.join(self.root, source))):
                 if text not in messages:
                     self.faults.append(f"{source}: docs/errors.md has no row for ``{text}``")
         if not self.rows:
-            self.faults.append("docs/errors.md: no rows | ``message`` | cause | remedy | provoked |")
+            self.faults.append("docs/errors.md: no rows | ``message`` | cause | remedy | provoked by |")
         return self.faults
 
     def check_row(self, where, source, line, messages):
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if len(cells) != 4 or not all(cells):
-            self.faults.append(f"{where}: a row has four cells: message, cause, remedy, provoked")
-            return
+            self.faults.append(f"{where}: a row has four cells: message, cause, remedy, provoked by")
+            return None
         message = cells[0].strip("`").strip()
         self.rows += 1
         messages.add(message)
         if message not in sentences(code_of(os.path.join(self.root, source))):
             self.faults.append(f"{where}: {source} has no such sentence: {message}")
-        if cells[3] not in ("yes", "no"):
-            self.faults.append(f"{where}: the last cell is yes or no, not {cells[3]}")
-        self.provoked += cells[3] == "yes"
+        if cells[3] not in self.tests and not NOT_PROVOKED.match(cells[3]):
+            self.faults.append(f"{where}: the last cell names a test Provoke.X of tests/, or says 'not provoked: ' and why; "
+                               f"there is no {cells[3]}")
+        self.provoked += cells[3] in self.tests
+        return cells[3]
 
 
 def main():
@@ -110,7 +123,7 @@ def main():
         for path in sys.argv[2:]:
             print(f"\n## {path}\n")
             for text in raised(code_of(path)):
-                print(f"| ``{text}`` | | | no |")
+                print(f"| ``{text}`` | | | |")
         return 0
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
     checker = Checker(os.path.normpath(root))

@@ -16,12 +16,15 @@ Status A() { return Status(Code::kRemote, fmt::format("rank {} of {}{} has "
 Status B() { return Status(Code::kInProgress, "nobody sees this one"); }
 Status C() { return Status(Code::kSystem, fmt::format("{} {}", a, b)); }
 '''
-ROW = '| ``rank ... of ... has "gone" away`` | cause | remedy | yes |\n'
+ROW = '| ``rank ... of ... has "gone" away`` | cause | remedy | Provoke.Loss |\n'
 
 
-def faults(page, source=SOURCE):
+TEST = "// TEST_F(Provoke, Comment)\nTEST_F(Provoke, Loss) {\n}\n"
+
+
+def faults(page, source=SOURCE, test=TEST):
     with tempfile.TemporaryDirectory() as root:
-        for path, text in (("docs/errors.md", page), ("src/a/b.cc", source)):
+        for path, text in (("docs/errors.md", page), ("src/a/b.cc", source), ("tests/a_test.cc", test)):
             os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
             with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -33,7 +36,7 @@ class CheckErrorsTest(unittest.TestCase):
         self.assertEqual(faults("## src/a/b.cc\n" + ROW), [])
 
     def test_sentence_that_the_source_lacks(self):
-        found = faults("## src/a/b.cc\n" + ROW + "| ``rank ... left`` | cause | remedy | no |\n")
+        found = faults("## src/a/b.cc\n" + ROW + "| ``rank ... left`` | cause | remedy | not provoked: it never happens |\n")
         self.assertEqual(found, ["docs/errors.md:3: src/a/b.cc has no such sentence: rank ... left"])
 
     def test_sentence_without_row(self):
@@ -46,7 +49,11 @@ class CheckErrorsTest(unittest.TestCase):
 
     def test_cells(self):
         self.assertIn("four cells", faults("## src/a/b.cc\n" + ROW.replace("cause", ""))[0])
-        self.assertIn("the last cell is yes or no", faults("## src/a/b.cc\n" + ROW.replace("yes", "maybe"))[0])
+        for wrong in ("yes", "Provoke.Other", "Provoke.Comment", "not provoked:", "not provoked: why"):
+            found = faults("## src/a/b.cc\n" + ROW.replace("Provoke.Loss", wrong))
+            self.assertIn("the last cell names a test", found[0])
+            self.assertIn("no row of docs/errors.md names this test", found[1])
+        self.assertEqual(faults("## src/a/b.cc\n" + ROW.replace("Provoke.Loss", "not provoked: why so"), test=""), [])
 
     def test_no_source(self):
         self.assertIn("there is no src/a/c.cc", faults("## src/a/c.cc\n" + ROW)[0])

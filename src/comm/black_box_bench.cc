@@ -7,7 +7,6 @@
 //                          with a probability of 95 %
 
 #include <benchmark/benchmark.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,17 +33,10 @@ void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-void StayOn(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  (void)sched_setaffinity(0, sizeof(set), &set);
-}
-
 tests::PairedTimes RunRank(int rank, const UniqueId& id, const Shape& shape) {
   Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = id});
   Require(c.ok());
-  StayOn(rank);
+  tests::StayOn(rank);
   std::vector<std::int64_t> in(shape.bytes / 8, 1), out(shape.bytes / 8);
   const Operation operation = AllReduce(in, out);
   const auto batch = [&](tests::Way way) {

@@ -6,6 +6,8 @@
 // Compares the times of two ways to do the same thing, far below the noise of the machine: both take turns in batches of
 // a few hundred microseconds, so that what slows the machine down slows both, and only their differences count.
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -23,6 +25,14 @@ struct Paired {
   double difference = 0;         // second - first: the median over the pairs, and between
   double low = 0, high = 0;      // these it lies with a probability of 95 %, whatever the distribution
 };
+
+// Keeps the calling thread on one core, so that ranks do not change places while they are measured.
+inline void StayOn(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  (void)sched_setaffinity(0, sizeof(set), &set);
+}
 
 class PairedTimes {
  public:
