@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/recorder.h"
 
-#include <algorithm>
-#include <cstring>
 #include <new>
 
 namespace tutti::trace {
@@ -26,7 +24,7 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
   header_->records = kRecords;
   header_->created_ns = owner.created_ns;
   header_->created_unix_ns = owner.created_unix_ns;
-  std::memcpy(header_->name, owner.name.data(), std::min(owner.name.size(), kNameBytes - 1));
+  owner.name.copy(header_->name, kNameBytes - 1);
   std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
 }
 
@@ -85,7 +83,7 @@ void Recorder::AddWaited(int channel, int peer, WaitKind kind, std::int64_t ns) 
 
 void Recorder::Fail(Code code, std::string_view why) {
   if (header_ == nullptr || header_->failed.load(std::memory_order_relaxed) != 0) return;
-  std::memcpy(header_->failure, why.data(), std::min(why.size(), kFailureBytes - 1));
+  why.copy(header_->failure, kFailureBytes - 1);
   header_->failed.store(1 + static_cast<std::uint32_t>(code), std::memory_order_release);
 }
 

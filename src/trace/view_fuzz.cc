@@ -45,7 +45,8 @@ void ReadEverything(const View& view, std::uint64_t number) {
 }  // namespace
 }  // namespace tutti::trace
 
-// The first 4 bytes choose ranks, channels and how much of the rest is header; the rest is laid over a good black box.
+// The first 4 bytes choose ranks, channels, how much of the rest is header, and whether the number of the first record, which
+// its end repeats, stays; the rest is laid over a good black box.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tutti::trace;
   if (size < 4) return 0;
@@ -60,8 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   size -= 4;
   const std::size_t in_header = data[2] % 2 == 0 ? 0 : std::min(size, sizeof(BoxHeader) - 16);
   std::memcpy(memory.get() + 16, rest, in_header);
-  const std::size_t in_records = std::min(size - in_header, bytes - kRecordsOffset);
-  std::memcpy(memory.get() + kRecordsOffset, rest + in_header, in_records);
+  const std::size_t records = kRecordsOffset + (data[2] / 2 % 2 == 0 ? 0 : sizeof(Record::number));
+  const std::size_t in_records = std::min(size - in_header, bytes - records);
+  std::memcpy(memory.get() + records, rest + in_header, in_records);
   const tutti::Result<View> view = View::Open(memory.get(), bytes);
   if (view.ok()) ReadEverything(*view, data[3] | static_cast<std::uint64_t>(in_records) << 8);
   return 0;
