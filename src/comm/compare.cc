@@ -68,6 +68,10 @@ Status Communicator::Impl::CompareTransfers(const Job& job) {
   for (std::uint64_t n = job.first_call(); n <= job.last_call; ++n) {
     if (const std::optional<CallRecord> record = boxes[rank].Find(n)) own.push_back(*record);
   }
+  return CompareTransfers(std::move(own));
+}
+
+Status Communicator::Impl::CompareTransfers(std::vector<CallRecord> own) {
   std::ranges::sort(own, {}, [](const CallRecord& r) { return r.call.root(); });
   for (std::size_t begin = 0; begin < own.size();) {
     const int peer = own[begin].call.root();
@@ -107,6 +111,20 @@ Status Communicator::Impl::CompareHistory(int peer) {
     return false;
   });
   return first == 0 ? Status::Ok() : CompareCollectives(first);
+}
+
+Status Communicator::Impl::CompareGpuCalls() {
+  for (int peer = 0; peer < ranks && !boxes.empty(); ++peer) {
+    if (peer != rank) TUTTI_RETURN_IF_ERROR(CompareHistory(peer));
+  }
+  std::vector<CallRecord> transfers;
+  if (!boxes.empty()) {
+    (void)boxes[rank].FindLatest([&](const CallRecord& r) {
+      if (r.call.is_transfer()) transfers.push_back(r);
+      return false;
+    });
+  }
+  return CompareTransfers(std::move(transfers));
 }
 
 // A message of another call lies where one of the current call is due: which call is it?

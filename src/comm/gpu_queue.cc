@@ -271,15 +271,28 @@ Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
   return collectives_us + (most > 0 ? PredictTransferUs(most) : 0);
 }
 
+Status GpuQueue::CompareWhenQuiet(Communicator::Impl& c) {
+  if (c.boxes.empty()) return Status::Ok();
+  std::uint64_t calls = 0;  // of all ranks: what a peer calls later is compared too
+  for (const trace::View& box : c.boxes) calls += box.newest();
+  const bool quiet = calls == seen_calls_;
+  if (!quiet) compared_ = false;
+  seen_calls_ = calls;
+  if (!quiet || compared_) return Status::Ok();
+  compared_ = true;
+  const Status s = c.CompareGpuCalls();
+  if (!s.ok()) c.Break(s);
+  return s;
+}
+
 Status GpuQueue::Look() {
   std::lock_guard life(life_mutex_);
   if (!gpu_) return Status::Ok();
-  bool looked = false;
-  Status s = host_->TryCommunicator([&](Communicator&) {
-    looked = true;
-    return gpu_->Check();
+  (void)host_->TryCommunicator([&](Communicator& communicator) {
+    TUTTI_RETURN_IF_ERROR(gpu_->Check());
+    return CompareWhenQuiet(*communicator.impl());
   });
-  return looked ? s : gpu_->impl()->EndIfBroken();
+  return gpu_->impl()->EndIfBroken();
 }
 
 }  // namespace tutti::comm

@@ -68,7 +68,8 @@ class GpuQueue {
 
   // Ends all kernels of this rank within milliseconds, and the operations of the peers with an error.
   void Break(const std::string& reason);
-  // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second.
+  // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second, and
+  // compares the ranks' calls once this rank has called nothing new between two looks.
   Status Look();
 
   // Waits for this communicator's kernels, or ends them where it is broken, and frees everything. Afterwards all calls
@@ -83,6 +84,7 @@ class GpuQueue {
  private:
   GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu);
   Status Usable() const;
+  Status CompareWhenQuiet(Communicator::Impl& c);
   Status Follow(sys::cuda::Stream stream);
   Status Link(sys::cuda::Stream before, sys::cuda::Stream after);
 
@@ -91,6 +93,8 @@ class GpuQueue {
   const std::size_t device_bytes_;
   EngineLock lock_;
   std::mutex life_mutex_;               // keeps gpu_ alive during Break and Look
+  std::uint64_t seen_calls_ = 0;        // by Look; guarded by life_mutex_
+  bool compared_ = true;                // those calls with the peers'; guarded by life_mutex_
   std::optional<GpuCommunicator> gpu_;  // none after Close; changes under both
 
   // Guarded by lock_.

@@ -96,6 +96,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   exec::gpu::Compile(plan, work, shape, fabric->geometry(), program);
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
+  if (!captured) host.RecordGpuCall(o);
   const int channels = static_cast<int>(program.full_parts) + (program.parts[1].count != 0 ? 1 : 0);
   TUTTI_RETURN_IF_ERROR(
       launcher.Launch(*kernel, program, channels, shape.threads, OverlapFor(channels, captured), stream));
@@ -162,6 +163,9 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
   if (!kernel.ok()) return kernel.status();
   const bool captured = IsCaptured(stream);
   group.captured = captured ? 1 : 0;
+  for (const Operation& o : operations) {
+    if (IsTransfer(o.kind) && !captured) host.RecordGpuCall(o);
+  }
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, group, OverlapFor(group.blocks, captured), stream));
   blocks_launched += group.blocks;
   if (!captured) ends_to_count += group.teams;

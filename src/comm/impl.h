@@ -104,6 +104,8 @@ struct Communicator::Impl {
   std::uint64_t RecordTransfer(const Operation& o, std::uint64_t* its_mark);
   // A call that moves nothing.
   void RecordEmpty(const Operation& o);
+  // A call that the GPU runs. It counts as ended here when it is in its stream.
+  void RecordGpuCall(const Operation& o);
   void TimeCalls(exec::cpu::Job& job);
   // Collectives written down so far, which is the sequence number of the last.
   std::uint64_t Collectives() const { return recorder.last() - transfers; }
@@ -150,6 +152,9 @@ struct Communicator::Impl {
   Status CompareCollectives(std::uint64_t sequence);
   Status CompareHistory(int peer);
   Status CompareTransfers(const exec::cpu::Job& job);
+  Status CompareTransfers(std::vector<trace::CallRecord> own);
+  // The same for calls on GPUs, whose messages carry no marks: all that the ranks still have written down. Any thread.
+  Status CompareGpuCalls();
   Status ExplainForeign(const exec::cpu::Job& job, const exec::cpu::Foreign& foreign);
   Status FindStandoff(const exec::cpu::Job& job, std::int64_t since_ns);
 
@@ -170,6 +175,11 @@ struct Communicator::Impl {
   std::uint64_t own_collectives = 0;           // some by the library itself while it was made; alike on all ranks
   std::uint64_t mark = 0;                      // of the last collective (trace/call.h)
   std::vector<std::uint64_t> sends, receives;  // called so far, by peer
+  // The last collective on the GPU: its word and count, and the run of the black box that it is in.
+  struct {
+    trace::CallWord word = 0;
+    std::uint64_t count = 0, run = 0;
+  } gpu_call;
   bool wait_reported = false;
   std::int64_t last_report_ns = 0;
   UniqueId id;

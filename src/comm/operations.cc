@@ -367,6 +367,23 @@ void Communicator::Impl::RecordEmpty(const Operation& o) {
   if (engine->idle()) recorder.Finish(number);
 }
 
+void Communicator::Impl::RecordGpuCall(const Operation& o) {
+  if (!recorder.on() || (o.count == 0 && o.kind != Kind::kBarrier)) return;
+  const trace::CallWord word = trace::PackCall(o);
+  const std::uint64_t count = o.kind == Kind::kBarrier ? 0 : o.count;
+  std::uint64_t number;
+  if (IsTransfer(o.kind)) {
+    ++transfers;
+    number = recorder.Add(word, count, ++(o.kind == Kind::kSend ? sends : receives)[o.root], trace::How{}.Pack());
+  } else if (gpu_call.run == recorder.run() && gpu_call.run > 0 && gpu_call.word == word && gpu_call.count == count) {
+    number = recorder.Repeat();
+  } else {
+    number = recorder.Add(word, count, Collectives() + 1, trace::How{}.Pack());
+    gpu_call = {.word = word, .count = count, .run = recorder.run()};
+  }
+  if (engine == nullptr || engine->idle()) recorder.Finish(number);
+}
+
 void Communicator::Impl::TimeCalls(Job& job) {
   const std::int64_t now_ns = sys::NowNs();
   job.timed = true;

@@ -175,6 +175,23 @@ Status WatchdogAborts(Setting& s) {
   return Status(Code::kTimeout, fmt::format("an abort took {:.0f} ms, more than {:.0f}", ms, s.limit_ms));
 }
 
+// The last rank calls with another count than the others. All ranks must be told, with both calls.
+Status Mismatch(Setting& s) {
+  TUTTI_RETURN_IF_ERROR(Connect(s, 0));
+  if (!s.victim()) {
+    TUTTI_RETURN_IF_ERROR(StartWaiting(s));
+  } else {
+    Sleep(kHeadStart);
+    s.job.mark_ns() = HostNowNs();
+    const ncclResult_t called = ncclAllReduce(s.place.buffer(0), s.place.buffer(1), kCount / 2, ncclFloat32, ncclSum,
+                                              s.comm, s.place.stream(0));
+    if (called != ncclSuccess && called != ncclInProgress && called != ncclInvalidUsage) {
+      return CheckNccl(called, s.comm, "ncclAllReduce");
+    }
+  }
+  return ExpectEnd(s, fmt::format("rank {} called all_reduce(count {}", s.last(), kCount / 2));
+}
+
 // A rank that is late is no fault.
 Status Late(Setting& s) {
   TUTTI_RETURN_IF_ERROR(Connect(s, 0));
@@ -217,6 +234,7 @@ constexpr Scenario kScenarios[] = {
     {"exits", "a rank exits while the others wait", Exits},
     {"aborts", "a rank aborts while the others wait", Aborts},
     {"watchdog", "waiting ranks abort from another thread", WatchdogAborts},
+    {"mismatch", "a rank calls with another count", Mismatch},
     {"late", "a rank comes 3 s late: no fault", Late},
     {"no-destroy", "all ranks exit with live communicators", NoDestroy},
     {"many", "ten communicators after one another", MakeMany},
