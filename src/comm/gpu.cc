@@ -211,20 +211,23 @@ Status GpuCommunicator::Impl::SetLimits() {
   for (int peer = 0; peer < host.ranks; ++peer) {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
-  int whole_lines = fabric->LinesArriveWhole() ? 1 : 0;
+  bulk = launcher.HasBulk();
+  // What decides about the way of an operation must be the same on all ranks.
+  const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, bulk ? 1 : 0};
+  int all[2] = {own[0], own[1]};
   if (host.ranks > 1) {
-    const int own_lines = whole_lines;
-    TUTTI_RETURN_IF_ERROR(
-        communicator.Run(AllReduce(std::span(&own_lines, 1), std::span(&whole_lines, 1), ReduceOp::kMin)));
+    TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
   }
-  Result<tune::GpuChooser> made =
-      tune::GpuChooser::Create({.ranks = host.ranks,
-                                .max_channels = std::min(most_blocks, fabric->geometry().channels),
-                                .min_channels = LeastChannels(options, host.settings),
-                                .whole_lines = whole_lines != 0,
-                                .machine = {},
-                                .algo_filter = host.settings.algo,
-                                .proto_filter = host.settings.proto});
+  Result<tune::GpuChooser> made = tune::GpuChooser::Create(
+      {.ranks = host.ranks,
+       .max_channels = std::min(most_blocks, fabric->geometry().channels),
+       .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
+       .min_channels = LeastChannels(options, host.settings),
+       .bulk = all[1] != 0,
+       .whole_lines = all[0] != 0,
+       .machine = {},
+       .algo_filter = host.settings.algo,
+       .proto_filter = host.settings.proto});
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
   return Status::Ok();

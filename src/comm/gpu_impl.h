@@ -70,7 +70,8 @@ struct GpuCommunicator::Impl {
                  sys::cuda::Stream stream);
   bool IsCaptured(sys::cuda::Stream stream) const;
   exec::gpu::Launcher::Overlap OverlapFor(int blocks, bool captured) const;
-  Result<sys::cuda::Kernel> FindKernel(const Operation& operation, proto::Protocol protocol);
+  Result<sys::cuda::Kernel> FindKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan,
+                                       proto::Protocol protocol);
   std::string Explain(const Operation& operation);
   Status KernelFailure();
   // What has broken the communicator, if anything; its kernels end then. Any thread.
@@ -92,6 +93,7 @@ struct GpuCommunicator::Impl {
       0;  // most channels of an operation that may be launched before the one before it has ended
   exec::gpu::Program program{};       // of the operation that is being enqueued; segments stay
   exec::gpu::Group group{};           // likewise
+  bool bulk = false;                  // this rank's GPU has bulk copies
   int most_blocks = 1;                // of any kernel
   sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;  // of all kernels so far

@@ -70,7 +70,8 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective coll
               {.protocol = choice.protocol,
                .channels = choice.channels,
                .threads = choice.threads,
-               .chunk_bytes = choice.chunk_bytes}};
+               .chunk_bytes = choice.chunk_bytes,
+               .bulk = bulk}};
     return &recipe;
   }
   return why;
@@ -91,7 +92,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
     auto* byte = reinterpret_cast<std::byte*>(program.host) + sizeof(exec::gpu::HostWords);
     work = {.in = byte, .out = byte + 1, .count = 1, .type = kBarrierType, .op = kBarrierOp};
   }
-  const Result<sys::cuda::Kernel> kernel = FindKernel(o, shape.protocol);
+  const Result<sys::cuda::Kernel> kernel = FindKernel(o, plan, shape.protocol);
   if (!kernel.ok()) return kernel.status();
   exec::gpu::Compile(plan, work, shape, fabric->geometry(), program);
   const bool captured = IsCaptured(stream);
@@ -105,9 +106,13 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   return Status::Ok();
 }
 
-Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, proto::Protocol protocol) {
+Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, const PreparedPlan& plan,
+                                                            proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return launcher.Find(kBarrierType, kBarrierOp, protocol);
-  return Reduces(CollectiveOf(o.kind)) ? launcher.Find(o.type, o.op, protocol) : launcher.FindMove(protocol);
+  // A rank that only sends to a reduction moves bytes, unless it scales them.
+  const bool scales = o.op == ReduceOp::kAvg || o.op == ReduceOp::kPreMulSum;
+  const bool moves = !Reduces(plan.collective) || (plan.copies && !scales && protocol == proto::Protocol::kSimple);
+  return moves ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
 }
 
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {
@@ -123,7 +128,7 @@ Status GpuCommunicator::Impl::Prepare(const Operation& o) {
   const Result<const comm::GpuRecipe*> recipe =
       FindRecipe(CollectiveOf(o.kind), barrier ? 1 : o.count * SizeOf(o.type), o.root);
   if (!recipe.ok()) return recipe.status();
-  return FindKernel(o, (*recipe)->shape.protocol).status();
+  return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
 }
 
 Status GpuCommunicator::Impl::Validate(const Operation& o) {
@@ -190,11 +195,15 @@ Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& c
   const Collective collective = CollectiveOf(o.kind);
   const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
   if (!plan.ok()) return plan.status();
-  const int channels = std::min({choice.channels, fabric->geometry().channels, most_blocks});
-  return Enqueue(
-      o, **plan,
-      {.protocol = choice.protocol, .channels = channels, .threads = choice.threads, .chunk_bytes = choice.chunk_bytes},
-      stream);
+  const int channels =
+      std::min({choice.channels, fabric->geometry().Channels(static_cast<int>(choice.protocol)), most_blocks});
+  return Enqueue(o, **plan,
+                 {.protocol = choice.protocol,
+                  .channels = channels,
+                  .threads = choice.threads,
+                  .chunk_bytes = choice.chunk_bytes,
+                  .bulk = bulk},
+                 stream);
 }
 
 Status GpuCommunicator::Run(const Operation& operation, void* stream) {

@@ -6,7 +6,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace tutti::sys::cuda {
 namespace {
@@ -16,6 +18,33 @@ AllocationProperties PropertiesFor(Device device) {
   properties.handle_types = kPosixDescriptor;
   properties.location.id = device;
   return properties;
+}
+
+constexpr std::size_t kMappedBytes = 4096;
+
+// Pages that were registered with the driver once and are not in use. They stay registered: taking that back would wait for
+// all kernels that run in the context, also those of others.
+class PageList {
+ public:
+  void* Take() {
+    const std::lock_guard lock(mutex_);
+    if (pages_.empty()) return std::aligned_alloc(kMappedBytes, kMappedBytes);
+    void* pages = pages_.back();
+    pages_.pop_back();
+    return pages;
+  }
+  void Give(void* pages) {
+    const std::lock_guard lock(mutex_);
+    pages_.push_back(pages);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<void*> pages_;  // guarded by mutex_
+};
+PageList& FreePages() {
+  static PageList& list = *new PageList;  // never destroyed: threads may outlive static objects
+  return list;
 }
 
 }  // namespace
@@ -137,19 +166,18 @@ DeviceMemory::~DeviceMemory() {
 }
 
 Result<MappedHostMemory> MappedHostMemory::Create(const Driver* driver, std::size_t bytes) {
-  constexpr std::size_t kPageBytes = 4096;
   const std::string what = fmt::format("{} bytes of host memory for GPUs", bytes);
-  const std::size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  void* pages = std::aligned_alloc(kPageBytes, whole);
+  if (bytes > kMappedBytes) return Status(Code::kInvalidArgument, what + ": more than one piece of it has");
+  void* pages = FreePages().Take();
   if (pages == nullptr) return Status(Code::kSystem, "no memory for " + what);
-  std::memset(pages, 0, whole);
-  if (Status s = Check(*driver, driver->MemHostRegister(pages, whole, kHostMapped), what); !s.ok()) {
-    std::free(pages);
-    return s;
-  }
+  std::memset(pages, 0, kMappedBytes);
   MappedHostMemory memory;
   memory.driver_ = driver;
   memory.host_ = pages;
+  // Pages of an earlier one are registered still, unless their context has gone.
+  if (const int result = driver->MemHostRegister(pages, kMappedBytes, kHostMapped); result != kAlreadyRegistered) {
+    TUTTI_RETURN_IF_ERROR(Check(*driver, result, what));
+  }
   TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostGetDevicePointer(&memory.device_, memory.host_, 0), what));
   return memory;
 }
@@ -165,9 +193,7 @@ MappedHostMemory& MappedHostMemory::operator=(MappedHostMemory&& other) noexcept
 }
 
 MappedHostMemory::~MappedHostMemory() {
-  if (driver_ == nullptr) return;
-  driver_->MemHostUnregister(host_);
-  std::free(host_);
+  if (driver_ != nullptr) FreePages().Give(host_);
 }
 
 }  // namespace tutti::sys::cuda

@@ -57,7 +57,7 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-// Pages of host memory that the GPUs of this process can read and write while kernels run; or none. The pages are the
+// A page (4096 bytes) of host memory that the GPUs of this process can read and write while kernels run; or none. The pages are the
 // process's own: threads may look at them until the very end of the process, when the driver is gone.
 class MappedHostMemory {
  public:

@@ -32,6 +32,15 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
     const std::vector<plan::RankPlan> plans = algo::BuildAll(entry.algorithm, collective, options_.ranks);
     known.cost = plan::Evaluate(plans);
     known.message = 1.0 / plan::MeasureFootprint(plans).blocks_per_piece;
+    known.sends_copies = std::ranges::all_of(plans, [](const plan::RankPlan& plan) {
+      bool sends = false, copies = true;
+      for (int s = 0; s < plan.step_count(); ++s) {
+        const plan::Step step = plan.step(s);
+        sends |= !step.to.empty();
+        copies &= step.operands.size() == 1 && step.operands[0].kind != plan::Operand::Kind::kOut;
+      }
+      return copies || !sends;
+    });
     known.known = true;
   }
   return known;
@@ -39,13 +48,18 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
 
 GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
   const Known& known = CostOf(entry, collective);
-  const GpuWay& way = options_.machine.ways[static_cast<int>(protocol)];
+  // In the others a rank's own block goes the same way as what it sends, and takes as long.
+  const bool measured =
+      collective == Collective::kBroadcast || collective == Collective::kReduce || collective == Collective::kAllGather;
+  const bool bulk = options_.bulk && measured && protocol == Protocol::kSimple && known.sends_copies;
+  const GpuWay& way = bulk ? options_.machine.bulk : options_.machine.ways[static_cast<int>(protocol)];
   const double message = static_cast<double>(bytes) * known.message;
   GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol};
   const GpuMachine& machine = options_.machine;
-  const int most = message > static_cast<double>(machine.many_channels_bytes)
-                       ? options_.max_channels
-                       : std::min(options_.max_channels, machine.few_channels);
+  int most = message > static_cast<double>(machine.many_channels_bytes)
+                 ? options_.max_channels
+                 : std::min(options_.max_channels, machine.few_channels);
+  if (protocol == Protocol::kSimple) most = std::min(most, options_.max_simple_channels);
   const double channels = message / static_cast<double>(way.channel_bytes);
   choice.channels =
       std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), std::min(options_.min_channels, most), most);
@@ -55,8 +69,9 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   choice.threads = std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, way.threads);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =
-        std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
-                 options_.machine.least_chunk_bytes);
+        bulk ? options_.machine.bulk_chunks_bytes / choice.channels
+             : std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
+                        options_.machine.least_chunk_bytes);
   }
   const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
   constexpr double kBytesPerUsOfGb = 1000.0;

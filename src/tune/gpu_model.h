@@ -44,6 +44,9 @@ struct GpuMachine {
   int few_channels = 64;
   std::size_t many_channels_bytes = std::size_t{4} << 20;
   GpuWay ways[proto::kProtocols] = {{1.2, 150, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
+  // Simple where all that is sent is copied, by bulk copies.
+  GpuWay bulk = {6.0, 355, 17, 262144, 512};
+  std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
 };
 
 struct GpuChoice {
@@ -61,7 +64,9 @@ std::string ToString(const GpuChoice& choice);
 struct GpuChooserOptions {
   int ranks = 1;
   int max_channels = 1;
+  int max_simple_channels = 128;  // of Simple
   int min_channels = 1;
+  bool bulk = false;        // GPUs have bulk copies: Simple may use them where it only copies
   bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
   GpuMachine machine;
   std::string algo_filter;   // Settings::algo
@@ -81,7 +86,8 @@ class GpuChooser {
   struct Known {
     bool known = false;
     plan::Cost cost;
-    double message = 0;  // the largest message, in units of the collective's bytes
+    double message = 0;         // the largest message, in units of the collective's bytes
+    bool sends_copies = false;  // who sends does nothing but copy
   };
   const Known& CostOf(const algo::Entry& entry, Collective collective);
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);

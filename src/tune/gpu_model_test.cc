@@ -35,6 +35,19 @@ TEST(GpuModel, LargeAllReducesSendFewBytes) {
   EXPECT_EQ(best.channels, 128);
 }
 
+TEST(GpuModel, LargeBroadcastsUseBulkCopiesWhereThereAre) {
+  for (const bool bulk : {false, true}) {
+    Result<GpuChooser> made =
+        GpuChooser::Create({.ranks = 2, .max_channels = 128, .max_simple_channels = 24, .bulk = bulk});
+    ASSERT_TRUE(made.ok());
+    const GpuChoice large = made->Candidates(Collective::kBroadcast, std::size_t{256} << 20).front();
+    EXPECT_EQ(large.protocol, bulk ? Protocol::kSimple : Protocol::kLl128);
+    EXPECT_LE(large.channels, bulk ? 24 : 128);
+    EXPECT_NE(made->Candidates(Collective::kBroadcast, std::size_t{1} << 20).front().protocol, Protocol::kSimple);
+    EXPECT_EQ(made->Candidates(Collective::kAllReduce, std::size_t{256} << 20).front().protocol, Protocol::kLl128);
+  }
+}
+
 TEST(GpuModel, TimesGrowWithSize) {
   GpuChooser chooser = Make(4);
   for (Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll, Collective::kBroadcast}) {

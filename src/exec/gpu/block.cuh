@@ -144,12 +144,15 @@ struct Block {
   // Tells all peers that everything before `units` has been consumed. REQUIRES: the block's threads have done so, with
   // a barrier since.
   __device__ __forceinline__ void Publish(u64 units) {
-    if (threadIdx.x < Peers()) {
-      const int peer = threadIdx.x < p.rank ? threadIdx.x : threadIdx.x + 1;
-      std::byte* words = p.segments[peer] + p.credits;
-      StoreShared8(words + (blockIdx.x * Peers() + Place(peer, p.rank)) * 8, units);
-    }
+    PublishBy(threadIdx.x, units);
     published = units;
+  }
+  // One thread's part of that, for its numbers below Peers().
+  __device__ __forceinline__ void PublishBy(u32 thread, u64 units) const {
+    if (thread >= Peers()) return;
+    const int peer = thread < p.rank ? thread : thread + 1;
+    std::byte* words = p.segments[peer] + p.credits;
+    StoreShared8(words + (blockIdx.x * Peers() + Place(peer, p.rank)) * 8, units);
   }
 
   // Waits until all peers' rings have room up to `end`. Called by all threads of the block with the same value.

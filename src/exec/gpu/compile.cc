@@ -138,6 +138,22 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
   return Status::Ok();
 }
 
+// Whether bulk copies do it: whatever they touch is aligned to vectors. Other ranks need not do the same.
+void AddBulk(const PreparedPlan& plan, const Work& work, const Shape& shape, Program& program) {
+  constexpr std::size_t kVector = 16;
+  program.flag_groups = shape.threads % (32 * transport::p2p::kFlagGroups) == 0 ? transport::p2p::kFlagGroups : 1;
+  program.bulk = 0;
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kVector == 0; };
+  const bool fits = shape.bulk && shape.protocol == proto::Protocol::kSimple && plan.copies &&
+                    program.scale == kNoScale && program.rounds > 1 && aligned(work.in) && aligned(work.out) &&
+                    (plan.one_piece || work.count * program.element % kVector == 0);
+  if (!fits) return;
+  for (int s = 0; s < program.steps; ++s) {
+    const bool receives = program.operand(program.step(s).first_operand).kind == ProgramOperand::kRecv;
+    program.bulk |= receives ? kBulkReceives : kBulkSends;
+  }
+}
+
 std::uint64_t IntegerScalar(double scalar) {
   constexpr double kTwo63 = 9223372036854775808.0;
   if (scalar >= 2 * kTwo63) return UINT64_MAX;
@@ -177,6 +193,14 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
   PreparedPlan prepared;
   prepared.collective = own.collective;
   prepared.has_output = own.out_blocks > 0;
+  prepared.copies = true;
+  for (int s = 0; s < own.step_count(); ++s) {
+    const Step step = own.step(s);
+    const bool reads_output = step.operands.size() == 1 && step.operands[0].kind == plan::Operand::Kind::kOut;
+    prepared.copies &= step.operands.size() == 1 && !reads_output;
+  }
+  prepared.one_piece =
+      plan::InPieces(own.collective, own.ranks) == 1 && plan::OutPieces(own.collective, own.ranks) == 1;
   Program& program = prepared.program;
   std::size_t messages = 1;
   for (const RankPlan& plan : plans) {
@@ -198,6 +222,10 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
 void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
              Program& program) {
   const Program& from = plan.program;
+  program.steps = from.steps;
+  program.operands_at = from.operands_at;
+  program.targets_at = from.targets_at;
+  std::memcpy(program.code, from.code, static_cast<std::size_t>(plan.code_words) * 4);
   const int protocol = static_cast<int>(shape.protocol);
   const std::size_t element = SizeOf(work.type);
   const std::size_t granule = std::max<std::size_t>(kGranuleBytes / element, 1);
@@ -242,6 +270,7 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
         std::max(program.message_units, 1u << (geometry.log2_units[protocol] - transport::p2p::kLog2Flags));
   }
   AddScaling(plan, work, program);
+  AddBulk(plan, work, shape, program);
 
   program.rings = geometry.Ring(protocol, 0, 0);
   program.ring_bytes = static_cast<std::uint32_t>(geometry.RingBytes(protocol));
@@ -249,11 +278,6 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
   program.flags = geometry.Flags(0, 0);
   program.credits = geometry.Credit(protocol, 0, 0);
   program.states = geometry.State(protocol, 0);
-
-  program.steps = from.steps;
-  program.operands_at = from.operands_at;
-  program.targets_at = from.targets_at;
-  std::memcpy(program.code, from.code, static_cast<std::size_t>(plan.code_words) * 4);
 }
 
 }  // namespace tutti::exec::gpu

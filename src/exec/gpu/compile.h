@@ -25,6 +25,8 @@ struct PreparedPlan {
   Collective collective = Collective::kAllReduce;
   int blocks_per_piece = 1;
   bool has_output = true;  // this rank stores a result
+  bool copies = false;     // none of this rank's steps folds
+  bool one_piece = false;  // of input and of output
 };
 
 // `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program.
@@ -36,6 +38,7 @@ struct Shape {
   int channels = 1;
   int threads = 256;            // of a block
   std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
+  bool bulk = false;            // the GPU has bulk copies
 };
 
 // What an operation is about. `count` elements per piece.

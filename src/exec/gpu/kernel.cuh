@@ -9,6 +9,9 @@
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
 #include "proto/protocol.h"
+#ifdef TUTTI_MOVE
+#include "exec/gpu/bulk.cuh"
+#endif
 
 namespace tutti::exec::gpu {
 
@@ -72,6 +75,14 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
   const u64 ring = static_cast<u64>(b.mask) + 1;
   // Within an operation of several rounds peers count on all that lies before it.
   if (b.base - b.published >= (p.rounds > 1 ? 1 : ring / 4)) b.Publish(b.base);
+#if defined(TUTTI_MOVE) && __CUDA_ARCH__ >= 900
+  if constexpr (kProtocol == proto::Protocol::kSimple) {
+    if (p.bulk != 0) {
+      RunBulk(b);
+      return b.Leave();
+    }
+  }
+#endif
   if (p.rounds == 1) b.MakeRoom(b.base + round_units);
   const u32 slots = p.rounds + p.max_stage;
   for (u32 slot = 0; slot < slots; ++slot) {

@@ -12,7 +12,8 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
 endforeach()
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.cuh)
 list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/program.h ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
-set(MOVE_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.cuh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.h)
+set(MOVE_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/bulk.cuh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.cuh
+                 ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.h)
 list(REMOVE_ITEM KERNEL_HEADERS ${MOVE_HEADERS})
 
 function(tutti_kernels name)

@@ -86,6 +86,7 @@ Result<Kernel> Launcher::FindMove(Protocol protocol) {
   if (kernel == nullptr) [[unlikely]] {
     const Result<Kernel> loaded = Load(kMove, fmt::format("ncclTuttiMove_bytes_{}", proto::Name(protocol)).c_str());
     if (!loaded.ok()) return loaded.status();
+    if (protocol == Protocol::kSimple) TUTTI_RETURN_IF_ERROR(AllowBulk(*loaded));
     kernel = *loaded;
   }
   return kernel;
@@ -119,12 +120,22 @@ Status Launcher::LoadAll() {
   return Status::Ok();
 }
 
-Status Launcher::Start(Kernel kernel, const void* argument, int blocks, int threads, Overlap overlap,
-                       sys::cuda::Stream stream) {
-  sys::cuda::LaunchConfig config;
-  config.grid_x = static_cast<unsigned>(blocks);
-  config.block_x = static_cast<unsigned>(threads);
-  config.stream = stream;
+bool Launcher::HasBulk() const {
+  constexpr int kHopper = 9;
+  sys::cuda::Device device = 0;
+  int major = 0;
+  return driver_->CtxGetDevice(&device) == 0 &&
+         driver_->DeviceGetAttribute(&major, sys::cuda::kComputeCapabilityMajor, device) == 0 && major >= kHopper;
+}
+
+Status Launcher::AllowBulk(Kernel kernel) {
+  sys::cuda::Device device = 0;
+  if (!HasBulk() || driver_->CtxGetDevice(&device) != 0) return Status::Ok();
+  return Check(*driver_, driver_->KernelSetAttribute(sys::cuda::kMostSharedBytes, kBulkBytes, kernel, device),
+               "shared memory for bulk copies");
+}
+
+Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap) {
   sys::cuda::LaunchAttribute attribute{};
   if (overlap == Overlap::kWithPrevious) {
     attribute.id = sys::cuda::kProgrammaticStreamSerialization;
@@ -136,20 +147,29 @@ Status Launcher::Start(Kernel kernel, const void* argument, int blocks, int thre
   const int result = driver_->LaunchKernel(&config, kernel, arguments, nullptr);
   if (result == 0) [[likely]]
     return Status::Ok();
-  return Check(*driver_, result, fmt::format("starting a GPU kernel of {} blocks of {} threads", blocks, threads));
+  return Check(*driver_, result,
+               fmt::format("starting a GPU kernel of {} blocks of {} threads", config.grid_x, config.block_x));
 }
 
 Status Launcher::Launch(Kernel kernel, const Program& program, int blocks, int threads, Overlap overlap,
                         sys::cuda::Stream stream) {
-  return Start(kernel, &program, blocks, threads, overlap, stream);
+  const bool bulk = program.bulk != 0;
+  return Start(kernel, &program,
+               {.grid_x = static_cast<unsigned>(blocks),
+                .block_x = static_cast<unsigned>(bulk ? kBulkThreads : threads),
+                .shared_bytes = bulk ? kBulkBytes : 0,
+                .stream = stream},
+               overlap);
 }
 
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
-  return Start(kernel, &group, group.blocks, group.teams_per_block << group.log2_team_threads, overlap, stream);
+  const int threads = group.teams_per_block << group.log2_team_threads;
+  return Start(kernel, &group, {.grid_x = group.blocks, .block_x = static_cast<unsigned>(threads), .stream = stream},
+               overlap);
 }
 
 Status Launcher::Launch(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {
-  return Start(kernel, &handshake, 1, kMaxRanks, Overlap::kNo, stream);
+  return Start(kernel, &handshake, {.block_x = kMaxRanks, .stream = stream}, Overlap::kNo);
 }
 
 }  // namespace tutti::exec::gpu

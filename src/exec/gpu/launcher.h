@@ -37,6 +37,9 @@ class Launcher {
   Status LoadAll();
 
   enum class Overlap { kNo, kWithPrevious };
+  // Whether the device of the thread's current context has bulk copies (Shape::bulk).
+  bool HasBulk() const;
+
   // Starts `blocks` blocks in a stream of the thread's current context. May be captured. Under kWithPrevious blocks may
   // already be put on multiprocessors while the stream's kernel before this one runs, where they wait for its end.
   Status Launch(sys::cuda::Kernel kernel, const Program& program, int blocks, int threads, Overlap overlap,
@@ -49,8 +52,8 @@ class Launcher {
   static constexpr int kOps = 4;
 
   Result<sys::cuda::Kernel> Load(int type, const char* name);
-  Status Start(sys::cuda::Kernel kernel, const void* argument, int blocks, int threads, Overlap overlap,
-               sys::cuda::Stream stream);
+  Status AllowBulk(sys::cuda::Kernel kernel);
+  Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap);
 
   const sys::cuda::Driver* driver_;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};

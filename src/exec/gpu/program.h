@@ -88,6 +88,11 @@ inline constexpr int kWaitedForRoom = 1;
 // Program::scale.
 inline constexpr std::uint8_t kNoScale = 0, kScaleByValue = 1, kScaleFromMemory = 2;
 
+// Program::bulk: what a rank's plan does, where bulk copies do it (bulk.cuh).
+inline constexpr std::uint8_t kBulkSends = 1, kBulkReceives = 2;
+inline constexpr int kBulkThreads = 128;
+inline constexpr std::uint32_t kBulkBytes = 14 << 14;  // of shared memory
+
 struct Program {
   const std::byte* in;
   std::byte* out;
@@ -103,8 +108,11 @@ struct Program {
   std::uint16_t steps;
   std::uint8_t max_stage;
   std::uint8_t rank, ranks;
-  std::uint8_t scale;     // whether inputs are multiplied first: kNoScale, kScaleByValue, kScaleFromMemory
-  std::uint8_t captured;  // 1: launched by a graph
+  std::uint8_t scale;        // whether inputs are multiplied first: kNoScale, kScaleByValue, kScaleFromMemory
+  std::uint8_t captured;     // 1: launched by a graph
+  std::uint8_t bulk;         // Simple: kBulkSends and kBulkReceives; 0: by step_simple.cuh
+  std::uint8_t flag_groups;  // Simple: words that say that a message is there
+  std::uint32_t reserved;
   std::uint32_t divisor;  // >= 2: the finished output is divided (integer averages)
   double scalar;
   std::uint64_t integer_scalar;

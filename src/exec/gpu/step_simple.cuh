@@ -19,13 +19,12 @@ namespace tutti::exec::gpu {
 static constexpr int kUnroll = 4;
 static constexpr int kMoveUnroll = 8;
 
-// A group of threads of the block: blockDim.x / kFlagGroups or all of them, where those are not whole warps.
+// A group of threads of the block: a kFlagGroups-th of them, or all, where those would not be whole warps.
 struct Team {
   u32 number, teams, thread, threads;
 
-  __device__ __forceinline__ Team() {
-    const bool split = blockDim.x % (32 * transport::p2p::kFlagGroups) == 0;
-    teams = split ? transport::p2p::kFlagGroups : 1;
+  __device__ __forceinline__ explicit Team(u32 flag_groups) {
+    teams = flag_groups;
     threads = blockDim.x / teams;
     number = threadIdx.x / threads;
     thread = threadIdx.x - number * threads;
@@ -44,11 +43,11 @@ struct Team {
   }
 };
 
-__device__ __forceinline__ std::byte* FlagWord(std::byte* segment, const Program& p, const Team& team, int place,
+__device__ __forceinline__ std::byte* FlagWord(std::byte* segment, const Program& p, u32 group, int place,
                                                u64 message) {
   const u64 link = blockIdx.x * (p.ranks - 1u) + place;
   const u64 flag = (link << kLog2Flags) + (message & ((1u << kLog2Flags) - 1));
-  return segment + p.flags + (flag * transport::p2p::kFlagGroups + team.number) * 8;
+  return segment + p.flags + (flag * transport::p2p::kFlagGroups + group) * 8;
 }
 __device__ __forceinline__ u64 MessageNumber(const Block& b, u32 round, u32 message) {
   return b.messages + static_cast<u64>(round) * b.p.messages_per_round + message;
@@ -66,7 +65,7 @@ __device__ __forceinline__ bool AwaitOperands(Block& b, const Team& team, const 
     receives = true;
     if (team.thread != k) continue;
     const u64 number = MessageNumber(b, round, operand.index);
-    const std::byte* word = FlagWord(p.segments[p.rank], p, team, Place(p.rank, operand.peer), number);
+    const std::byte* word = FlagWord(p.segments[p.rank], p, team.number, Place(p.rank, operand.peer), number);
     while (LoadAcquire8(word) != number + 1) {
       if (!KeepWaiting(b.patience, p, kWaitedForData, step, operand.peer)) break;
     }
@@ -189,7 +188,7 @@ __device__ __forceinline__ void MoveRange(const Block& b, const Team& team, cons
 
 template <typename Codec>
 __device__ __forceinline__ void StepSimple(Block& b, const ProgramStep& s, int step, u32 round, u32 bytes) {
-  const Team team;
+  const Team team(b.p.flag_groups);
   if (AwaitOperands(b, team, s, step, round)) team.Sync();
   const u32 whole = bytes / 16;
   MoveRange<Codec>(b, team, s, round, team.Begin(whole), team.End(whole));
@@ -202,7 +201,8 @@ __device__ __forceinline__ void StepSimple(Block& b, const ProgramStep& s, int s
     const ProgramTarget target = b.p.target(s.first_target + team.thread);
     const u64 number = MessageNumber(b, round, target.message);
     FenceSystem();
-    StoreShared8(FlagWord(b.p.segments[target.peer], b.p, team, Place(target.peer, b.p.rank), number), number + 1);
+    StoreShared8(FlagWord(b.p.segments[target.peer], b.p, team.number, Place(target.peer, b.p.rank), number),
+                 number + 1);
   }
 }
 

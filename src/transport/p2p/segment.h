@@ -60,17 +60,23 @@ constexpr int Place(int self, int peer) { return peer < self ? peer : peer - 1; 
 struct Geometry {
   int ranks = 1;
   int channels = 1;
+  int simple_channels = 0;                 // that have rings of Simple; 0: all
   int log2_units[kProtocols] = {0, 0, 0};  // of one ring
 
   constexpr std::size_t RingBytes(int protocol) const {
     return (std::size_t{1} << log2_units[protocol]) * kUnitBytes[protocol];
   }
   constexpr int peers() const { return ranks - 1; }
-  constexpr std::size_t Links() const { return static_cast<std::size_t>(peers()) * channels; }
+  constexpr int Channels(int protocol) const {
+    return protocol == 2 && simple_channels != 0 ? simple_channels : channels;
+  }
+  constexpr std::size_t RingsBytes(int protocol) const {
+    return static_cast<std::size_t>(peers()) * Channels(protocol) * RingBytes(protocol);
+  }
   // `place`: Place(self, peer).
   constexpr std::size_t Ring(int protocol, int place, int channel) const {
     std::size_t at = 0;
-    for (int p = 0; p < protocol; ++p) at += Links() * RingBytes(p);
+    for (int p = 0; p < protocol; ++p) at += RingsBytes(p);
     return protocol == kProtocols ? at
                                   : at + (static_cast<std::size_t>(channel) * peers() + place) * RingBytes(protocol);
   }
@@ -79,7 +85,7 @@ struct Geometry {
     return Ring(kProtocols, 0, 0) + (link << kLog2Flags) * kFlagGroups * 8;
   }
   constexpr std::size_t Credit(int protocol, int place, int channel) const {
-    return Flags(0, channels) + ((static_cast<std::size_t>(protocol) * channels + channel) * peers() + place) * 8;
+    return Flags(0, Channels(2)) + ((static_cast<std::size_t>(protocol) * channels + channel) * peers() + place) * 8;
   }
   constexpr std::size_t State(int protocol, int channel) const {
     const std::size_t begin = (Credit(kProtocols, 0, 0) + 127) / 128 * 128;
@@ -94,14 +100,19 @@ struct Geometry {
   // The largest rings, and then the most channels, for which a segment stays within `most_bytes`.
   static constexpr Geometry Fit(int ranks, int most_channels, std::size_t most_bytes) {
     constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
-    Geometry g{.ranks = ranks, .channels = most_channels, .log2_units = {12, 8, 15}};
+    constexpr int kMostSimpleChannels = 24;  // fill a link by bulk copies; more of them get in each other's way
+    Geometry g{.ranks = ranks,
+               .channels = most_channels,
+               .simple_channels = most_channels < kMostSimpleChannels ? most_channels : kMostSimpleChannels,
+               .log2_units = {12, 7, 15}};
     while (g.Bytes() > most_bytes && (g.channels > 1 || g.RingBytes(2) > kLeastBytes)) {
-      if (g.RingBytes(2) > kLeastBytes && g.RingBytes(2) >= g.RingBytes(1)) {
+      if (g.RingBytes(2) > kLeastBytes && g.RingsBytes(2) >= g.RingsBytes(1)) {
         --g.log2_units[2];
       } else if (g.RingBytes(1) > kLeastBytes) {
         --g.log2_units[1];
       } else {
         g.channels = (g.channels + 1) / 2;
+        if (g.simple_channels > g.channels) g.simple_channels = g.channels;
       }
     }
     return g;
