@@ -60,6 +60,7 @@ Result<void*> AllocateOnGpu(std::size_t bytes) {
       DeviceMemory::CanExportDescriptors(driver, device) ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc;
   Result<DeviceMemory> memory = DeviceMemory::Create(driver, device, bytes, way);
   if (!memory.ok()) return memory.status();
+  memory->LetPeersReach(device);  // as NCCL does: programs copy between their GPUs
   void* const address = memory->data();
   Pieces& pieces = ThePieces();
   std::lock_guard lock(pieces.mutex);

@@ -22,6 +22,14 @@ bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; 
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
+// Whether the kernel of moves does this rank's part. A rank that only sends to a reduction moves bytes, unless it scales
+// them.
+bool MovesOnly(const Operation& o, const PreparedPlan& plan, proto::Protocol protocol) {
+  if (o.kind == Kind::kBarrier) return false;
+  const bool scales = o.op == ReduceOp::kAvg || o.op == ReduceOp::kPreMulSum;
+  return !Reduces(plan.collective) || (plan.copies && !scales && protocol == proto::Protocol::kSimple);
+}
+
 }  // namespace
 
 bool GpuCommunicator::Impl::IsCaptured(sys::cuda::Stream stream) const {
@@ -94,7 +102,9 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   }
   const Result<sys::cuda::Kernel> kernel = FindKernel(o, plan, shape.protocol);
   if (!kernel.ok()) return kernel.status();
-  exec::gpu::Compile(plan, work, shape, fabric->geometry(), program);
+  Shape possible = shape;
+  possible.bulk = shape.bulk && MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
+  exec::gpu::Compile(plan, work, possible, fabric->geometry(), program);
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
   if (!captured) host.RecordGpuCall(o);
@@ -109,10 +119,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, const PreparedPlan& plan,
                                                             proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return launcher.Find(kBarrierType, kBarrierOp, protocol);
-  // A rank that only sends to a reduction moves bytes, unless it scales them.
-  const bool scales = o.op == ReduceOp::kAvg || o.op == ReduceOp::kPreMulSum;
-  const bool moves = !Reduces(plan.collective) || (plan.copies && !scales && protocol == proto::Protocol::kSimple);
-  return moves ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
+  return MovesOnly(o, plan, protocol) ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
 }
 
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {

@@ -137,6 +137,18 @@ Result<IpcHandle> DeviceMemory::ExportIpc() const {
   return handle;
 }
 
+void DeviceMemory::LetPeersReach(Device device) const {
+  if (kind_ != Kind::kMapped) return;
+  int devices = 0;
+  if (driver_->DeviceGetCount(&devices) != 0) return;
+  for (Device other = 0; other < devices; ++other) {
+    int peers = 0;
+    if (other == device || driver_->DeviceCanAccessPeer(&peers, other, device) != 0 || peers == 0) continue;
+    const AccessDescription access{.location = {.id = other}};
+    driver_->MemSetAccess(address_, bytes_, &access, 1);
+  }
+}
+
 void DeviceMemory::Swap(DeviceMemory& other) noexcept {
   std::swap(driver_, other.driver_);
   std::swap(kind_, other.kind_);

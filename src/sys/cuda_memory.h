@@ -29,6 +29,9 @@ class DeviceMemory {
   static Result<DeviceMemory> Import(const Driver* driver, Device device, const Fd& fd, std::size_t bytes);
   static Result<DeviceMemory> Import(const Driver* driver, const IpcHandle& handle, std::size_t bytes);
 
+  // Lets the other devices of this process that are peers of `device`, where the memory lies, reach it too.
+  void LetPeersReach(Device device) const;
+
   // What to give to others. REQUIRES: made by Create, with this way.
   Result<Fd> ExportDescriptor() const;
   Result<IpcHandle> ExportIpc() const;

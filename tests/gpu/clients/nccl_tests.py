@@ -22,7 +22,7 @@ from common import Checks, LeftOut, count_gpus
 
 OUT_OF_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d+)\s+(\w+)")
 BANDWIDTH = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
-ROW = re.compile(r"^\s*\d+\s+\d+\s+\w+\s+\w+\s+-?\d+\s+(.*)$")
+ROW = re.compile(r"^\s*\d+\s+\d+\s+\w+\s+(?:[a-z]\w*\s+)?-?\d+\s+(.*)$")  # hypercube_perf names no operator
 NO_OPERATOR = ("all_gather", "alltoall", "broadcast", "gather", "hypercube", "scatter", "sendrecv")
 
 

@@ -33,6 +33,11 @@ class Judging(unittest.TestCase):
     def test_wrong_values(self):
         self.assertIn("5 wrong values", nccl_tests.judge(0, GOOD.replace("0.00       0\n", "0.00       5\n")))
 
+    def test_a_table_without_operators(self):
+        table = GOOD.replace("sum", "   ")
+        self.assertIsNone(nccl_tests.judge(0, table))
+        self.assertIn("5 wrong values", nccl_tests.judge(0, table.replace("0.00       0\n", "0.00       5\n")))
+
     def test_out_of_bounds(self):
         self.assertIn("3", nccl_tests.judge(0, GOOD.replace(": 0 OK", ": 3 FAILED")))
 
