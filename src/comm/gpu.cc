@@ -32,6 +32,7 @@ constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
 constexpr int kOverlapCapability = 9;  // Hopper: the first whose launches overlap (WaitForPreviousKernel)
 // Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
 constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostWords) + 128;
+static_assert(kSeenAt + exec::gpu::kMaxRanks * sizeof(std::uint32_t) <= kCountsAt);
 constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;
 
 struct GpuGreeting {
@@ -137,9 +138,8 @@ Status GpuCommunicator::Impl::TryPeers() {
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
-  const std::uint32_t seen = *seen_here;
   for (int peer = 0; peer < host.ranks; ++peer) {
-    if (peer == host.rank || (seen >> peer & 1) != 0) continue;
+    if (peer == host.rank || seen_here[peer] != 0) continue;
     return Status(
         Code::kUnsupported,
         fmt::format("the GPU of rank {} did not see a store from the GPU of rank {} within {} s, although the "

@@ -78,7 +78,7 @@ extern "C" __global__ void ncclTuttiHandshake(const __grid_constant__ Handshake 
   bool seen;
   while (!(seen = LoadAcquire8(word) == h.token) && GlobalNs() - begin < h.timeout_ns) {
   }
-  if (seen) atomicOr_system(h.seen, 1u << peer);
+  if (seen) h.seen[peer] = 1;
 }
 
 #else

@@ -153,7 +153,7 @@ struct Handshake {
   int rank, ranks;
   std::uint64_t token;
   std::uint64_t timeout_ns;
-  std::uint32_t* seen;  // host memory: bit p set where rank p's store was seen
+  std::uint32_t* seen;  // host memory, kMaxRanks words: 1 where that rank's store was seen
 };
 
 }  // namespace tutti::exec::gpu
