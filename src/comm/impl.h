@@ -125,6 +125,7 @@ struct Communicator::Impl {
     std::int64_t begin_ns;
     std::int64_t waited_ns = 0;
     std::int64_t now_ns;
+    std::int64_t useless_ns = 0;  // spent in yields that let no other rank run
   };
   Status WaitOn(const exec::cpu::Job& job, WaitState& wait);
   void BalanceCores();

@@ -20,6 +20,10 @@ constexpr std::uint32_t kTurnsPerLook = 16;
 constexpr std::uint32_t kPausesPerBalance = 1024;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
 constexpr std::int64_t kSleepNs = 500000;
+// Yielding is useless where the ranks that share the core are not the scheduler's next choice: in sessions of their own
+// (as mpirun of MPICH starts them) Linux weighs sessions against each other, and a yield comes back at once. One that let
+// another rank run takes longer than kSwitchNs. After kUselessNs of useless ones a crowded rank sleeps.
+constexpr std::int64_t kSwitchNs = 700, kUselessNs = 15000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
 constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
 
@@ -218,7 +222,8 @@ void Communicator::Impl::Pause(const exec::cpu::Job& job, const WaitState& wait)
   if (crowded && ++pauses % kPausesPerBalance == 0) BalanceCores();
   if (wait.waited_ns < spin_ns && !engine->WaitsForPeerOn(cpu)) {
     sys::CpuPause();
-  } else if (wait.waited_ns < kYieldNs || !t_running.empty() || comm::OthersOpenOnThread(this)) {
+  } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || !t_running.empty() ||
+             comm::OthersOpenOnThread(this)) {
     sys::YieldCpu();
   } else {
     fabric->Sleep(kSleepNs, [&] {
@@ -256,6 +261,8 @@ Status Communicator::Impl::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
     }
     const std::int64_t now_ns = sys::NowNs();
     AddWaited(now_ns - wait.now_ns);
+    const bool useless = crowded && wait.waited_ns >= spin_ns && now_ns - wait.now_ns < kSwitchNs;
+    wait.useless_ns = useless ? wait.useless_ns + now_ns - wait.now_ns : 0;
     wait.now_ns = now_ns;
     if (engine->moves() != wait.moves) {
       wait.moves = engine->moves();
