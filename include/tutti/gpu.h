@@ -27,7 +27,8 @@ struct GpuOptions {
 };
 
 // Operations of a communicator's ranks on device memory, one GPU per rank (several ranks may share one). Needs NVIDIA's
-// driver, a build with CUDA, and GPUs that reach each other's memory (NVLink or PCIe peer access).
+// driver and a build with CUDA. GPUs write to each other's memory where all of them can (NVLink or PCIe peer access), else,
+// or with NCCL_P2P_DISABLE=1, to host memory that they share.
 //
 // Every operation is one kernel launch in the caller's stream: no allocation, no wait on the host, and it may be
 // captured in a CUDA graph and replayed. The first use of a kind of operation and of an element type loads its kernels
@@ -68,6 +69,8 @@ class GpuCommunicator {
   std::string Explain(const Operation& operation);
 
   std::size_t device_bytes() const;  // that this communicator holds
+  // Host memory that carries what the GPUs exchange, of this rank; 0 where they reach each other's memory.
+  std::size_t host_bytes() const;
 
   struct Impl;  // defined in src/comm; public for the library's own tools and tests
   Impl* impl() const { return impl_.get(); }

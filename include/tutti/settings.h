@@ -41,6 +41,10 @@ struct Settings {
   // TUTTI_GPU: whether communicators of the C interface may work on device memory (1), where there are GPUs, or on host
   // memory only (0).
   bool gpu = true;
+  // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL: whether GPUs may write to each other's memory. LOC or 0 as the level, or 1 for the
+  // other, forbids it: they exchange data through host memory then. Empty: nothing was asked for.
+  bool p2p_disable = false;
+  std::string p2p_level;
   // TUTTI_TUNING_FILE: constants of the cost model as `tutti tune --calibrate` stores them. Empty: the built-in ones.
   std::string tuning_file;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.

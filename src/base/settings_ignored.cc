@@ -10,11 +10,11 @@ constexpr IgnoredSettings kIgnored[] = {
     {.names = "NCCL_SHM_DISABLE NCCL_SHM_LOCALITY",
      .reason = "Ranks of a host share anonymous memory, which takes nothing of /dev/shm, and there is no other way "
                "between them"},
-    {.names = "NCCL_P2P_DISABLE NCCL_P2P_LEVEL NCCL_IGNORE_DISABLED_P2P NCCL_P2P_DIRECT_DISABLE NCCL_P2P_READ_ENABLE "
-              "NCCL_P2P_USE_CUDA_MEMCPY NCCL_NVB_DISABLE NCCL_NVB_PRECONNECT NCCL_MULTI_RANK_GPU_ENABLE "
-              "NCCL_NVLINK_DISABLE",
-     .reason = "Speaks of access between GPUs; data lies in host memory. For reads of another process's memory see "
-               "TUTTI_SINGLE_COPY"},
+    {.names = "NCCL_IGNORE_DISABLED_P2P NCCL_P2P_DIRECT_DISABLE NCCL_P2P_READ_ENABLE NCCL_P2P_USE_CUDA_MEMCPY "
+              "NCCL_NVB_DISABLE NCCL_NVB_PRECONNECT NCCL_MULTI_RANK_GPU_ENABLE NCCL_NVLINK_DISABLE",
+     .reason =
+         "GPUs write to each other's memory wherever a trial shows that it works, and several ranks may share one; "
+         "NCCL_P2P_DISABLE and NCCL_P2P_LEVEL choose host memory"},
     {.names = "NCCL_SOCKET_IFNAME NCCL_SOCKET_FAMILY NCCL_OOB_NET_ENABLE NCCL_OOB_NET_IFNAME NCCL_SOCKET_MAGIC "
               "NCCL_SOCKET_RETRY_CNT NCCL_SOCKET_RETRY_SLEEP_MSEC NCCL_SOCKET_POLL_TIMEOUT_MSEC NCCL_SOCKET_RCVBUF "
               "NCCL_SOCKET_SNDBUF NCCL_COMM_ID_TIMEOUT NCCL_NSOCKS_PERTHREAD NCCL_SOCKET_NTHREADS NCCL_SOCKET_INLINE "

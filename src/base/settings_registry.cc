@@ -133,6 +133,20 @@ std::string ReadChannels(std::string_view text, Settings& settings) {
 constexpr Columns kMostColumns = {&ReadChannels<Bound::kMost>, &PrintNumber<&Settings::max_channels>};
 constexpr Columns kFewestColumns = {&ReadChannels<Bound::kFewest>, &PrintNumber<&Settings::min_channels>};
 
+// As NCCL: names, or numbers of which those above the last stand for it. Kept in capitals, so that ranks compare equal.
+std::string ReadP2pLevel(std::string_view text, Settings& settings) {
+  constexpr std::string_view kNames[] = {"LOC", "NVL", "PIX", "PXB", "PHB", "SYS"};
+  std::string level(text);
+  std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::toupper(c); });
+  const std::optional<std::int64_t> number = ParseNumber(text);
+  if (std::ranges::find(kNames, level) == std::end(kNames) && (!number || *number < 0)) {
+    return "one of LOC, NVL, PIX, PXB, PHB, SYS, or a number from 0 to 5";
+  }
+  settings.p2p_level = number ? fmt::format("{}", *number) : level;
+  return "";
+}
+constexpr Columns kP2pLevel = {&ReadP2pLevel, &PrintText<&Settings::p2p_level>};
+
 std::string CheckLevel(std::string_view text) {
   return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
 }
@@ -229,6 +243,18 @@ constexpr Setting kSettings[] = {
              "take device memory at init and work on device pointers too. 0: host memory only.",
          .agreement = Agreement::kMust},
         kNumber<&S::gpu, Kind::kCount, 0, 1>),
+    Row({.name = "NCCL_P2P_DISABLE",
+         .values = "0, 1",
+         .meaning =
+             "1: GPUs exchange data through host memory also where they reach each other's memory (peer access).",
+         .agreement = Agreement::kMust},
+        kNumber<&S::p2p_disable, Kind::kCount, 0, 1>),
+    Row({.name = "NCCL_P2P_LEVEL",
+         .values = "LOC, NVL, PIX, PXB, PHB, SYS, or 0 to 5",
+         .meaning =
+             "LOC or 0: as NCCL_P2P_DISABLE=1. The others allow peer access wherever a trial shows that it works.",
+         .agreement = Agreement::kMust},
+        kP2pLevel),
     Row({.name = "TUTTI_TUNING_FILE",
          .values = "a path",
          .meaning = "Constants of the cost model, as `tutti tune --calibrate` stores them. Unset: those that it stored "

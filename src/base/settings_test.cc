@@ -64,6 +64,21 @@ TEST(SettingsTest, EveryVariableIsRead) {
   EXPECT_EQ(With({{"TUTTI_SINGLE_COPY", "off"}}).single_copy, SingleCopy::kOff);
 }
 
+TEST(SettingsTest, PeerAccessMayBeForbidden) {
+  EXPECT_FALSE(With({}).p2p_disable);
+  EXPECT_TRUE(With({{"NCCL_P2P_DISABLE", "1"}}).p2p_disable);
+  EXPECT_EQ(With({}).p2p_level, "");
+  EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "loc"}}).p2p_level, "LOC");
+  EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "0"}}).p2p_level, "0");
+  EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "SYS"}}).p2p_level, "SYS");
+  EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "7"}}).warnings, "");  // NCCL takes it for the last level
+  for (const char* wrong : {"-1", "NEAR"}) {
+    const Settings settings = With({{"NCCL_P2P_LEVEL", wrong}});
+    EXPECT_EQ(settings.p2p_level, "") << wrong;
+    EXPECT_NE(settings.warnings.find("one of LOC, NVL, PIX, PXB, PHB, SYS"), std::string::npos) << settings.warnings;
+  }
+}
+
 TEST(SettingsTest, SizesMayHaveASuffix) {
   const auto bytes = [](const char* text) { return With({{"TUTTI_SHARED_BYTES", text}}).shared_bytes; };
   EXPECT_EQ(bytes("4096"), 4096);

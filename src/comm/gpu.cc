@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/log.h"
 #include "comm/bootstrap.h"
 #include "comm/gpu_impl.h"
 #include "comm/unique_id.h"
@@ -35,6 +36,10 @@ constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostW
 static_assert(kSeenAt + exec::gpu::kMaxRanks * sizeof(std::uint32_t) <= kCountsAt);
 constexpr std::size_t kHostBytes = sizeof(HostWords) + 256;
 
+// Of a segment in host memory: what fills a link over PCIe.
+constexpr std::size_t kStagedBytes = std::size_t{32} << 20;
+constexpr int kStagedChannels = 32;
+
 struct GpuGreeting {
   Identity identity;
   Layout layout;
@@ -51,6 +56,18 @@ int LeastChannels(const GpuOptions& options, const Settings& settings) {
   const bool set =
       std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MIN_"); });
   return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
+}
+
+// Whether peer access is switched off.
+bool ForbidsPeerAccess(const Settings& settings) {
+  return settings.p2p_disable || settings.p2p_level == "LOC" || settings.p2p_level == "0";
+}
+
+Layout LayoutFor(int ranks, bool staged, const GpuOptions& options, const Settings& settings) {
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0));
+  const int channels = MostChannels(options, settings);
+  return staged ? Layout::Fit(ranks, std::min(channels, kStagedChannels), std::min(bytes, kStagedBytes))
+                : Layout::Fit(ranks, channels, bytes);
 }
 
 std::string DescribeWait(std::uint64_t failure) {
@@ -89,13 +106,14 @@ Status GpuCommunicator::Impl::AgreeOnAll(const Status& own, const char* what) {
   return Status::Ok();
 }
 
-// Exchanges segments with all ranks, under an id of its own.
+// Exchanges segments with all ranks, under an id of its own. kUnsupported where one can not be reached.
 Status GpuCommunicator::Impl::MeetPeers() {
   GpuGreeting greeting{.identity = fabric->identity(), .layout = fabric->layout()};
   const Result<UniqueId> id = comm::NextId(host.id, ++host.shared_allocations);
   if (!id.ok()) return id.status();
   const sys::Fd& descriptor = fabric->descriptor();
-  return comm::Meet(
+  Status reached;  // the meeting goes on: others wait for what this rank passes on
+  TUTTI_RETURN_IF_ERROR(comm::Meet(
       {.id = *id,
        .rank = host.rank,
        .ranks = host.ranks,
@@ -114,8 +132,11 @@ Status GpuCommunicator::Impl::MeetPeers() {
                         fmt::format("ranks {} and {} ask for different scratch_bytes or max_channels", host.rank, peer),
                         peer);
         }
-        return fabric->Connect(peer, theirs.identity, member.shared);
-      });
+        const Status s = fabric->Connect(peer, theirs.identity, member.shared);
+        if (reached.ok()) reached = s;
+        return Status::Ok();
+      }));
+  return reached;
 }
 
 // Every rank stores a word at every peer while all ranks' kernels run, and sees theirs: only this shows that a pair can
@@ -134,12 +155,21 @@ Status GpuCommunicator::Impl::TryPeers() {
   handshake.timeout_ns = kTrialNs;
   auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
   handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
+  for (int peer = 0; peer < host.ranks; ++peer) seen_here[peer] = 0;  // of a trial before this one
   const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
   for (int peer = 0; peer < host.ranks; ++peer) {
     if (peer == host.rank || seen_here[peer] != 0) continue;
+    if (fabric->staged()) {
+      return Status(
+          Code::kSystem,
+          fmt::format("the GPU of rank {} did not see a store from the GPU of rank {} into host memory within "
+                      "{} s; look for errors of the GPUs in the kernel's log (dmesg, Xid)",
+                      host.rank, peer, kTrialNs / sys::kNsPerSecond),
+          peer);
+    }
     return Status(
         Code::kUnsupported,
         fmt::format("the GPU of rank {} did not see a store from the GPU of rank {} within {} s, although the "
@@ -161,35 +191,55 @@ Status GpuCommunicator::Impl::Connect() {
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "has no GPU"));
   const ScopedContext scope(driver, context.get());
 
-  const sys::ProcessId self = sys::Self();
-  Result<Fabric> created =
-      Fabric::Create({.driver = driver,
-                      .device = options.device,
-                      .rank = host.rank,
-                      .layout = Layout::Fit(host.ranks, MostChannels(options, host.settings),
-                                            static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0))),
-                      .process = self.pid,
-                      .start = self.start_ticks,
-                      .force_ipc = options.legacy_ipc});
-  own = created.status();
-  if (own.ok()) fabric = std::make_unique<Fabric>(std::move(*created));
   Result<sys::cuda::MappedHostMemory> host_words = sys::cuda::MappedHostMemory::Create(driver, kHostBytes);
-  if (own.ok()) own = host_words.status();
+  own = host_words.status();
   if (host_words.ok()) words = std::move(*host_words);
   if (own.ok()) {
     own = sys::cuda::Check(*driver, driver->StreamCreate(&inner, sys::cuda::kNonBlocking), "a CUDA stream");
   }
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not get its GPU memory"));
-
   if (host.ranks > 1) {
-    TUTTI_RETURN_IF_ERROR(AgreeOnAll(MeetPeers(), "could not reach a peer's GPU memory"));
-    fabric->CloseDescriptor();
-    own = fabric->SomeShareAContext() ? launcher.LoadAll() : Status::Ok();
-    TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not load its GPU kernels"));
-    TUTTI_RETURN_IF_ERROR(AgreeOnAll(TryPeers(), "could not reach a peer's GPU"));
+    TUTTI_RETURN_IF_ERROR(AgreeOnAll(launcher.FindHandshake().status(), "could not load its GPU kernels"));
   }
 
+  bool staged = host.ranks > 1 && ForbidsPeerAccess(host.settings);
+  Status connected = ConnectSegments(staged);
+  if (!staged && connected.code() == Code::kUnsupported) {  // so on all ranks
+    if (host.rank == 0) {
+      TUTTI_WARN(
+          "{} some GPUs do not reach each other: {}. Operations on device memory go through host memory, which is "
+          "slower",
+          host.who, connected.message());
+    }
+    staged = true;
+    connected = ConnectSegments(staged);
+  }
+  TUTTI_RETURN_IF_ERROR(connected);
   return SetLimits();
+}
+
+// Makes this rank's segment and connects it with all others, in device or in host memory. The same error on all ranks;
+// kUnsupported where two GPUs do not reach each other's memory.
+Status GpuCommunicator::Impl::ConnectSegments(bool staged) {
+  const sys::ProcessId self = sys::Self();
+  fabric.reset();
+  Result<Fabric> created = Fabric::Create({.driver = driver,
+                                           .device = options.device,
+                                           .rank = host.rank,
+                                           .layout = LayoutFor(host.ranks, staged, options, host.settings),
+                                           .process = self.pid,
+                                           .start = self.start_ticks,
+                                           .force_ipc = options.legacy_ipc,
+                                           .staged = staged});
+  if (created.ok()) fabric = std::make_unique<Fabric>(std::move(*created));
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(created.status(), "could not get its GPU memory"));
+  if (host.ranks == 1) return Status::Ok();
+
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(MeetPeers(), "could not reach a peer's GPU memory"));
+  fabric->CloseDescriptor();
+  const Status loaded = fabric->SomeShareAContext() ? launcher.LoadAll() : Status::Ok();
+  TUTTI_RETURN_IF_ERROR(AgreeOnAll(loaded, "could not load its GPU kernels"));
+  return AgreeOnAll(TryPeers(), "could not reach a peer's GPU");
 }
 
 // What every operation needs to know of this GPU and of its neighbours.
@@ -200,7 +250,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   std::ranges::copy(program.segments, group.segments);
   group.host = program.host;
   group.timeout_ns = program.timeout_ns;
-  program.counts = group.counts = fabric->layout().Counts();
+  program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
   // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
@@ -208,29 +258,35 @@ Status GpuCommunicator::Impl::SetLimits() {
   overlapping_channels = alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) / 4 : 0;
   // Blocks of ranks that share a GPU must all be there at once.
   most_blocks = MostChannels(options, host.settings);
+  if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
   for (int peer = 0; peer < host.ranks; ++peer) {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
-  bulk = launcher.HasBulk();
+  bulk = launcher.HasBulk() && !fabric->staged();
   // What decides about the way of an operation must be the same on all ranks.
   const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, bulk ? 1 : 0};
   int all[2] = {own[0], own[1]};
   if (host.ranks > 1) {
     TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
   }
+  whole_lines = all[0] != 0;
   Result<tune::GpuChooser> made = tune::GpuChooser::Create(
       {.ranks = host.ranks,
        .max_channels = std::min(most_blocks, fabric->geometry().channels),
        .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
        .min_channels = LeastChannels(options, host.settings),
        .bulk = all[1] != 0,
-       .whole_lines = all[0] != 0,
-       .machine = {},
+       .whole_lines = whole_lines,
+       .machine = Machine(),
        .algo_filter = host.settings.algo,
        .proto_filter = host.settings.proto});
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
   return Status::Ok();
+}
+
+tune::GpuMachine GpuCommunicator::Impl::Machine() const {
+  return fabric->staged() ? tune::StagedGpuMachine() : tune::GpuMachine();
 }
 
 // Waits until this communicator's kernels have ended; false where some have not after `timeout_ns`. Asks by a copy on a
@@ -239,7 +295,8 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
   const auto* counts =
       reinterpret_cast<const transport::p2p::LaunchCounts*>(static_cast<std::byte*>(words.host()) + kCountsAt);
   const auto to = reinterpret_cast<sys::cuda::Address>(words.device()) + kCountsAt;
-  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->segment(host.rank)) + fabric->layout().Counts();
+  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->segment(host.rank)) + fabric->layout().Counts() +
+                    fabric->transfer_state_shift();
   const std::int64_t begin = sys::NowNs();
   std::int64_t pause_ns = kShortestPauseNs;
   while (true) {
@@ -322,6 +379,7 @@ void GpuCommunicator::Abort(const std::string& reason) {
   impl_->communicator.Abort(reason);
 }
 
-std::size_t GpuCommunicator::device_bytes() const { return impl_->fabric->identity().bytes; }
+std::size_t GpuCommunicator::device_bytes() const { return impl_->fabric->device_bytes(); }
+std::size_t GpuCommunicator::host_bytes() const { return impl_->fabric->host_bytes(); }
 
 }  // namespace tutti

@@ -46,7 +46,9 @@ struct GpuCommunicator::Impl {
   Status Connect();
   Status MeetPeers();
   Status TryPeers();
+  Status ConnectSegments(bool staged);
   Status SetLimits();
+  tune::GpuMachine Machine() const;
   Status AgreeOnAll(const Status& own, const char* what);
   // Waits for this rank's kernels; ends them first where the communicator is broken, and where they have not ended within
   // TUTTI_TIMEOUT_MS. False where even that did not help.
@@ -94,6 +96,7 @@ struct GpuCommunicator::Impl {
   exec::gpu::Program program{};       // of the operation that is being enqueued; segments stay
   exec::gpu::Group group{};           // likewise
   bool bulk = false;                  // this rank's GPU has bulk copies
+  bool whole_lines = true;            // lines of LL128 arrive whole on all links
   int most_blocks = 1;                // of any kernel
   sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;  // of all kernels so far

@@ -77,8 +77,7 @@ Result<Offer> LeastOffer(Communicator& communicator, Offer offer) {
 }
 
 // A send and the receive of its peer: a launch, a store that arrives, and the data at the link's rate.
-double PredictTransferUs(std::size_t bytes) {
-  const tune::GpuMachine machine;
+double PredictTransferUs(const tune::GpuMachine& machine, std::size_t bytes) {
   const tune::GpuWay& way = machine.ways[static_cast<int>(proto::Protocol::kSimple)];
   return machine.start_us + way.hop_us + static_cast<double>(bytes) / (way.link_gb_per_s * 1e3);
 }
@@ -115,8 +114,10 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
     if (!gpu.ok()) return gpu.status();
     c.own_collectives = c.Collectives();
-    TUTTI_INFO(log::kInit, "{} GPU {} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
-               options.device, gpu->device_bytes(), gpu->impl()->most_blocks,
+    const std::string over =
+        gpu->host_bytes() == 0 ? "" : fmt::format(" over host memory ({} bytes)", gpu->host_bytes());
+    TUTTI_INFO(log::kInit, "{} GPU {}{} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
+               options.device, over, gpu->device_bytes(), gpu->impl()->most_blocks,
                static_cast<double>(sys::NowNs() - begin_ns) / 1e6);
     made.reset(new GpuQueue(host, std::move(*gpu)));
     return Status::Ok();
@@ -268,7 +269,7 @@ Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
     if (!choices.empty()) collectives_us += choices.front().predicted_us;
   }
   const std::size_t most = std::max(sent, received);
-  return collectives_us + (most > 0 ? PredictTransferUs(most) : 0);
+  return collectives_us + (most > 0 ? PredictTransferUs(gpu_->impl()->Machine(), most) : 0);
 }
 
 Status GpuQueue::CompareWhenQuiet(Communicator::Impl& c) {

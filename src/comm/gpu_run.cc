@@ -105,6 +105,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   Shape possible = shape;
   possible.bulk = shape.bulk && MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
   exec::gpu::Compile(plan, work, possible, fabric->geometry(), program);
+  program.states += fabric->state_shift();
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
   if (!captured) host.RecordGpuCall(o);
@@ -169,7 +170,10 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
     const std::size_t bytes = o.count * SizeOf(o.type);
     (o.kind == Kind::kSend ? sends : receives).push_back({.peer = o.root, .in = o.in, .out = o.out, .bytes = bytes});
   }
-  TUTTI_RETURN_IF_ERROR(exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), most_blocks, group));
+  TUTTI_RETURN_IF_ERROR(
+      exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), most_blocks, whole_lines, group));
+  for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();
+  group.counts = program.counts;
   if (group.blocks == 0) return Status::Ok();
   const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv(group.teams_per_block);
   if (!kernel.ok()) return kernel.status();

@@ -6,9 +6,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include "sys/fork.h"
 
 namespace tutti::sys::cuda {
 namespace {
@@ -45,6 +48,27 @@ class PageList {
 PageList& FreePages() {
   static PageList& list = *new PageList;  // never destroyed: threads may outlive static objects
   return list;
+}
+
+// Shared pages that this process has registered. Whoever lets go of them takes no lock, so that it can not be held up by
+// one who registers others.
+struct Registration {
+  SharedMapping pages;
+  PrimaryContext context;  // in which they were registered: they would go with it
+  const Driver* driver = nullptr;
+  std::atomic<int> holders{0};
+};
+struct Registrations {
+  std::mutex mutex;
+  std::map<std::byte*, Registration> by_address;  // guarded by mutex
+};
+Registrations& TheRegistrations() {
+  static Registrations& registrations = *[] {
+    auto* made = new Registrations;  // never destroyed, as above
+    FreeInForkedChildren(made->mutex);
+    return made;
+  }();
+  return registrations;
 }
 
 }  // namespace
@@ -206,6 +230,65 @@ MappedHostMemory& MappedHostMemory::operator=(MappedHostMemory&& other) noexcept
 
 MappedHostMemory::~MappedHostMemory() {
   if (driver_ != nullptr) FreePages().Give(host_);
+}
+
+Result<SharedHostMemory> SharedHostMemory::Register(const Driver* driver, Device device, const Fd& fd,
+                                                    std::size_t bytes) {
+  Result<SharedMapping> pages = MapOnce(fd, bytes, Access::kReadWrite);
+  if (!pages.ok()) return pages.status();
+  const std::string what = fmt::format("registering {} bytes of shared host memory for GPUs", bytes);
+  SharedHostMemory memory;
+  memory.host_ = pages->data();
+  memory.bytes_ = bytes;
+  Registrations& all = TheRegistrations();
+  const std::lock_guard lock(all.mutex);
+  const auto [at, fresh] = all.by_address.try_emplace(memory.host_);
+  Registration& registration = at->second;
+  if (fresh) {
+    Result<PrimaryContext> context = PrimaryContext::Retain(driver, device);
+    Status s = context.status();
+    if (s.ok()) s = Check(*driver, driver->MemHostRegister(memory.host_, bytes, kHostMapped), what);
+    if (!s.ok()) {
+      all.by_address.erase(at);
+      return s;
+    }
+    registration.pages = std::move(*pages);
+    registration.context = std::move(*context);
+    registration.driver = driver;
+  }
+  registration.holders.fetch_add(1, std::memory_order_relaxed);
+  memory.holders_ = &registration.holders;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemHostGetDevicePointer(&memory.device_, memory.host_, 0), what));
+  return memory;
+}
+
+void SharedHostMemory::ReleaseUnused() {
+  std::vector<std::map<std::byte*, Registration>::node_type> unused;  // given back without the lock
+  Registrations& all = TheRegistrations();
+  {
+    const std::lock_guard lock(all.mutex);
+    for (auto it = all.by_address.begin(); it != all.by_address.end();) {
+      const auto next = std::next(it);
+      if (it->second.holders.load(std::memory_order_acquire) == 0) unused.push_back(all.by_address.extract(it));
+      it = next;
+    }
+  }
+  for (const auto& node : unused) {
+    const Registration& registration = node.mapped();
+    const ScopedContext scope(registration.driver, registration.context.get());
+    registration.driver->MemHostUnregister(node.key());
+  }
+}
+
+void SharedHostMemory::Swap(SharedHostMemory& other) noexcept {
+  std::swap(holders_, other.holders_);
+  std::swap(host_, other.host_);
+  std::swap(device_, other.device_);
+  std::swap(bytes_, other.bytes_);
+}
+
+SharedHostMemory::~SharedHostMemory() {
+  if (holders_ != nullptr) holders_->fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace tutti::sys::cuda

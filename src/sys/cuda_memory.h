@@ -3,10 +3,12 @@
 #ifndef TUTTI_SYS_CUDA_MEMORY_H_
 #define TUTTI_SYS_CUDA_MEMORY_H_
 
+#include <atomic>
 #include <cstddef>
 
 #include "sys/cuda.h"
 #include "sys/fd.h"
+#include "sys/memory.h"
 #include "tutti/status.h"
 
 namespace tutti::sys::cuda {
@@ -78,6 +80,39 @@ class MappedHostMemory {
   const Driver* driver_ = nullptr;
   void* host_ = nullptr;
   Address device_ = 0;
+};
+
+// Pages of host memory that several processes share (sys/memory.h) and that the GPUs of each can read and write while
+// kernels run; or none. Threads of a process that hold the same pages share one mapping and one registration with the
+// driver. Pages that nobody of the process holds any more stay registered until ReleaseUnused: taking that back waits for
+// all kernels of a context, also those of others.
+class SharedHostMemory {
+ public:
+  // Maps `bytes` of a shared memory object and registers them. `device`: whose context is the thread's current one. The
+  // driver must live as long as the process. Any thread. kSystem where the driver does not take the pages.
+  static Result<SharedHostMemory> Register(const Driver* driver, Device device, const Fd& fd, std::size_t bytes);
+  // Takes back the registrations that nobody holds. May wait for kernels that run on their GPUs.
+  static void ReleaseUnused();
+
+  SharedHostMemory() = default;
+  SharedHostMemory(SharedHostMemory&& other) noexcept { Swap(other); }
+  SharedHostMemory& operator=(SharedHostMemory&& other) noexcept {
+    Swap(other);
+    return *this;
+  }
+  ~SharedHostMemory();
+
+  std::byte* host() const { return host_; }
+  std::byte* device() const { return reinterpret_cast<std::byte*>(device_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void Swap(SharedHostMemory& other) noexcept;
+
+  std::atomic<int>* holders_ = nullptr;  // of the registration; null: none
+  std::byte* host_ = nullptr;
+  Address device_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace tutti::sys::cuda

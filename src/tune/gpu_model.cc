@@ -17,6 +17,13 @@ std::string ToString(const GpuChoice& choice) {
                      proto::Name(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s", choice.threads);
 }
 
+GpuMachine StagedGpuMachine() {
+  GpuMachine machine;
+  machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 24, 3, 1024, 256};
+  machine.ways[static_cast<int>(Protocol::kSimple)] = {5.5, 48, 4, 32768, 512};
+  return machine;
+}
+
 Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
   GpuChooser chooser;
   chooser.options_ = options;

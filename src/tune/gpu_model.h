@@ -49,6 +49,9 @@ struct GpuMachine {
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
 };
 
+// Where GPUs exchange data through host memory. Not measured: rates and latencies that PCIe 5 is known for.
+GpuMachine StagedGpuMachine();
+
 struct GpuChoice {
   algo::Algorithm algorithm = algo::Algorithm::kOneShot;
   proto::Protocol protocol = proto::Protocol::kSimple;

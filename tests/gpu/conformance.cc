@@ -91,6 +91,11 @@ int MostChannels(const Bench& b) {
   return std::max(channels, 1);
 }
 
+// LL128 needs links on which lines arrive whole.
+bool IsUsed(const Bench& b, int protocol) {
+  return b.gpu.impl()->whole_lines || static_cast<proto::Protocol>(protocol) != proto::Protocol::kLl128;
+}
+
 // All cases of one way to do a collective.
 Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, proto::Protocol protocol) {
   const bool reduces = Reduces(collective);
@@ -128,6 +133,7 @@ Status RunEverything(Bench& b) {
       if (!entry.supports(collective, b.ranks())) continue;
       const long before = g_tally.cases;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+        if (!IsUsed(b, protocol)) continue;
         TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, entry, static_cast<proto::Protocol>(protocol)));
       }
       if (b.rank() == 0) {
@@ -186,6 +192,7 @@ Status RunRandomBits(Bench& b) {
       TUTTI_RETURN_IF_ERROR(b.communicator.Run(o));
       for (const algo::Algorithm algorithm : {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot}) {
         for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+          if (!IsUsed(b, protocol)) continue;
           ++g_tally.cases;
           o.out = got.data();
           const tune::GpuChoice way{.algorithm = algorithm,
@@ -511,6 +518,40 @@ Status RunGraphs(Bench& b) {
   return Status::Ok();
 }
 
+// A rank whose driver maps no memory of others: all ranks go over host memory then, and results are right.
+Status RunFallback(Bench& b) {
+  static const sys::cuda::Driver refusing = [&] {
+    sys::cuda::Driver driver = b.device.driver();
+    constexpr int kNotSupported = 801;
+    driver.MemImportFromShareableHandle = [](sys::cuda::Allocation*, void*, int) { return kNotSupported; };
+    driver.IpcOpenMemHandle = [](sys::cuda::Address*, sys::cuda::IpcHandle, unsigned) { return kNotSupported; };
+    return driver;
+  }();
+  if (b.ranks() == 1) return Status::Ok();
+  const bool refuses = b.rank() == b.ranks() - 1;
+  GpuCommunicator::Impl gpu(b.communicator, {.device = b.gpu.impl()->options.device},
+                            refuses ? &refusing : &b.device.driver());
+  TUTTI_RETURN_IF_ERROR(gpu.Connect());
+  ++g_tally.cases;
+  if (!gpu.fabric->staged() || gpu.whole_lines || gpu.bulk) {
+    ++g_tally.wrong;
+    return Status(Code::kInternal, "fallback: peers that can not be reached are used all the same");
+  }
+  for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
+    for (const std::size_t count : {std::size_t{5}, std::size_t{1003}, kLargeCount}) {
+      ++g_tally.cases;
+      const Case test{.kind = static_cast<Kind>(c), .count = count / b.ranks() + 1, .type = DataType::kFloat32};
+      const Status status = RunCaseOn(
+          b.rank(), b.ranks(), test, count, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
+            return b.device.Mirror(o, x, y, [&](const Operation& moved) { return gpu.Run(moved, b.device.stream()); });
+          });
+      if (!status.ok()) ++g_tally.wrong;
+      TUTTI_RETURN_IF_ERROR(Agree(b, status));
+    }
+  }
+  return Status::Ok();
+}
+
 // All ranks but the last start an all_reduce that the last never joins; its Abort must end them all within a second.
 Status RunAbort(Bench& b) {
   const auto ms_since = [](std::chrono::steady_clock::time_point then) {
@@ -569,16 +610,19 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
   Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, {.device = communicator.rank() % devices});
   if (!gpu.ok()) return gpu.status();
   if (communicator.rank() == 0) {
-    fmt::print("{} ranks on {} GPUs, init {:.0f} ms, {:.1f} MiB per rank\n", communicator.ranks(), devices,
+    constexpr double kMiB = 1 << 20;
+    fmt::print("{} ranks on {} GPUs, init {:.0f} ms, {:.1f} MiB of device and {:.1f} MiB of host memory per rank\n",
+               communicator.ranks(), devices,
                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(),
-               static_cast<double>(gpu->device_bytes()) / (1 << 20));
+               static_cast<double>(gpu->device_bytes()) / kMiB, static_cast<double>(gpu->host_bytes()) / kMiB);
   }
   Result<Device> device = Device::Create(*gpu, kBufferBytes);
   if (!device.ok()) return device.status();
   Bench bench{communicator, *gpu, *device, quick};
   const std::pair<const char*, Status (*)(Bench&)> parts[] = {
-      {"graphs", RunGraphs}, {"transfers", RunTransfers}, {"scalars", RunScalars}, {"limits", RunLimits},
-      {"huge", RunHuge},     {"bits", RunRandomBits},     {"all", RunEverything},  {"abort", RunAbort}};
+      {"graphs", RunGraphs},   {"transfers", RunTransfers}, {"scalars", RunScalars},
+      {"limits", RunLimits},   {"fallback", RunFallback},   {"huge", RunHuge},
+      {"bits", RunRandomBits}, {"all", RunEverything},      {"abort", RunAbort}};
   for (const auto& [name, part] : parts) {
     if (!only.empty() && only.find(name) == std::string::npos) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -609,9 +653,10 @@ int main(int argc, char** argv) {
     } else if (argument == "--only" && i + 1 < argc) {
       only = argv[++i];
     } else {
-      fmt::print(stderr,
-                 "usage: {} [--threads N] [--quick] [--only graphs,transfers,scalars,limits,huge,bits,all,abort]\n",
-                 argv[0]);
+      fmt::print(
+          stderr,
+          "usage: {} [--threads N] [--quick] [--only graphs,transfers,scalars,limits,fallback,huge,bits,all,abort]\n",
+          argv[0]);
       return 2;
     }
   }

@@ -86,6 +86,12 @@ def plan_steps(options, gpus):
         Step("conformance", f"{ranks} ranks as processes",
              [tutti, "run", "-n", str(ranks), binary("gpu_conformance"), "--quick"], 300),
     ]
+    # Rings in host memory, as between GPUs without peer access.
+    staged = {"NCCL_P2P_DISABLE": "1"}
+    for how, command in (("threads", [binary("gpu_conformance"), "--threads", str(ranks)]),
+                         ("processes", [tutti, "run", "-n", str(ranks), binary("gpu_conformance")])):
+        steps.append(Step("conformance", f"over host memory, {ranks} ranks as {how}", [*command, "--quick"], 300,
+                          environment=staged))
     for operation in ("all_reduce", "all_to_all", "send_recv"):
         steps.append(Step("conformance", f"tutti perf {operation}",
                           [tutti, "perf", operation, "--gpu", "--ranks", str(ranks), "-b", "8", "-e", "64M", "-f", "8",
@@ -109,6 +115,8 @@ def plan_steps(options, gpus):
              seconds / 4 + 150),
         Step("stress", "large messages", [*stress, "--seconds", str(seconds / 4), "--seed", "3", "--largest",
                                           str(64 << 20)], seconds / 4 + 150),
+        Step("stress", "over host memory", [*stress, "--seconds", str(seconds / 4), "--seed", "4"], seconds / 4 + 150,
+             environment=staged),
         Step("faults", "all", [binary("nccl_faults"), "--ranks", str(ranks)], 400),
     ]
     worlds = sorted({gpus, ranks})

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -314,7 +315,7 @@ TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
         receives.push_back({.peer = peer, .out = buffer.data(), .bytes = buffer.size()});
       }
       const auto group = std::make_unique<Group>();
-      ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, most_blocks, *group).ok());
+      ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, most_blocks, true, *group).ok());
       const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks";
       EXPECT_GE(group->blocks, 1) << what;
       EXPECT_LE(group->blocks, most_blocks) << what;
@@ -327,6 +328,20 @@ TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
         teams += group->lane[l].channels;
       }
       EXPECT_EQ(group->teams, teams) << what;
+    }
+  }
+}
+
+TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
+  std::vector<std::byte> buffer(std::size_t{2} << 20);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(2, 64, std::size_t{64} << 20);
+  for (const bool whole_lines : {false, true}) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, buffer.size()}) {
+      const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = bytes};
+      const auto group = std::make_unique<Group>();
+      ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, 8, whole_lines, *group).ok());
+      const bool lines = group->transfer[0].protocol == static_cast<std::uint8_t>(proto::Protocol::kLl128);
+      EXPECT_EQ(lines, whole_lines && bytes < buffer.size()) << bytes;
     }
   }
 }

@@ -50,8 +50,8 @@ GroupTransfer& Append(Group& group, Chains& chains, int peer) {
   return transfer;
 }
 
-void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels) {
-  const bool small = bytes <= kMostLl128Bytes;
+void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines) {
+  const bool small = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
   transfer.protocol = static_cast<std::uint8_t>(small ? proto::Protocol::kLl128 : proto::Protocol::kSimple);
   const std::size_t each = small ? kLl128ChannelBytes : kSimpleChannelBytes;
@@ -75,7 +75,7 @@ void SetOffsets(const Layout& layout, int rank, Group& group) {
 }
 
 Status AddCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                 int most_channels, Group& group, Chains& chains) {
+                 int most_channels, bool whole_lines, Group& group, Chains& chains) {
   std::size_t r = 0;
   const auto next_receive = [&] {
     while (r < receives.size() && receives[r].peer != rank) ++r;
@@ -93,7 +93,7 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
     void* out = receives[r++].out;
     if (send.bytes == 0) continue;
     GroupTransfer& copy = Append(group, chains, rank);
-    Cut(copy, send.bytes, most_channels);
+    Cut(copy, send.bytes, most_channels, whole_lines);
     copy.in = static_cast<const std::byte*>(send.in);
     copy.out = static_cast<std::byte*>(out);
     chains.channels[rank] = std::max(chains.channels[rank], copy.channels);
@@ -115,7 +115,7 @@ void SetBlocks(int most_blocks, Group& group) {
 }  // namespace
 
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                    const Layout& layout, int most_blocks, Group& group) {
+                    const Layout& layout, int most_blocks, bool whole_lines, Group& group) {
   if (sends.size() + receives.size() > kMaxTransfers) return TooLarge(sends.size() + receives.size());
   SetOffsets(layout, rank, group);
   group.transfers = 0;
@@ -126,12 +126,12 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   const int share = most_blocks * kUsualTeams / (2 * ranks - 1);
   const int most_channels = std::clamp(share, 1, layout.transfers.channels);
   Chains chains[3];
-  TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, most_channels, group, chains[GroupLane::kCopy]));
+  TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, most_channels, whole_lines, group, chains[GroupLane::kCopy]));
   for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive}) {
     for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
       if (request.peer == rank || request.bytes == 0) continue;
       GroupTransfer& transfer = Append(group, chains[kind], request.peer);
-      Cut(transfer, request.bytes, most_channels);
+      Cut(transfer, request.bytes, most_channels, whole_lines);
       transfer.in = static_cast<const std::byte*>(request.in);
       transfer.out = static_cast<std::byte*>(request.out);
       chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);

@@ -86,9 +86,11 @@ struct TransferRequest {
 };
 
 // Fills in the group, but for segments, host, timeout_ns and captured. Sends to self meet receives from self in order.
-// The group has at most `most_blocks` blocks, which must be the same on all ranks, and at least 1. kInvalidUsage where those do not match, kUnsupported where the group is too large for one launch.
+// The group has at most `most_blocks` blocks, at least 1. LL128 is used where `whole_lines`. Both must be the same on all
+// ranks. kInvalidUsage where sends and receives to self do not match, kUnsupported where the group is too large for one
+// launch.
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                    const transport::p2p::Layout& layout, int most_blocks, Group& group);
+                    const transport::p2p::Layout& layout, int most_blocks, bool whole_lines, Group& group);
 
 }  // namespace tutti::exec::gpu
 

@@ -12,6 +12,15 @@ namespace tutti::transport::p2p {
 using sys::cuda::Check;
 using sys::cuda::DeviceMemory;
 
+namespace {
+
+Status CannotHandOn(const Status& why) {
+  return Status(Code::kUnsupported,
+                fmt::format("device memory can not be handed on to other processes here: {}", why.message()));
+}
+
+}  // namespace
+
 Result<Fabric> Fabric::Create(const FabricOptions& options) {
   Fabric fabric;
   fabric.options_ = options;
@@ -21,38 +30,80 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
   TUTTI_RETURN_IF_ERROR(
       Check(driver, driver.DeviceGetAttribute(&id.multiprocessors, sys::cuda::kMultiprocessorCount, options.device),
             "the number of multiprocessors of a GPU"));
-  const bool descriptors = !options.force_ipc && DeviceMemory::CanExportDescriptors(&driver, options.device);
-  Result<DeviceMemory> own =
-      DeviceMemory::Create(&driver, options.device, options.layout.Bytes(),
-                           descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc);
-  if (!own.ok()) return own.status();
-  fabric.own_ = std::move(*own);
-  id.way = static_cast<std::int32_t>(descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc);
-  id.process = options.process;
-  id.start = options.start;
-  id.address = reinterpret_cast<std::uint64_t>(fabric.own_.data());
-  id.bytes = fabric.own_.bytes();
-  if (descriptors) {
-    Result<sys::Fd> fd = fabric.own_.ExportDescriptor();
-    if (!fd.ok()) return fd.status();
-    fabric.descriptor_ = std::move(*fd);
-  } else {
-    const Result<sys::cuda::IpcHandle> ipc = fabric.own_.ExportIpc();
-    if (!ipc.ok()) return ipc.status();
-    id.ipc = *ipc;
-  }
   const int ranks = options.layout.collectives.ranks;
   fabric.mappings_.resize(ranks);
+  fabric.pages_.resize(ranks);
   fabric.segments_.resize(ranks);
   fabric.identities_.resize(ranks);
-  fabric.segments_[options.rank] = fabric.own_.data();
+  TUTTI_RETURN_IF_ERROR(options.staged ? fabric.AllocateOnHost() : fabric.AllocateOnDevice());
+  id.process = options.process;
+  id.start = options.start;
+  id.address = reinterpret_cast<std::uint64_t>(fabric.segments_[options.rank]);
   fabric.identities_[options.rank] = id;
   return fabric;
+}
+
+Status Fabric::AllocateOnDevice() {
+  const bool descriptors = !options_.force_ipc && DeviceMemory::CanExportDescriptors(options_.driver, options_.device);
+  const auto way = descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc;
+  Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, options_.layout.Bytes(), way);
+  if (!own.ok()) return own.status();
+  own_ = std::move(*own);
+  segments_[options_.rank] = own_.data();
+  identity_.way = static_cast<std::int32_t>(way);
+  identity_.bytes = own_.bytes();
+  if (descriptors) {
+    Result<sys::Fd> fd = own_.ExportDescriptor();
+    if (!fd.ok()) return CannotHandOn(fd.status());
+    descriptor_ = std::move(*fd);
+  } else {
+    const Result<sys::cuda::IpcHandle> ipc = own_.ExportIpc();
+    if (!ipc.ok()) return CannotHandOn(ipc.status());
+    identity_.ipc = *ipc;
+  }
+  return Status::Ok();
+}
+
+Status Fabric::AllocateOnHost() {
+  sys::cuda::SharedHostMemory::ReleaseUnused();
+  constexpr std::size_t kPage = 4096;
+  const Layout& layout = options_.layout;
+  identity_.way = kHostPages;
+  identity_.bytes = (layout.Bytes() + kPage - 1) / kPage * kPage;
+  Result<sys::Fd> fd = sys::CreateSharedMemory("tutti-gpu", identity_.bytes);
+  if (!fd.ok()) return fd.status();
+  descriptor_ = std::move(*fd);
+  TUTTI_RETURN_IF_ERROR(ConnectByPages(options_.rank, descriptor_));
+  // Positions of collectives, then those of transfers and the counts.
+  const std::size_t states = layout.collectives.State(0, 0);
+  const std::size_t states_end = layout.collectives.State(kProtocols, 0);
+  const std::size_t transfer_states = layout.TransferState(0, 0, 0, 0);
+  const std::size_t bytes = states_end - states + layout.Bytes() - transfer_states;
+  const bool descriptors = DeviceMemory::CanExportDescriptors(options_.driver, options_.device);
+  Result<DeviceMemory> own = DeviceMemory::Create(
+      options_.driver, options_.device, bytes, descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc);
+  if (!own.ok()) return own.status();
+  own_ = std::move(*own);
+  const auto segment = reinterpret_cast<std::uint64_t>(segments_[options_.rank]);
+  const auto words = reinterpret_cast<std::uint64_t>(own_.data());
+  state_shift_ = words - (segment + states);
+  transfer_state_shift_ = words + (states_end - states) - (segment + transfer_states);
+  return Status::Ok();
+}
+
+Status Fabric::ConnectByPages(int rank, const sys::Fd& descriptor) {
+  Result<sys::cuda::SharedHostMemory> pages =
+      sys::cuda::SharedHostMemory::Register(options_.driver, options_.device, descriptor, identity_.bytes);
+  if (!pages.ok()) return pages.status();
+  pages_[rank] = std::move(*pages);
+  segments_[rank] = pages_[rank].device();
+  return Status::Ok();
 }
 
 Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descriptor) {
   identities_[peer] = theirs;
   if (peer == options_.rank) return Status::Ok();
+  if (options_.staged) return ConnectByPages(peer, descriptor);
   const bool same_process = theirs.process == identity_.process && theirs.start == identity_.start;
   const bool ipc = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc);
   if (same_process && theirs.gpu == identity_.gpu && ipc) {
@@ -62,8 +113,17 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
   if (same_process && ipc) {
     return Status(Code::kUnsupported,
                   fmt::format("ranks {} and {} are threads of one process on different GPUs, whose memory can not be "
-                              "passed on as descriptors; start one process per GPU",
+                              "passed on as descriptors",
                               options_.rank, peer),
+                  peer);
+  }
+  int can_reach = 1;
+  const sys::cuda::Device other = Find(theirs.gpu);
+  if (other >= 0 && options_.driver->DeviceCanAccessPeer(&can_reach, options_.device, other) == 0 && can_reach == 0) {
+    return Status(Code::kUnsupported,
+                  fmt::format("the driver says that CUDA device {} of rank {} has no peer access to device {} of rank "
+                              "{} (nvidia-smi topo -p2p w)",
+                              options_.device, options_.rank, other, peer),
                   peer);
   }
   // Ranks of one process too: a mapping keeps the memory until its user has gone.
@@ -71,9 +131,8 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
                                      : DeviceMemory::Import(options_.driver, options_.device, descriptor, theirs.bytes);
   if (!mapping.ok()) {
     return Status(Code::kUnsupported,
-                  fmt::format("rank {} can not reach the GPU of rank {}: {}; ranks need GPUs with peer access to each "
-                              "other (nvidia-smi topo -p2p w)",
-                              options_.rank, peer, mapping.status().message()),
+                  fmt::format("rank {} can not reach the GPU memory of rank {}: {}", options_.rank, peer,
+                              mapping.status().message()),
                   peer);
   }
   mappings_[peer] = std::move(*mapping);
@@ -82,19 +141,25 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
   return Status::Ok();
 }
 
+sys::cuda::Device Fabric::Find(const sys::cuda::Uuid& gpu) const {
+  const sys::cuda::Driver& driver = *options_.driver;
+  int devices = 0;
+  if (driver.DeviceGetCount(&devices) != 0) return -1;
+  for (sys::cuda::Device other = 0; other < devices; ++other) {
+    sys::cuda::Uuid uuid{};
+    if (other != options_.device && driver.DeviceGetUuid(&uuid, other) == 0 && uuid == gpu) return other;
+  }
+  return -1;
+}
+
 // Lets the current context reach all memory of another GPU of this process. Tutti has no need of it, but a program that
 // drives several GPUs from one thread copies in streams of devices that are not current, and counts on what NCCL leaves
 // behind. Where that can not be had the program's own copies will say so.
 void Fabric::EnablePeerAccess(const sys::cuda::Uuid& gpu) const {
-  const sys::cuda::Driver& driver = *options_.driver;
-  int devices = 0;
-  if (driver.DeviceGetCount(&devices) != 0) return;
-  for (sys::cuda::Device other = 0; other < devices; ++other) {
-    sys::cuda::Uuid uuid{};
-    if (driver.DeviceGetUuid(&uuid, other) != 0 || uuid != gpu) continue;
-    const Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(options_.driver, other);
-    if (context.ok()) driver.CtxEnablePeerAccess(context->get(), 0);
-  }
+  const sys::cuda::Device other = Find(gpu);
+  if (other < 0) return;
+  const Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(options_.driver, other);
+  if (context.ok()) options_.driver->CtxEnablePeerAccess(context->get(), 0);
 }
 
 int Fabric::RanksOnGpuOf(int rank) const {
@@ -104,6 +169,7 @@ int Fabric::RanksOnGpuOf(int rank) const {
 }
 
 bool Fabric::LinesArriveWhole() const {
+  if (options_.staged) return false;
   const sys::cuda::Driver& driver = *options_.driver;
   int devices = 0;
   if (driver.DeviceGetCount(&devices) != 0) return true;
