@@ -95,7 +95,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
   std::unique_ptr<GpuQueue> made;
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
-    const bool mine = c.settings.gpu && CanUseGpu();
+    const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
     const Result<Offer> least = LeastOffer(
         communicator, {.gpu = mine ? 1 : 0, .max_blocks = options.max_blocks > 0 ? options.max_blocks : INT32_MAX});
     if (!least.ok()) return least.status();

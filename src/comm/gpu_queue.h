@@ -41,7 +41,7 @@ class GpuQueue {
   };
 
   // Collective over the ranks of `host`, which must outlive it. Null where some rank has no GPU, or has none for this:
-  // no driver, a build without kernels, TUTTI_GPU=0.
+  // no driver, a build without kernels, TUTTI_GPU=0, more ranks than kernels have room for.
   static Result<std::unique_ptr<GpuQueue>> Create(const std::shared_ptr<Queue>& host, const Options& options);
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
