@@ -16,6 +16,17 @@
 namespace tutti::sys::cuda {
 namespace {
 
+// Fills with zeros, in a stream of its own: to wait for the context would be to wait for everybody's kernels, and one of
+// them may wait for what this thread does next.
+Status Clear(const Driver& driver, Address address, std::size_t bytes, const std::string& what) {
+  Stream stream = nullptr;
+  TUTTI_RETURN_IF_ERROR(Check(driver, driver.StreamCreate(&stream, kNonBlocking), "a CUDA stream"));
+  Status status = Check(driver, driver.MemsetD8Async(address, 0, bytes, stream), "clearing " + what);
+  if (status.ok()) status = Check(driver, driver.StreamSynchronize(stream), "clearing " + what);
+  driver.StreamDestroy(stream);
+  return status;
+}
+
 AllocationProperties PropertiesFor(Device device) {
   AllocationProperties properties;
   properties.handle_types = kPosixDescriptor;
@@ -123,8 +134,7 @@ Result<DeviceMemory> DeviceMemory::Create(const Driver* driver, Device device, s
     if (!mapped.ok()) return mapped.status();
     memory = std::move(*mapped);
   }
-  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemsetD8(memory.address_, 0, memory.bytes_), "clearing " + what));
-  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->CtxSynchronize(), "clearing " + what));
+  TUTTI_RETURN_IF_ERROR(Clear(*driver, memory.address_, memory.bytes_, what));
   return memory;
 }
 
