@@ -88,16 +88,16 @@ Status Abort(ncclComm* comm) {
 
 Status Revoke(ncclComm* comm, int flags) {
   if (comm == nullptr) return Status::Ok();
-  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
   if (flags != NCCL_REVOKE_DEFAULT) {
     return InvalidArgument(fmt::format("revoke flags {:#x}: only NCCL_REVOKE_DEFAULT (0) exists", flags));
   }
-  State state = comm->state.load();
-  if (state == State::kRevoked) return InvalidArgument("the communicator has been revoked before");
-  if (state == State::kFinalized) return InvalidArgument("the communicator has been finalized: destroy it instead");
-  if (!comm->state.compare_exchange_strong(state, State::kRevoked)) {
-    return InvalidArgument("the communicator was destroyed or revoked by another thread at this moment");
-  }
+  State state;
+  do {  // again, where another thread changes it at this moment
+    TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+    state = comm->state.load();
+    if (state == State::kRevoked) return InvalidArgument("the communicator has been revoked before");
+    if (state == State::kFinalized) return InvalidArgument("the communicator has been finalized: destroy it instead");
+  } while (!comm->state.compare_exchange_strong(state, State::kRevoked));
   EndOperations(*comm, fmt::format("rank {} revoked the communicator", comm->rank.load()));
   return Status::Ok();
 }
