@@ -100,7 +100,7 @@ Status Gatherer::Disagreement() const {
   std::size_t smallest = SIZE_MAX;
   for (auto [ranks, believers] : claims_) {
     std::ranges::sort(believers);
-    believers.erase(std::ranges::unique(believers).begin(), believers.end());
+    believers.erase(std::unique(believers.begin(), believers.end()), believers.end());
     parties += fmt::format("{}{} ({})", parties.empty() ? "" : ", ", ranks, NamedRanks(believers));
     if (believers.size() < smallest) culprit = believers.front();
     smallest = std::min(smallest, believers.size());
