@@ -167,10 +167,8 @@ Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, c
           .type = DataType::kFloat32};
 }
 
-struct Library {
-  std::string name;
-  std::function<Status(std::span<const Operation>, sys::cuda::Stream)> run;
-};
+// How a library runs operations as one.
+using Library = std::function<Status(std::span<const Operation>, sys::cuda::Stream)>;
 
 struct Setting {
   Communicator& communicator;
@@ -203,7 +201,7 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
   std::vector<Timer::Batch> batches;
   for (const Library& library : s.libraries) {
     Result<Timer::Batch> batch =
-        s.timer.Prepare([&](sys::cuda::Stream stream) { return library.run(o, stream); }, operations, graph);
+        s.timer.Prepare([&](sys::cuda::Stream stream) { return library(o, stream); }, operations, graph);
     if (!batch.ok() && batch.status().code() == Code::kUnsupported) continue;  // an older NCCL
     if (!batch.ok()) return batch.status();
     batches.push_back(std::move(*batch));
@@ -354,12 +352,12 @@ Status Main(const Options& options) {
   Timer timer(*communicator, d);
   std::vector<Library> libraries;
   if (tutti) {
-    libraries.push_back({"Tutti", [&](auto operations, auto stream) { return tutti->RunGroup(operations, stream); }});
+    libraries.emplace_back([&](auto operations, auto stream) { return tutti->RunGroup(operations, stream); });
   } else {
-    libraries.push_back({"Tutti", [&](auto operations, auto stream) { return gpu->RunGroup(operations, stream); }});
+    libraries.emplace_back([&](auto operations, auto stream) { return gpu->RunGroup(operations, stream); });
   }
   if (nccl) {
-    libraries.push_back({"NCCL", [&](auto operations, auto stream) { return nccl->RunGroup(operations, stream); }});
+    libraries.emplace_back([&](auto operations, auto stream) { return nccl->RunGroup(operations, stream); });
   }
   Setting setting{
       *communicator, *gpu, libraries, timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},

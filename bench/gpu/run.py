@@ -25,6 +25,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
 import plot  # noqa: E402
+from goals import geomean  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 # Largest size of a range, and the geometric mean that it should reach for the first four operations.
@@ -93,10 +94,6 @@ def measure(options, ranks):
             sys.exit(f"gpu_compare failed with {ranks} ranks (exit status {done.returncode}); its words are above")
         with open(result, encoding="utf-8") as file:
             return json.load(file)
-
-
-def geomean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def ratios(rows, ranks, op, mode, index):

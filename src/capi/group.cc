@@ -170,13 +170,23 @@ Batch& BatchOf(ncclComm* comm) {
   return batch;
 }
 
+bool RunsOnGpu(const ncclComm& comm, const Operation& operation) {
+  return comm.gpu != nullptr && comm.gpu->Takes(operation);
+}
+
 // Puts an operation where the end of the group finds it.
-void Keep(Batch& batch, const GpuCall& call) {
-  if (batch.comm->gpu != nullptr && batch.comm->gpu->Takes(call.operation)) {
+void Keep(Batch& batch, const GpuCall& call, bool on_gpu) {
+  if (on_gpu) {
     batch.gpu_calls.push_back(call);
   } else {
     batch.operations.push_back(call.operation);
   }
+}
+
+// The same for what was called before the communicator was made, now that it is.
+void Decide(Batch& batch) {
+  for (const GpuCall& call : batch.undecided) Keep(batch, call, RunsOnGpu(*batch.comm, call.operation));
+  batch.undecided.clear();
 }
 
 // A communicator of a group failed where others have begun: these end with an error on all ranks, which would otherwise
@@ -231,7 +241,7 @@ Status RunOperations(std::span<Batch> batches) {
   bool on_gpu = false, on_host = false;
   for (Batch& batch : batches) {
     if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
-    for (const GpuCall& call : batch.undecided) Keep(batch, call);
+    Decide(batch);
     on_gpu |= !batch.gpu_calls.empty();
     on_host |= !batch.operations.empty();
   }
@@ -310,7 +320,7 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
     BatchOf(comm).undecided.push_back({operation, stream});
     return Status::Ok();
   }
-  const bool on_gpu = comm->gpu != nullptr && comm->gpu->Takes(operation);
+  const bool on_gpu = RunsOnGpu(*comm, operation);
   if (operation.device_scalar != nullptr && !on_gpu) [[unlikely]] {
     return InvalidArgument(fmt::format(
         "the operator's factor lies in device memory and rank {}'s buffers in host memory: put both on one side",
@@ -322,12 +332,7 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
     if (s.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = s;
     return s;
   }
-  Batch& batch = BatchOf(comm);
-  if (on_gpu) {
-    batch.gpu_calls.push_back({operation, stream});
-  } else {
-    batch.operations.push_back(operation);
-  }
+  Keep(BatchOf(comm), {operation, stream}, on_gpu);
   return Status::Ok();
 }
 
@@ -375,7 +380,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
     double longest_us = 0;  // communicators run at the same time
     for (Batch& batch : group.used()) {
       if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
-      for (const GpuCall& call : batch.undecided) Keep(batch, call);
+      Decide(batch);
       const tutti::Result<double> us = batch.comm->queue->PredictUs(batch.operations);
       if (!us.ok()) return us.status();
       longest_us = std::max(longest_us, *us);

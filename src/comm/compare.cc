@@ -114,16 +114,15 @@ Status Communicator::Impl::CompareHistory(int peer) {
 }
 
 Status Communicator::Impl::CompareGpuCalls() {
-  for (int peer = 0; peer < ranks && !boxes.empty(); ++peer) {
+  if (boxes.empty()) return Status::Ok();
+  for (int peer = 0; peer < ranks; ++peer) {
     if (peer != rank) TUTTI_RETURN_IF_ERROR(CompareHistory(peer));
   }
   std::vector<CallRecord> transfers;
-  if (!boxes.empty()) {
-    (void)boxes[rank].FindLatest([&](const CallRecord& r) {
-      if (r.call.is_transfer()) transfers.push_back(r);
-      return false;
-    });
-  }
+  (void)boxes[rank].FindLatest([&](const CallRecord& r) {
+    if (r.call.is_transfer()) transfers.push_back(r);
+    return false;
+  });
   return CompareTransfers(std::move(transfers));
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/keep_for_ever.h"
 #include "base/log.h"
 #include "comm/bootstrap.h"
 #include "comm/gpu_impl.h"
@@ -46,15 +47,18 @@ struct GpuGreeting {
 };
 static_assert(std::is_trivially_copyable_v<GpuGreeting>);
 
+// Whether any variable whose name begins so was set.
+bool IsSet(const Settings& settings, std::string_view prefix) {
+  return std::ranges::any_of(settings.origins, [&](const auto& origin) { return origin.first.starts_with(prefix); });
+}
+
 // The limit that is the narrowest.
 int MostChannels(const GpuOptions& options, const Settings& settings) {
-  const bool set =
-      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MAX_"); });
+  const bool set = IsSet(settings, "NCCL_MAX_");
   return std::max(set ? std::min(options.max_channels, settings.max_channels) : options.max_channels, 1);
 }
 int LeastChannels(const GpuOptions& options, const Settings& settings) {
-  const bool set =
-      std::ranges::any_of(settings.origins, [](const auto& o) { return o.first.starts_with("NCCL_MIN_"); });
+  const bool set = IsSet(settings, "NCCL_MIN_");
   return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
 }
 
@@ -156,8 +160,8 @@ Status GpuCommunicator::Impl::TryPeers() {
   auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
   handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
   for (int peer = 0; peer < host.ranks; ++peer) seen_here[peer] = 0;  // of a trial before this one
-  const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();
-  TUTTI_RETURN_IF_ERROR(AgreeOnAll(kernel.status(), "could not load its GPU kernels"));
+  const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();  // Connect has seen that all ranks find it
+  if (!kernel.ok()) return kernel.status();
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
   for (int peer = 0; peer < host.ranks; ++peer) {
@@ -324,8 +328,8 @@ GpuCommunicator::Impl::~Impl() {
   if (context.get() == nullptr) return;
   const ScopedContext scope(driver, context.get());
   if (!ended) {  // a kernel that still runs must find its memory
-    static_cast<void>(fabric.release());
-    static_cast<void>(new sys::cuda::MappedHostMemory(std::move(words)));
+    KeepForEver(std::move(fabric));
+    KeepForEver(std::move(words));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);

@@ -60,7 +60,9 @@ struct GpuCommunicator::Impl {
   // Runs an operation in a given way, for tests and measurements. Ranks must choose alike.
   Status RunAs(const Operation& operation, const tune::GpuChoice& choice, sys::cuda::Stream stream);
   Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // REQUIRES, of both: valid operations.
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
+  Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
   Status Validate(const Operation& operation);
   // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context

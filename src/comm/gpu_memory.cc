@@ -56,9 +56,7 @@ Result<void*> AllocateOnGpu(std::size_t bytes) {
   Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(driver, device);
   if (!context.ok()) return context.status();
   const sys::cuda::ScopedContext scope(driver, context->get());
-  const auto way =
-      DeviceMemory::CanExportDescriptors(driver, device) ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc;
-  Result<DeviceMemory> memory = DeviceMemory::Create(driver, device, bytes, way);
+  Result<DeviceMemory> memory = DeviceMemory::Create(driver, device, bytes, DeviceMemory::BestWay(driver, device));
   if (!memory.ok()) return memory.status();
   memory->LetPeersReach(device);  // as NCCL does: programs copy between their GPUs
   void* const address = memory->data();

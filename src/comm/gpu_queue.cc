@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <climits>
 
+#include "base/keep_for_ever.h"
 #include "base/log.h"
 #include "comm/gpu_memory.h"
 #include "comm/gpu_watch.h"
@@ -56,26 +57,6 @@ Result<unsigned long long> CaptureOf(const Driver& driver, Stream stream) {
   return status == 0 ? 0 : id;
 }
 
-// What one rank brings to the decision whether a communicator uses GPUs.
-struct Offer {
-  std::int32_t gpu;         // 0 or 1
-  std::int32_t max_blocks;  // INT32_MAX: no wish
-};
-
-// The least offer of all ranks.
-Result<Offer> LeastOffer(Communicator& communicator, Offer offer) {
-  Offer least = offer;
-  if (communicator.ranks() == 1) return least;
-  const Status s = communicator.Run({.kind = Kind::kAllReduce,
-                                     .in = &offer,
-                                     .out = &least,
-                                     .count = sizeof(Offer) / sizeof(std::int32_t),
-                                     .type = DataType::kInt32,
-                                     .op = ReduceOp::kMin});
-  if (!s.ok()) return s;
-  return least;
-}
-
 // A send and the receive of its peer: a launch, a store that arrives, and the data at the link's rate.
 double PredictTransferUs(const tune::GpuMachine& machine, std::size_t bytes) {
   const tune::GpuWay& way = machine.ways[static_cast<int>(proto::Protocol::kSimple)];
@@ -96,11 +77,14 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
     const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
-    const Result<Offer> least = LeastOffer(
-        communicator, {.gpu = mine ? 1 : 0, .max_blocks = options.max_blocks > 0 ? options.max_blocks : INT32_MAX});
-    if (!least.ok()) return least.status();
+    // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
+    const int own[2] = {mine ? 1 : 0, options.max_blocks > 0 ? options.max_blocks : INT_MAX};
+    int least[2] = {own[0], own[1]};
+    if (c.ranks > 1) {
+      TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(least), ReduceOp::kMin)));
+    }
     c.own_collectives = c.Collectives();
-    if (least->gpu == 0) {
+    if (least[0] == 0) {
       if (mine) {
         TUTTI_WARN(
             "{} has a GPU, but another rank has none that it can use: the communicator works on host memory only",
@@ -110,7 +94,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     }
     const std::int64_t begin_ns = sys::NowNs();
     GpuOptions gpu_options{.device = options.device};
-    gpu_options.max_channels = std::min(gpu_options.max_channels, least->max_blocks);
+    gpu_options.max_channels = std::min(gpu_options.max_channels, least[1]);
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
     if (!gpu.ok()) return gpu.status();
     c.own_collectives = c.Collectives();
@@ -145,22 +129,12 @@ void GpuQueue::Close() {
 }
 
 void GpuQueue::Abandon() {
-  // Nothing of it may be touched, locks included. It stays where it is for ever.
-  static constinit std::atomic<GpuCommunicator*> forgotten{nullptr};
-  if (gpu_) forgotten.store(new GpuCommunicator(std::move(*gpu_)), std::memory_order_relaxed);
+  // Nothing of it may be touched, locks included.
+  if (gpu_) KeepForEver(std::move(*gpu_));
   gpu_.reset();
 }
 
-Status GpuQueue::Usable() const {
-  return gpu_ ? Status::Ok()
-              : Status(Code::kInvalidUsage,
-                       fmt::format("rank {} has left this communicator: make no calls on it", host_->rank()));
-}
-
-void GpuQueue::Break(const std::string& reason) {
-  std::lock_guard life(life_mutex_);
-  if (gpu_) gpu_->Abort(reason);
-}
+Status GpuQueue::Usable() const { return gpu_ ? Status::Ok() : HasLeft(host_->rank()); }
 
 bool GpuQueue::OnDevice(const void* address) {
   const auto place = reinterpret_cast<std::uintptr_t>(address);

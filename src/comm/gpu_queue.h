@@ -66,8 +66,6 @@ class GpuQueue {
   // The cost model's estimate for operations that run as one, us.
   Result<double> PredictUs(std::span<const Call> calls);
 
-  // Ends all kernels of this rank within milliseconds, and the operations of the peers with an error.
-  void Break(const std::string& reason);
   // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second, and
   // compares the ranks' calls once this rank has called nothing new between two looks.
   Status Look();
@@ -92,7 +90,7 @@ class GpuQueue {
   const sys::cuda::Driver& driver_;
   const std::size_t device_bytes_;
   EngineLock lock_;
-  std::mutex life_mutex_;               // keeps gpu_ alive during Break and Look
+  std::mutex life_mutex_;               // keeps gpu_ alive during Look
   std::uint64_t seen_calls_ = 0;        // by Look; guarded by life_mutex_
   bool compared_ = true;                // those calls with the peers'; guarded by life_mutex_
   std::optional<GpuCommunicator> gpu_;  // none after Close; changes under both

@@ -22,6 +22,10 @@ bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; 
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
+// What a choice goes by; a barrier moves one byte.
+std::size_t BytesOf(const Operation& o) { return o.kind == Kind::kBarrier ? 1 : o.count * SizeOf(o.type); }
+bool IsEmpty(const Operation& o) { return BytesOf(o) == 0; }
+
 // Whether the kernel of moves does this rank's part. A rank that only sends to a reduction moves bytes, unless it scales
 // them.
 bool MovesOnly(const Operation& o, const PreparedPlan& plan, proto::Protocol protocol) {
@@ -131,10 +135,8 @@ Status GpuCommunicator::Impl::Prepare(const Operation& o) {
     }
     return launcher.FindSendRecv(1).status();
   }
-  const bool barrier = o.kind == Kind::kBarrier;
-  if (o.count == 0 && !barrier) return Status::Ok();
-  const Result<const comm::GpuRecipe*> recipe =
-      FindRecipe(CollectiveOf(o.kind), barrier ? 1 : o.count * SizeOf(o.type), o.root);
+  if (IsEmpty(o)) return Status::Ok();
+  const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
 }
@@ -153,11 +155,12 @@ Status GpuCommunicator::Impl::Validate(const Operation& o) {
 
 Status GpuCommunicator::Impl::Run(const Operation& o, sys::cuda::Stream stream) {
   TUTTI_RETURN_IF_ERROR(Validate(o));
-  if (IsTransfer(o.kind)) return RunTransfers(std::span(&o, 1), stream);
-  const bool barrier = o.kind == Kind::kBarrier;
-  if (o.count == 0 && !barrier) return Status::Ok();
-  const Result<const comm::GpuRecipe*> recipe =
-      FindRecipe(CollectiveOf(o.kind), barrier ? 1 : o.count * SizeOf(o.type), o.root);
+  return IsTransfer(o.kind) ? RunTransfers(std::span(&o, 1), stream) : RunCollective(o, stream);
+}
+
+Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Stream stream) {
+  if (IsEmpty(o)) return Status::Ok();
+  const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   return Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream);
 }
@@ -195,14 +198,14 @@ Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sy
   }
   TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
   for (const Operation& o : operations) {
-    if (!IsTransfer(o.kind)) TUTTI_RETURN_IF_ERROR(Run(o, stream));
+    if (!IsTransfer(o.kind)) TUTTI_RETURN_IF_ERROR(RunCollective(o, stream));
   }
   return Status::Ok();
 }
 
 Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& choice, sys::cuda::Stream stream) {
   TUTTI_RETURN_IF_ERROR(host.Validate(o));
-  if (o.count == 0 && o.kind != Kind::kBarrier) return Status::Ok();
+  if (IsEmpty(o)) return Status::Ok();
   const Collective collective = CollectiveOf(o.kind);
   const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
   if (!plan.ok()) return plan.status();
@@ -226,10 +229,9 @@ Status GpuCommunicator::RunGroup(std::span<const Operation> operations, void* st
 }
 
 std::string GpuCommunicator::Impl::Explain(const Operation& o) {
-  const bool barrier = o.kind == Kind::kBarrier;
   if (IsTransfer(o.kind)) return "direct";
-  const std::vector<tune::GpuChoice> choices = chooser.Candidates(
-      CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(barrier ? 1 : o.count * SizeOf(o.type))));
+  const std::vector<tune::GpuChoice> choices =
+      chooser.Candidates(CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(BytesOf(o))));
   return choices.empty() ? "nothing that NCCL_ALGO and NCCL_PROTO allow" : tune::ToString(choices.front());
 }
 

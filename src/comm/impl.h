@@ -102,6 +102,8 @@ struct Communicator::Impl {
   void RecordCollective(exec::cpu::Job& job);
   void RecordTransfers(std::span<const Operation> operations, exec::cpu::Job& job);
   std::uint64_t RecordTransfer(const Operation& o, std::uint64_t* its_mark);
+  // Counts a send or receive; its number among those with the same peer.
+  std::uint64_t NumberTransfer(const Operation& o);
   // A call that moves nothing.
   void RecordEmpty(const Operation& o);
   // A call that the GPU runs. It counts as ended here when it is in its stream.

@@ -323,10 +323,13 @@ void Communicator::Impl::RecordCollective(Job& job) {
     TimeCalls(job);
 }
 
-std::uint64_t Communicator::Impl::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+std::uint64_t Communicator::Impl::NumberTransfer(const Operation& o) {
   ++transfers;
-  const bool send = o.kind == Kind::kSend;
-  const std::uint64_t index = ++(send ? sends : receives)[o.root];
+  return ++(o.kind == Kind::kSend ? sends : receives)[o.root];
+}
+
+std::uint64_t Communicator::Impl::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+  const std::uint64_t index = NumberTransfer(o);
   const std::size_t bytes = o.count * SizeOf(o.type);
   *its_mark = trace::TransferMark(bytes, index);
   const exec::cpu::Lane lane = FindLane(bytes);
@@ -373,15 +376,14 @@ void Communicator::Impl::RecordGpuCall(const Operation& o) {
   const std::uint64_t count = o.kind == Kind::kBarrier ? 0 : o.count;
   std::uint64_t number;
   if (IsTransfer(o.kind)) {
-    ++transfers;
-    number = recorder.Add(word, count, ++(o.kind == Kind::kSend ? sends : receives)[o.root], trace::How{}.Pack());
+    number = recorder.Add(word, count, NumberTransfer(o), trace::How{}.Pack());
   } else if (gpu_call.run == recorder.run() && gpu_call.run > 0 && gpu_call.word == word && gpu_call.count == count) {
     number = recorder.Repeat();
   } else {
     number = recorder.Add(word, count, Collectives() + 1, trace::How{}.Pack());
     gpu_call = {.word = word, .count = count, .run = recorder.run()};
   }
-  if (engine == nullptr || engine->idle()) recorder.Finish(number);
+  if (engine->idle()) recorder.Finish(number);
 }
 
 void Communicator::Impl::TimeCalls(Job& job) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/keep_for_ever.h"
 #include "base/log.h"
 #include "comm/progress.h"
 #include "sys/clock.h"
@@ -29,24 +30,16 @@ void RememberOnThread(const std::shared_ptr<Queue>& queue) {
   t_open.push_back(queue);
 }
 
-// Keeps a communicator for ever: its end would speak to the peers. In a list, so that leak checkers know of it.
-void Forget(Communicator communicator) {
-  struct Forgotten {
-    Communicator communicator;
-    Forgotten* next;
-  };
-  static constinit std::atomic<Forgotten*> first{nullptr};
-  auto* kept = new Forgotten{std::move(communicator), first.load(std::memory_order_relaxed)};
-  while (!first.compare_exchange_weak(kept->next, kept, std::memory_order_acq_rel)) {
-  }
-}
-
 std::uint32_t CurrentGeneration() {
   sys::WatchForks();
   return sys::ForkGeneration();
 }
 
 }  // namespace
+
+Status HasLeft(int rank) {
+  return Status(Code::kInvalidUsage, fmt::format("rank {} has left this communicator: make no calls on it", rank));
+}
 
 void EngineLock::LockSlowly() {
   constexpr int kSpins = 200, kYields = 2000;
@@ -303,7 +296,7 @@ void Queue::Close() {
   (void)WaitLocked();
   after_ = impl_->Broken();
   if (after_.ok()) {
-    after_ = Status(Code::kInvalidUsage, fmt::format("rank {} has left this communicator: make no calls on it", rank_));
+    after_ = HasLeft(rank_);
   }
   {
     std::lock_guard life(life_mutex_);
@@ -320,7 +313,7 @@ void Queue::Abandon() {
   // Nothing of it may be touched, locks included: another thread of the parent may have been in the middle of it.
   impl_ = nullptr;
   facts_.store(nullptr, std::memory_order_relaxed);
-  if (communicator_) Forget(std::move(*communicator_));
+  if (communicator_) KeepForEver(std::move(*communicator_));
   communicator_.reset();
   open_count_.store(0, std::memory_order_relaxed);
 }

@@ -27,6 +27,9 @@
 
 namespace tutti::comm {
 
+// What calls get after Close.
+Status HasLeft(int rank);
+
 // Held for short times, or by a thread that waits for peers. One exchange when it is free.
 class EngineLock {
  public:

@@ -44,7 +44,6 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(CtxSetCurrent, "CtxSetCurrent");
   TUTTI_CUDA_FUNCTION(CtxGetCurrent, "CtxGetCurrent");
   TUTTI_CUDA_FUNCTION(CtxGetDevice, "CtxGetDevice");
-  TUTTI_CUDA_FUNCTION(CtxSynchronize, "CtxSynchronize");
   TUTTI_CUDA_FUNCTION(CtxEnablePeerAccess, "CtxEnablePeerAccess");
   TUTTI_CUDA_FUNCTION(MemGetAllocationGranularity, "MemGetAllocationGranularity");
   TUTTI_CUDA_FUNCTION(MemCreate, "MemCreate");
@@ -58,8 +57,6 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(MemSetAccess, "MemSetAccess");
   TUTTI_CUDA_FUNCTION(MemAlloc, "MemAlloc_v2");
   TUTTI_CUDA_FUNCTION(MemFree, "MemFree_v2");
-  TUTTI_CUDA_FUNCTION(MemHostAlloc, "MemHostAlloc");
-  TUTTI_CUDA_FUNCTION(MemFreeHost, "MemFreeHost");
   TUTTI_CUDA_FUNCTION(MemHostRegister, "MemHostRegister_v2");
   TUTTI_CUDA_FUNCTION(MemHostUnregister, "MemHostUnregister");
   TUTTI_CUDA_FUNCTION(MemHostGetDevicePointer, "MemHostGetDevicePointer_v2");

@@ -119,7 +119,6 @@ struct Driver {
   int (*CtxSetCurrent)(Context);
   int (*CtxGetCurrent)(Context*);
   int (*CtxGetDevice)(Device*);
-  int (*CtxSynchronize)();
   int (*CtxEnablePeerAccess)(Context, unsigned);
   int (*MemGetAllocationGranularity)(std::size_t*, const AllocationProperties*, int);
   int (*MemCreate)(Allocation*, std::size_t, const AllocationProperties*, unsigned long long);
@@ -133,8 +132,6 @@ struct Driver {
   int (*MemSetAccess)(Address, std::size_t, const AccessDescription*, std::size_t);
   int (*MemAlloc)(Address*, std::size_t);
   int (*MemFree)(Address);
-  int (*MemHostAlloc)(void**, std::size_t, unsigned);
-  int (*MemFreeHost)(void*);
   int (*MemHostRegister)(void*, std::size_t, unsigned);
   int (*MemHostUnregister)(void*);
   int (*MemHostGetDevicePointer)(Address*, void*, unsigned);

@@ -84,9 +84,10 @@ Registrations& TheRegistrations() {
 
 }  // namespace
 
-bool DeviceMemory::CanExportDescriptors(const Driver* driver, Device device) {
+DeviceMemory::Way DeviceMemory::BestWay(const Driver* driver, Device device) {
   int supported = 0;
-  return driver->DeviceGetAttribute(&supported, kPosixDescriptorSupported, device) == 0 && supported != 0;
+  const int result = driver->DeviceGetAttribute(&supported, kPosixDescriptorSupported, device);
+  return result == 0 && supported != 0 ? Way::kDescriptor : Way::kIpc;
 }
 
 // Reserves addresses, maps the allocation there, and lets `device` read and write it. Takes over the allocation.

@@ -24,8 +24,8 @@ class DeviceMemory {
 
   // `bytes` of zeros on a device; rounded up to what the device can map. The context must be the thread's current one.
   static Result<DeviceMemory> Create(const Driver* driver, Device device, std::size_t bytes, Way way);
-  // Whether the device can pass memory on as a descriptor.
-  static bool CanExportDescriptors(const Driver* driver, Device device);
+  // By descriptor, where the device can pass memory on so.
+  static Way BestWay(const Driver* driver, Device device);
 
   // Maps another process's memory (of `bytes`, as its bytes() says) for access from `device`.
   static Result<DeviceMemory> Import(const Driver* driver, Device device, const Fd& fd, std::size_t bytes);
@@ -62,8 +62,8 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-// A page (4096 bytes) of host memory that the GPUs of this process can read and write while kernels run; or none. The pages are the
-// process's own: threads may look at them until the very end of the process, when the driver is gone.
+// A page (4096 bytes) of host memory that the GPUs of this process can read and write while kernels run; or none. It is
+// the process's own: threads may look at it until the very end of the process, when the driver is gone.
 class MappedHostMemory {
  public:
   static Result<MappedHostMemory> Create(const Driver* driver, std::size_t bytes);

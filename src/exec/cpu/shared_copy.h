@@ -105,8 +105,7 @@ inline bool AllCopied(const proto::Post& post, std::size_t front, std::size_t by
 
 // The sender's side.
 
-// Claims a piece from the back of post `post_index`, and says where it goes; the caller copies it, then calls GiveBack with
-// what it has copied. Empty where there is no offer or nothing left.
+// Claims a piece from the back of post `post_index`, and says where it goes; the caller copies it, then calls EndClaim. Empty where there is no offer or nothing left.
 inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64_t post_index, std::byte** landing) {
   const std::uint64_t word = offer.front.load(std::memory_order_acquire);
   if (word >> kFrontBits != OfferWord(post_index, 0) >> kFrontBits) return {};

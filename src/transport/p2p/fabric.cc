@@ -44,15 +44,15 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
 }
 
 Status Fabric::AllocateOnDevice() {
-  const bool descriptors = !options_.force_ipc && DeviceMemory::CanExportDescriptors(options_.driver, options_.device);
-  const auto way = descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc;
+  const auto way =
+      options_.force_ipc ? DeviceMemory::Way::kIpc : DeviceMemory::BestWay(options_.driver, options_.device);
   Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, options_.layout.Bytes(), way);
   if (!own.ok()) return own.status();
   own_ = std::move(*own);
   segments_[options_.rank] = own_.data();
   identity_.way = static_cast<std::int32_t>(way);
   identity_.bytes = own_.bytes();
-  if (descriptors) {
+  if (way == DeviceMemory::Way::kDescriptor) {
     Result<sys::Fd> fd = own_.ExportDescriptor();
     if (!fd.ok()) return CannotHandOn(fd.status());
     descriptor_ = std::move(*fd);
@@ -79,9 +79,8 @@ Status Fabric::AllocateOnHost() {
   const std::size_t states_end = layout.collectives.State(kProtocols, 0);
   const std::size_t transfer_states = layout.TransferState(0, 0, 0, 0);
   const std::size_t bytes = states_end - states + layout.Bytes() - transfer_states;
-  const bool descriptors = DeviceMemory::CanExportDescriptors(options_.driver, options_.device);
-  Result<DeviceMemory> own = DeviceMemory::Create(
-      options_.driver, options_.device, bytes, descriptors ? DeviceMemory::Way::kDescriptor : DeviceMemory::Way::kIpc);
+  const auto way = DeviceMemory::BestWay(options_.driver, options_.device);
+  Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, bytes, way);
   if (!own.ok()) return own.status();
   own_ = std::move(*own);
   const auto segment = reinterpret_cast<std::uint64_t>(segments_[options_.rank]);
@@ -170,21 +169,14 @@ int Fabric::RanksOnGpuOf(int rank) const {
 
 bool Fabric::LinesArriveWhole() const {
   if (options_.staged) return false;
-  const sys::cuda::Driver& driver = *options_.driver;
-  int devices = 0;
-  if (driver.DeviceGetCount(&devices) != 0) return true;
-  for (sys::cuda::Device other = 0; other < devices; ++other) {
-    sys::cuda::Uuid uuid{};
+  return std::ranges::none_of(identities_, [&](const Identity& peer) {
+    const sys::cuda::Device other = Find(peer.gpu);
     int atomics = 1;
-    if (other == options_.device || driver.DeviceGetUuid(&uuid, other) != 0) continue;
-    const bool peer = std::ranges::any_of(identities_, [&](const Identity& i) { return i.gpu == uuid; });
-    if (!peer) continue;
-    if (driver.DeviceGetP2PAttribute(&atomics, sys::cuda::kNativePeerAtomics, options_.device, other) == 0 &&
-        atomics == 0) {
-      return false;
-    }
-  }
-  return true;
+    return other >= 0 &&
+           options_.driver->DeviceGetP2PAttribute(&atomics, sys::cuda::kNativePeerAtomics, options_.device, other) ==
+               0 &&
+           atomics == 0;
+  });
 }
 
 bool Fabric::SomeShareAContext() const {
