@@ -8,6 +8,7 @@
 //                              [--sweep] [--channels LIST] [--threads LIST] [--chunks LIST]
 //
 // --tutti: our libnccl.so.2, measured through the same C interface as NVIDIA's; without it, C++'s GpuCommunicator.
+// An operation N*OP of the list, as 64*all_reduce, is a group of N of them, each of the size and with buffers of its own.
 // Sizes count as nccl-tests does: the larger of the two buffers. A round is a batch of operations back to back, in one
 // CUDA graph or in stream launches, between two events; its time is that of the slowest rank. A figure is the median of
 // the rounds; "call" is the CPU time of a call that enqueues, in stream mode. --sweep times the listed ways of Tutti
@@ -179,11 +180,32 @@ struct Setting {
   const Options& options;
 };
 
+// A group: how many operations, and which.
+constexpr std::size_t kLeastStride = 256;  // between buffers of a group
+struct Several {
+  int items = 1;
+  std::string op;
+};
+Several ParseSeveral(const std::string& name) {
+  const std::size_t star = name.find('*');
+  if (star == std::string::npos) return {1, name};
+  return {std::max(std::atoi(name.c_str()), 1), name.substr(star + 1)};
+}
+
 // send_recv: to the next rank and from the one before, as nccl-tests does.
 std::vector<Operation> MakeOperations(const std::string& name, std::size_t bytes, const Communicator& communicator,
                                       const Buffers& buffers) {
   const int rank = communicator.rank(), ranks = communicator.ranks();
-  if (name != "send_recv") return {MakeOperation(name, bytes, ranks, buffers)};
+  if (name != "send_recv") {
+    const Several several = ParseSeveral(name);
+    const std::size_t stride = std::max(bytes, kLeastStride);
+    std::vector<Operation> operations;
+    for (int i = 0; i < several.items; ++i) {
+      operations.push_back(
+          MakeOperation(several.op, bytes, ranks, {buffers.in + i * stride, buffers.out + i * stride}));
+    }
+    return operations;
+  }
   const std::size_t count = std::max<std::size_t>(bytes / 4, 1);
   return {
       {.kind = Kind::kSend, .in = buffers.in, .count = count, .type = DataType::kFloat32, .root = (rank + 1) % ranks},
@@ -197,7 +219,7 @@ std::vector<Operation> MakeOperations(const std::string& name, std::size_t bytes
 // `rows` null: a rehearsal, of which nothing is kept.
 Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool graph, nlohmann::json* rows) {
   const std::vector<Operation> o = MakeOperations(op, bytes, s.communicator, s.buffers);
-  const int operations = OperationsFor(bytes);
+  const int operations = OperationsFor(bytes * o.size());
   std::vector<Timer::Batch> batches;
   for (const Library& library : s.libraries) {
     Result<Timer::Batch> batch =
@@ -344,11 +366,15 @@ Status Main(const Options& options) {
     tutti = std::move(*made);
   }
   sys::cuda::Address in = 0, out = 0;
-  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&in, options.last), "device memory"));
-  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&out, options.last), "device memory"));
+  std::size_t bytes = options.last;
+  for (const std::string& op : options.ops) {
+    bytes = std::max(bytes, std::max(options.last, kLeastStride) * static_cast<std::size_t>(ParseSeveral(op).items));
+  }
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&in, bytes), "device memory"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemAlloc(&out, bytes), "device memory"));
   // Ordinary numbers rather than zeros.
-  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(in, 0x3b, options.last), "filling"));
-  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(out, 0x3b, options.last), "filling"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(in, 0x3b, bytes), "filling"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(out, 0x3b, bytes), "filling"));
   Timer timer(*communicator, d);
   std::vector<Library> libraries;
   if (tutti) {
