@@ -28,11 +28,12 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr int kSlots = 4;        // communicators at a time; the first has all ranks
-constexpr int kCheckEvery = 16;  // iterations between decisions to go on
-constexpr int kPieces = 6;       // most operations of a burst
-constexpr int kMostReplays = 3;  // of a graph
-constexpr std::size_t kMargin = 4096;
+constexpr int kSlots = 4;         // communicators at a time; the first has all ranks
+constexpr int kCheckEvery = 16;   // iterations between decisions to go on
+constexpr int kPieces = 6;        // most operations of a burst, as a rule
+constexpr int kManyPieces = 100;  // and at times
+constexpr int kMostReplays = 3;   // of a graph
+constexpr std::size_t kMargin = 32768;
 
 struct Options {
   int ranks = 0;
@@ -380,8 +381,10 @@ Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces,
 Status Stress::RunBurst(Slot& slot) {
   constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
   const auto ranks_in_all = static_cast<std::size_t>(job_.ranks());
-  const std::size_t most = options_.largest / kPieces / 4 / ranks_in_all;
-  std::vector<Piece> pieces(2 + dice_.Below(kPieces - 1));
+  const int most_pieces = dice_.OneIn(4) ? kManyPieces : kPieces;
+  const std::size_t share = options_.largest / static_cast<std::size_t>(most_pieces) / 4 / ranks_in_all;
+  const std::size_t most = std::max<std::size_t>(share, 1);
+  std::vector<Piece> pieces(2 + dice_.Below(static_cast<std::size_t>(most_pieces) - 1));
   std::size_t bytes = 0;
   for (Piece& p : pieces) {
     p.kind = kKinds[dice_.Below(4)];
