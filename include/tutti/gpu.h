@@ -55,7 +55,9 @@ class GpuCommunicator {
   Status Run(const Operation& operation, void* stream);
 
   // Operations as one: all sends and receives in one kernel, in whatever order they are listed; collectives after them.
-  // A send or receive outside a group is a group of one.
+  // Sums, averages and moves that differ in nothing but buffers and counts share kernels too, so none may read what
+  // another one of the group writes. All ranks list the same collectives in the same order. A send or receive outside a
+  // group is a group of one.
   Status RunGroup(std::span<const Operation> operations, void* stream);
 
   // What went wrong in kernels so far: a wait that ended after TUTTI_TIMEOUT_MS, a peer that died or aborted. Looks at

@@ -255,6 +255,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   group.host = program.host;
   group.timeout_ns = program.timeout_ns;
   program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
+  batch.program = program;
   // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
@@ -274,18 +275,23 @@ Status GpuCommunicator::Impl::SetLimits() {
     TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
   }
   whole_lines = all[0] != 0;
-  Result<tune::GpuChooser> made = tune::GpuChooser::Create(
-      {.ranks = host.ranks,
-       .max_channels = std::min(most_blocks, fabric->geometry().channels),
-       .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
-       .min_channels = LeastChannels(options, host.settings),
-       .bulk = all[1] != 0,
-       .whole_lines = whole_lines,
-       .machine = Machine(),
-       .algo_filter = host.settings.algo,
-       .proto_filter = host.settings.proto});
+  tune::GpuChooserOptions choosing{
+      .ranks = host.ranks,
+      .max_channels = std::min(most_blocks, fabric->geometry().channels),
+      .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
+      .min_channels = LeastChannels(options, host.settings),
+      .bulk = all[1] != 0,
+      .whole_lines = whole_lines,
+      .machine = Machine(),
+      .algo_filter = host.settings.algo,
+      .proto_filter = host.settings.proto};
+  Result<tune::GpuChooser> made = tune::GpuChooser::Create(choosing);
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
+  choosing.bulk = false;  // batches have no bulk copies
+  made = tune::GpuChooser::Create(choosing);
+  if (!made.ok()) return made.status();
+  batch_chooser = std::move(*made);
   return Status::Ok();
 }
 

@@ -3,7 +3,7 @@
 #ifndef TUTTI_COMM_GPU_IMPL_H_
 #define TUTTI_COMM_GPU_IMPL_H_
 
-// The inside of a GpuCommunicator. Its life is in gpu.cc, its operations in gpu_run.cc.
+// The inside of a GpuCommunicator. Its life is in gpu.cc, its operations in gpu_run.cc, groups of them in gpu_batch.cc.
 
 #include <array>
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/impl.h"
+#include "exec/gpu/batch.h"
 #include "exec/gpu/compile.h"
 #include "exec/gpu/launcher.h"
 #include "exec/gpu/transfer.h"
@@ -32,8 +33,27 @@ namespace comm {
 struct GpuRecipe {
   const exec::gpu::PreparedPlan* plan = nullptr;  // null: not decided yet
   exec::gpu::Shape shape;
+  double predicted_us = 0;
 };
 using GpuRecipeTable = std::array<GpuRecipe, kSizeClasses>;
+// All that have been decided, by collective and root.
+using GpuRecipes = std::array<std::vector<std::unique_ptr<GpuRecipeTable>>, kCollectives>;
+
+inline Collective CollectiveOf(Operation::Kind kind) {
+  return kind == Operation::Kind::kBarrier ? Collective::kBarrier : static_cast<Collective>(kind);
+}
+inline bool IsTransfer(Operation::Kind kind) {
+  return kind == Operation::Kind::kSend || kind == Operation::Kind::kRecv;
+}
+// What a choice goes by; a barrier moves one byte.
+inline std::size_t BytesOf(const Operation& o) {
+  return o.kind == Operation::Kind::kBarrier ? 1 : o.count * SizeOf(o.type);
+}
+inline bool IsEmpty(const Operation& o) { return BytesOf(o) == 0; }
+exec::gpu::Work WorkOf(const Operation& operation);
+// Whether the kernel of moves does this rank's part. A rank that only sends to a reduction moves bytes, unless it scales
+// them.
+bool MovesOnly(const Operation& operation, const exec::gpu::PreparedPlan& plan, proto::Protocol protocol);
 
 }  // namespace comm
 
@@ -59,7 +79,6 @@ struct GpuCommunicator::Impl {
   Status Run(const Operation& operation, sys::cuda::Stream stream);
   // Runs an operation in a given way, for tests and measurements. Ranks must choose alike.
   Status RunAs(const Operation& operation, const tune::GpuChoice& choice, sys::cuda::Stream stream);
-  Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
   // REQUIRES, of both: valid operations.
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
@@ -68,7 +87,10 @@ struct GpuCommunicator::Impl {
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
   // must be the thread's current one.
   Status Prepare(const Operation& operation);
+  // For an operation that is launched by itself.
   Result<const comm::GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
+  Result<const comm::GpuRecipe*> FindIn(comm::GpuRecipes& recipes, tune::GpuChooser& chooser, Collective collective,
+                                        std::size_t bytes, int root);
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
   Status Enqueue(const Operation& operation, const exec::gpu::PreparedPlan& plan, const exec::gpu::Shape& shape,
                  sys::cuda::Stream stream);
@@ -81,8 +103,28 @@ struct GpuCommunicator::Impl {
   // What has broken the communicator, if anything; its kernels end then. Any thread.
   Status EndIfBroken();
 
+  // gpu_batch.cc: groups. Collectives that are alike become one launch. Ranks' launches agree, because what is merged and
+  // how it is cut follows from the calls' collectives, types, operators, roots and counts.
+  Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // Prepare for a group.
+  Status PrepareGroup(std::span<const Operation> operations);
+  // Runs operations that are alike in one launch in a given way, for tests and measurements. Ranks must choose alike.
+  Status RunBatchAs(std::span<const Operation> operations, const tune::GpuChoice& choice, sys::cuda::Stream stream);
+  bool CanBeMerged(const Operation& operation);
+  template <typename F>
+  Status ForEachKind(std::span<const Operation> operations, F run);
+  // How to launch operations that are alike as one; null: one by one.
+  Result<const comm::GpuRecipe*> FindBatchRecipe(std::span<const Operation* const> alike);
+  Status RunAlike(std::span<const Operation* const> alike, sys::cuda::Stream stream);
+  Status PrepareAlike(std::span<const Operation* const> alike);
+  Status EnqueueBatch(std::span<const Operation* const> alike, const exec::gpu::PreparedPlan& plan,
+                      exec::gpu::Shape shape, sys::cuda::Stream stream);
+  Result<sys::cuda::Kernel> FindBatchKernel(std::span<const Operation* const> operations,
+                                            const exec::gpu::PreparedPlan& plan, proto::Protocol protocol);
+
   // log_operation.cc: what NCCL_DEBUG=INFO shows of a call under COLL and TUNING.
   void LogOperation(const Operation& operation);
+  void LogBatch(const Operation& first, int operations, const exec::gpu::Shape& shape, int channels);
 
   Communicator::Impl& host;
   Communicator& communicator;
@@ -92,21 +134,27 @@ struct GpuCommunicator::Impl {
   std::unique_ptr<transport::p2p::Fabric> fabric;
   sys::cuda::MappedHostMemory words;  // exec::gpu::HostWords
   exec::gpu::Launcher launcher;
-  tune::GpuChooser chooser;
+  tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
   int overlapping_channels =
       0;  // most channels of an operation that may be launched before the one before it has ended
   exec::gpu::Program program{};       // of the operation that is being enqueued; segments stay
   exec::gpu::Group group{};           // likewise
+  exec::gpu::Batch batch{};           // likewise
   bool bulk = false;                  // this rank's GPU has bulk copies
   bool whole_lines = true;            // lines of LL128 arrive whole on all links
   int most_blocks = 1;                // of any kernel
   sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;  // of all kernels so far
-  std::uint64_t ends_to_count = 0;    // what LaunchCounts::ended will come to
+  std::uint64_t kernels_launched = 0;
+  std::uint64_t ends_to_count = 0;  // what LaunchCounts::ended will come to
   std::vector<exec::gpu::TransferRequest> sends, receives;
+  // Of a group: which operations have been looked at, those that are alike, and what those are about.
+  std::vector<char> seen;
+  std::vector<const Operation*> alike;
+  std::vector<exec::gpu::Work> works;
 
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::gpu::PreparedPlan>> plans;
-  std::array<std::vector<std::unique_ptr<comm::GpuRecipeTable>>, kCollectives> recipes;  // by root
+  comm::GpuRecipes recipes, batch_recipes;
 };
 
 }  // namespace tutti

@@ -191,8 +191,9 @@ Status GpuQueue::Prepare(std::span<const Call> calls) {
   TUTTI_RETURN_IF_ERROR(Usable());
   GpuCommunicator::Impl& gpu = *gpu_->impl();
   const EnsureContext context(driver_, gpu.context.get());
-  for (const Call& call : calls) TUTTI_RETURN_IF_ERROR(gpu.Prepare(call.operation));
-  return Status::Ok();
+  operations_.clear();
+  for (const Call& call : calls) operations_.push_back(call.operation);
+  return gpu.PrepareGroup(operations_);
 }
 
 Status GpuQueue::Post(const Operation& operation, Stream stream) {

@@ -7,34 +7,40 @@
 #include "comm/gpu_impl.h"
 
 namespace tutti {
+
+using comm::BytesOf;
+using comm::CollectiveOf;
+using comm::IsEmpty;
+using comm::IsTransfer;
+
 namespace {
 
 using exec::gpu::PreparedPlan;
 using exec::gpu::Shape;
 using Kind = Operation::Kind;
 
-Collective CollectiveOf(Kind kind) {
-  return kind == Kind::kBarrier ? Collective::kBarrier : static_cast<Collective>(kind);
-}
-bool IsTransfer(Kind kind) { return kind == Kind::kSend || kind == Kind::kRecv; }
-
 // What a barrier reduces.
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
-// What a choice goes by; a barrier moves one byte.
-std::size_t BytesOf(const Operation& o) { return o.kind == Kind::kBarrier ? 1 : o.count * SizeOf(o.type); }
-bool IsEmpty(const Operation& o) { return BytesOf(o) == 0; }
+}  // namespace
 
-// Whether the kernel of moves does this rank's part. A rank that only sends to a reduction moves bytes, unless it scales
-// them.
-bool MovesOnly(const Operation& o, const PreparedPlan& plan, proto::Protocol protocol) {
+bool comm::MovesOnly(const Operation& o, const PreparedPlan& plan, proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return false;
   const bool scales = o.op == ReduceOp::kAvg || o.op == ReduceOp::kPreMulSum;
   return !Reduces(plan.collective) || (plan.copies && !scales && protocol == proto::Protocol::kSimple);
 }
 
-}  // namespace
+exec::gpu::Work comm::WorkOf(const Operation& o) {
+  return {.in = o.in,
+          .out = o.out,
+          .count = o.count,
+          .type = o.type,
+          .op = o.op,
+          .scalar = o.scalar,
+          .integer_scalar = o.integer_scalar,
+          .device_scalar = o.device_scalar};
+}
 
 bool GpuCommunicator::Impl::IsCaptured(sys::cuda::Stream stream) const {
   int capturing = 0;
@@ -61,7 +67,12 @@ Result<const PreparedPlan*> GpuCommunicator::Impl::FindPlan(algo::Algorithm algo
 }
 
 Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective collective, std::size_t bytes, int root) {
-  auto& tables = recipes[static_cast<int>(collective)];
+  return FindIn(recipes, chooser, collective, bytes, root);
+}
+
+Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindIn(comm::GpuRecipes& all, tune::GpuChooser& by,
+                                                             Collective collective, std::size_t bytes, int root) {
+  auto& tables = all[static_cast<int>(collective)];
   if (tables.empty()) tables.resize(host.ranks);
   std::unique_ptr<comm::GpuRecipeTable>& table = tables[HasRoot(collective) ? root : 0];
   if (table == nullptr) table = std::make_unique<comm::GpuRecipeTable>();
@@ -72,7 +83,7 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective coll
   Status why(Code::kInvalidUsage,
              fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks",
                          host.settings.algo, host.settings.proto, Name(collective), host.ranks));
-  for (const tune::GpuChoice& choice : chooser.Candidates(collective, comm::SmallestOfClass(size_class))) {
+  for (const tune::GpuChoice& choice : by.Candidates(collective, comm::SmallestOfClass(size_class))) {
     const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, root);
     if (!plan.ok()) {  // does not fit a kernel's arguments: on all ranks alike
       why = plan.status();
@@ -83,7 +94,8 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective coll
                .channels = choice.channels,
                .threads = choice.threads,
                .chunk_bytes = choice.chunk_bytes,
-               .bulk = bulk}};
+               .bulk = bulk},
+              choice.predicted_us};
     return &recipe;
   }
   return why;
@@ -92,14 +104,7 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindRecipe(Collective coll
 Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& plan, const Shape& shape,
                                       sys::cuda::Stream stream) {
   const bool barrier = o.kind == Kind::kBarrier;
-  exec::gpu::Work work{.in = o.in,
-                       .out = o.out,
-                       .count = o.count,
-                       .type = o.type,
-                       .op = o.op,
-                       .scalar = o.scalar,
-                       .integer_scalar = o.integer_scalar,
-                       .device_scalar = o.device_scalar};
+  exec::gpu::Work work = comm::WorkOf(o);
   if (barrier) {  // one byte, in the words that kernels of this rank may use
     auto* byte = reinterpret_cast<std::byte*>(program.host) + sizeof(exec::gpu::HostWords);
     work = {.in = byte, .out = byte + 1, .count = 1, .type = kBarrierType, .op = kBarrierOp};
@@ -107,7 +112,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   const Result<sys::cuda::Kernel> kernel = FindKernel(o, plan, shape.protocol);
   if (!kernel.ok()) return kernel.status();
   Shape possible = shape;
-  possible.bulk = shape.bulk && MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
+  possible.bulk = shape.bulk && comm::MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
   exec::gpu::Compile(plan, work, possible, fabric->geometry(), program);
   program.states += fabric->state_shift();
   const bool captured = IsCaptured(stream);
@@ -117,6 +122,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   TUTTI_RETURN_IF_ERROR(
       launcher.Launch(*kernel, program, channels, shape.threads, OverlapFor(channels, captured), stream));
   blocks_launched += channels;
+  ++kernels_launched;
   if (!captured) ends_to_count += channels;
   return Status::Ok();
 }
@@ -124,7 +130,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, const PreparedPlan& plan,
                                                             proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return launcher.Find(kBarrierType, kBarrierOp, protocol);
-  return MovesOnly(o, plan, protocol) ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
+  return comm::MovesOnly(o, plan, protocol) ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
 }
 
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {
@@ -187,19 +193,8 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
   }
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, group, OverlapFor(group.blocks, captured), stream));
   blocks_launched += group.blocks;
+  ++kernels_launched;
   if (!captured) ends_to_count += group.teams;
-  return Status::Ok();
-}
-
-Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
-  for (const Operation& o : operations) {
-    TUTTI_RETURN_IF_ERROR(Validate(o));
-    TUTTI_RETURN_IF_ERROR(Prepare(o));
-  }
-  TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
-  for (const Operation& o : operations) {
-    if (!IsTransfer(o.kind)) TUTTI_RETURN_IF_ERROR(RunCollective(o, stream));
-  }
   return Status::Ok();
 }
 

@@ -36,6 +36,12 @@ void GpuCommunicator::Impl::LogOperation(const Operation& o) {
              Explain(o));
 }
 
+void GpuCommunicator::Impl::LogBatch(const Operation& first, int operations, const exec::gpu::Shape& shape,
+                                     int channels) {
+  TUTTI_INFO(log::kTuning, "{}: {} operations -> one launch, proto {}, {} channels of {} threads",
+             kNames[static_cast<int>(first.kind)], operations, proto::Name(shape.protocol), channels, shape.threads);
+}
+
 void Communicator::Impl::LogOperation(const Operation& o) {
   LogCall(*this, o);
   const std::string_view name = kNames[static_cast<int>(o.kind)];

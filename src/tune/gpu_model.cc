@@ -70,10 +70,7 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const double channels = message / static_cast<double>(way.channel_bytes);
   choice.channels =
       std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), std::min(options_.min_channels, most), most);
-  // Enough threads for the message at once, in whole warps.
-  constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
-  const double threads = message / choice.channels / kThreadBytes[static_cast<int>(protocol)];
-  choice.threads = std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, way.threads);
+  choice.threads = Threads(protocol, message / choice.channels);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =
         bulk ? options_.machine.bulk_chunks_bytes / choice.channels
@@ -86,6 +83,14 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
                         static_cast<double>(bytes) / kBytesPerUsOfGb *
                             (known.cost.sent_max / rate + known.cost.folded_max / options_.machine.fold_gb_per_s);
   return choice;
+}
+
+int GpuChooser::Threads(Protocol protocol, double message_bytes) const {
+  // Enough for the message at once, in whole warps.
+  constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
+  const double threads = message_bytes / kThreadBytes[static_cast<int>(protocol)];
+  const int most = options_.machine.ways[static_cast<int>(protocol)].threads;
+  return std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, most);
 }
 
 std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t bytes) {

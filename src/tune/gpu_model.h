@@ -84,6 +84,8 @@ class GpuChooser {
 
   // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none.
   std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes);
+  // Threads of a block for a channel's messages of that many bytes.
+  int Threads(proto::Protocol protocol, double message_bytes) const;
 
  private:
   struct Known {

@@ -303,6 +303,8 @@ Status RunScalars(Bench& b) {
 
 constexpr int kTransferGroups = 150, kTransferGroupsQuick = 40;
 Status RunTransfers(Bench& b);
+constexpr int kRandomGroups = 120, kRandomGroupsQuick = 30, kRandomGroupsLimited = 8;
+Status RunRandomGroups(Bench& b, int groups);
 
 // Communicators with limits: right results, and no kernel with more blocks.
 Status RunLimits(Bench& b) {
@@ -340,6 +342,14 @@ Status RunLimits(Bench& b) {
       return Status(Code::kInternal,
                     fmt::format("limits: {} groups had {} blocks, the limit is {}", kTransferGroupsQuick,
                                 gpu->impl()->blocks_launched - transfers, limit));
+    }
+    const std::uint64_t blocks = gpu->impl()->blocks_launched, launches = gpu->impl()->kernels_launched;
+    TUTTI_RETURN_IF_ERROR(RunRandomGroups(limited, kRandomGroupsLimited));
+    const std::uint64_t most = (gpu->impl()->kernels_launched - launches) * static_cast<std::uint64_t>(limit);
+    if (gpu->impl()->blocks_launched - blocks > most) {
+      ++g_tally.wrong;
+      return Status(Code::kInternal, fmt::format("limits: groups had {} blocks, {} are allowed",
+                                                 gpu->impl()->blocks_launched - blocks, most));
     }
   }
   return Status::Ok();
@@ -552,6 +562,217 @@ Status RunFallback(Bench& b) {
   return Status::Ok();
 }
 
+// A group of cases on the device: each has its storage behind that of the one before.
+struct CaseGroup {
+  std::vector<Case> cases;
+  struct Placed {
+    Operation operation;
+    std::span<std::byte> storage[2];
+    std::size_t at[2];  // in the device's buffers
+  };
+  std::vector<Placed> placed;
+  std::size_t end[2] = {0, 0};
+  Status failure;  // the first: those around it add words of their own
+};
+
+// Puts the group's cases on the device, one within the other, and runs `enqueue` on all of them; every one compares its
+// results on the way out. Twice: a graph must be replayed on fresh data.
+Status RunCases(Bench& b, CaseGroup& group, std::uint64_t seed, const std::function<Status()>& enqueue) {
+  const sys::cuda::Driver& d = b.device.driver();
+  std::byte* const buffers[2] = {b.device.first(), b.device.second()};
+  const auto address = [&](const CaseGroup::Placed& p, int i) {
+    return reinterpret_cast<sys::cuda::Address>(buffers[i] + p.at[i]);
+  };
+  if (group.placed.size() < group.cases.size()) {
+    const Case& c = group.cases[group.placed.size()];
+    const std::uint64_t own = seed + group.placed.size();
+    const Status status = RunCaseOn(b.rank(), b.ranks(), c, own, [&](const Operation& o, auto first, auto second) {
+      CaseGroup::Placed p{o, {first, second}, {group.end[0], group.end[1]}};
+      const auto move = [&](const void* from) -> std::byte* {
+        for (int i = 0; i < 2; ++i) {
+          const std::byte* begin = p.storage[i].data();
+          if (from == nullptr || from < begin || from > begin + p.storage[i].size()) continue;
+          return buffers[i] + p.at[i] + (static_cast<const std::byte*>(from) - begin);
+        }
+        return nullptr;
+      };
+      p.operation.in = move(o.in);
+      p.operation.out = move(o.out);
+      for (int i = 0; i < 2; ++i) group.end[i] += (p.storage[i].size() + 255) / 256 * 256;
+      group.placed.push_back(p);
+      return RunCases(b, group, seed, enqueue);
+    });
+    if (group.failure.ok()) group.failure = status;
+    return status;
+  }
+  if (std::max(group.end[0], group.end[1]) > kBufferBytes) return Status(Code::kInternal, "a group is too large");
+  for (int time = 0; time < 2; ++time) {
+    for (const CaseGroup::Placed& p : group.placed) {
+      for (int i = 0; i < 2; ++i) {
+        TUTTI_RETURN_IF_ERROR(
+            Check(d, d.MemcpyHtoD(address(p, i), p.storage[i].data(), p.storage[i].size()), "copying to a GPU"));
+      }
+    }
+    TUTTI_RETURN_IF_ERROR(Check(d, d.StreamSynchronize(nullptr), "copying to a GPU"));
+    TUTTI_RETURN_IF_ERROR(enqueue());
+    TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+  }
+  for (const CaseGroup::Placed& p : group.placed) {
+    for (int i = 0; i < 2; ++i) {
+      TUTTI_RETURN_IF_ERROR(
+          Check(d, d.MemcpyDtoH(p.storage[i].data(), address(p, i), p.storage[i].size()), "copying from a GPU"));
+    }
+  }
+  return Status::Ok();
+}
+
+std::vector<Operation> OperationsOf(const CaseGroup& group) {
+  std::vector<Operation> operations;
+  for (const CaseGroup::Placed& p : group.placed) operations.push_back(p.operation);
+  return operations;
+}
+
+// Runs a group by `enqueue`, which gets its operations; directly or as a graph, the second time replayed.
+Status RunCaseGroup(Bench& b, CaseGroup& group, std::uint64_t seed, bool in_graph,
+                    const std::function<Status(std::span<const Operation>)>& enqueue) {
+  const sys::cuda::Driver& d = b.device.driver();
+  sys::cuda::Graph graph = nullptr;
+  sys::cuda::GraphExec exec = nullptr;
+  const Status status = RunCases(b, group, seed, [&]() -> Status {
+    const std::vector<Operation> operations = OperationsOf(group);
+    if (!in_graph) return enqueue(operations);
+    if (exec == nullptr) {
+      TUTTI_RETURN_IF_ERROR(b.gpu.impl()->PrepareGroup(operations));
+      TUTTI_RETURN_IF_ERROR(
+          Check(d, d.StreamBeginCapture(b.device.stream(), sys::cuda::kThreadLocalCapture), "capturing"));
+      const Status captured = enqueue(operations);
+      TUTTI_RETURN_IF_ERROR(Check(d, d.StreamEndCapture(b.device.stream(), &graph), "ending a capture"));
+      TUTTI_RETURN_IF_ERROR(captured);
+      TUTTI_RETURN_IF_ERROR(Check(d, d.GraphInstantiate(&exec, graph, 0), "a graph"));
+    }
+    return Check(d, d.GraphLaunch(exec, b.device.stream()), "replaying a graph");
+  });
+  if (exec != nullptr) d.GraphExecDestroy(exec);
+  if (graph != nullptr) d.GraphDestroy(graph);
+  ++g_tally.cases;
+  if (!status.ok()) ++g_tally.wrong;
+  return group.failure;
+}
+
+// Counts of a group's members, none so large that all together do not fit.
+std::size_t MemberCount(std::mt19937& random, int members, int ranks, std::size_t element) {
+  const std::size_t most = kBufferBytes / 4 / static_cast<std::size_t>(members * ranks) / element;
+  const unsigned kind = random() % 8, size = random();
+  return std::min<std::size_t>(kind == 0 ? 1 : kind < 4 ? size % 300 : kind < 7 ? size % 20000 : size % 700000, most);
+}
+
+// Every way to run groups that are alike in one launch, on few and on many channels.
+Status RunBatches(Bench& b) {
+  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kInt32, DataType::kUint8};
+  std::mt19937 random(11);
+  for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
+    const auto collective = static_cast<Collective>(c);
+    for (const algo::Entry& entry : algo::Registry()) {
+      if (!entry.supports(collective, b.ranks())) continue;
+      for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+        if (!IsUsed(b, protocol)) continue;
+        for (const int members : {1, exec::gpu::kFewItems, exec::gpu::kFewItems + 1, 70, exec::gpu::kMaxItems}) {
+          if (b.quick && members > 16 && members < exec::gpu::kMaxItems) continue;
+          const tune::GpuChoice way{.algorithm = entry.algorithm,
+                                    .protocol = static_cast<proto::Protocol>(protocol),
+                                    .channels = static_cast<int>(random() % MostChannels(b)) + 1};
+          Case common{.kind = static_cast<Kind>(c), .type = kTypes[random() % std::size(kTypes)]};
+          common.op = random() % 3 == 0 ? ReduceOp::kAvg : ReduceOp::kSum;
+          common.root = static_cast<int>(random() % b.ranks());
+          CaseGroup group;
+          for (int i = 0; i < members; ++i) {
+            Case member = common;
+            member.count = std::max<std::size_t>(MemberCount(random, members, b.ranks(), SizeOf(member.type)), 1);
+            member.in_place = collective != Collective::kAllToAll && random() % 3 == 0;
+            member.misalign = random() % 3 == 0 ? SizeOf(member.type) : 0;
+            group.cases.push_back(member);
+          }
+          const std::uint64_t before = b.gpu.impl()->kernels_launched;
+          Status status = RunCaseGroup(b, group, random(), false, [&](std::span<const Operation> operations) {
+            return b.gpu.impl()->RunBatchAs(operations, way, b.device.stream());
+          });
+          if (status.ok() && b.gpu.impl()->kernels_launched - before != 2) {
+            status = Status(Code::kInternal, "a batch took more than one launch");
+          }
+          if (!status.ok()) {
+            status = Status(status.code(), fmt::format("batch of {} by {} on {} channels: {}", members,
+                                                       tune::ToString(way), way.channels, status.message()));
+          }
+          TUTTI_RETURN_IF_ERROR(Agree(b, status));
+        }
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+// Groups of collectives at random, alike and not, empty ones among them; every second one in a graph.
+Status RunRandomGroups(Bench& b, int groups) {
+  std::mt19937 random(13);
+  for (int number = 0; number < groups; ++number) {
+    constexpr int kMembers[] = {1, 2, 5, 8, 30, 64, 65, 100};
+    const int members = kMembers[random() % std::size(kMembers)], kinds = 1 + static_cast<int>(random() % 3);
+    std::vector<Case> common(kinds);
+    for (Case& c : common) {
+      c.kind = static_cast<Kind>(random() % (static_cast<int>(Collective::kAllToAll) + 1));
+      c.type = static_cast<DataType>(random() % kDataTypes);
+      c.op = static_cast<ReduceOp>(random() % 2 == 0 ? 0 : random() % kReduceOps);
+      c.root = static_cast<int>(random() % b.ranks());
+    }
+    CaseGroup group;
+    for (int i = 0; i < members; ++i) {
+      Case member = common[random() % kinds];
+      member.count = random() % 10 == 0 ? 0 : MemberCount(random, members, b.ranks(), SizeOf(member.type));
+      member.in_place = member.kind != Kind::kAllToAll && random() % 3 == 0;
+      member.misalign = random() % 3 == 0 ? SizeOf(member.type) : 0;
+      group.cases.push_back(member);
+    }
+    Status status = RunCaseGroup(b, group, random(), number % 2 == 1, [&](std::span<const Operation> operations) {
+      return b.gpu.RunGroup(operations, b.device.stream());
+    });
+    if (!status.ok()) status = Status(status.code(), fmt::format("group {}: {}", number, status.message()));
+    TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  }
+  return Status::Ok();
+}
+
+// A hundred small all_reduces of a group are one launch, as many sums of another type one more; three hundred two each.
+Status RunLaunchCount(Bench& b) {
+  for (const int each : {100, 300}) {
+    std::vector<Operation> operations;
+    for (int i = 0; i < 2 * each; ++i) {
+      std::byte* data = b.device.first() + static_cast<std::ptrdiff_t>(i) * 4096;
+      operations.push_back({.kind = Kind::kAllReduce,
+                            .in = data,
+                            .out = data,
+                            .count = 100 + static_cast<std::size_t>(i),
+                            .type = i % 2 == 0 ? DataType::kFloat32 : DataType::kInt32});
+    }
+    ++g_tally.cases;
+    const std::uint64_t before = b.gpu.impl()->kernels_launched;
+    TUTTI_RETURN_IF_ERROR(b.gpu.RunGroup(operations, b.device.stream()));
+    TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+    const std::uint64_t launches = b.gpu.impl()->kernels_launched - before;
+    const std::uint64_t expected = 2 * ((each + exec::gpu::kMaxItems - 1) / exec::gpu::kMaxItems);
+    if (launches == expected) continue;
+    ++g_tally.wrong;
+    return Status(Code::kInternal, fmt::format("a group of {} small all_reduces of 2 types took {} launches, not {}",
+                                               2 * each, launches, expected));
+  }
+  return Status::Ok();
+}
+
+Status RunGroups(Bench& b) {
+  TUTTI_RETURN_IF_ERROR(Agree(b, RunLaunchCount(b)));
+  TUTTI_RETURN_IF_ERROR(RunRandomGroups(b, b.quick ? kRandomGroupsQuick : kRandomGroups));
+  return RunBatches(b);
+}
+
 // All ranks but the last start an all_reduce that the last never joins; its Abort must end them all within a second.
 Status RunAbort(Bench& b) {
   const auto ms_since = [](std::chrono::steady_clock::time_point then) {
@@ -620,9 +841,9 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
   if (!device.ok()) return device.status();
   Bench bench{communicator, *gpu, *device, quick};
   const std::pair<const char*, Status (*)(Bench&)> parts[] = {
-      {"graphs", RunGraphs},   {"transfers", RunTransfers}, {"scalars", RunScalars},
-      {"limits", RunLimits},   {"fallback", RunFallback},   {"huge", RunHuge},
-      {"bits", RunRandomBits}, {"all", RunEverything},      {"abort", RunAbort}};
+      {"graphs", RunGraphs},  {"transfers", RunTransfers}, {"groups", RunGroups}, {"scalars", RunScalars},
+      {"limits", RunLimits},  {"fallback", RunFallback},   {"huge", RunHuge},     {"bits", RunRandomBits},
+      {"all", RunEverything}, {"abort", RunAbort}};
   for (const auto& [name, part] : parts) {
     if (!only.empty() && only.find(name) == std::string::npos) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -653,10 +874,10 @@ int main(int argc, char** argv) {
     } else if (argument == "--only" && i + 1 < argc) {
       only = argv[++i];
     } else {
-      fmt::print(
-          stderr,
-          "usage: {} [--threads N] [--quick] [--only graphs,transfers,scalars,limits,fallback,huge,bits,all,abort]\n",
-          argv[0]);
+      fmt::print(stderr,
+                 "usage: {} [--threads N] [--quick] [--only "
+                 "graphs,transfers,groups,scalars,limits,fallback,huge,bits,all,abort]\n",
+                 argv[0]);
       return 2;
     }
   }

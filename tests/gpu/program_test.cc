@@ -1,6 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/gpu/compile.h"
+#include "exec/gpu/batch.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +33,7 @@ struct Rank {
   std::uint32_t slot = 0;
   int step = 0;
   bool done = false;
+  std::vector<std::vector<std::uint32_t>> ins, outs;  // of a batch's items
 };
 
 class Machine {
@@ -47,22 +48,78 @@ class Machine {
       if (!prepared.ok()) return prepared.status().ToString();
       Rank& rank = rank_[r];
       rank.plan = *prepared;
-      rank.in.assign(count * plan::InPieces(collective, ranks_), 0);
-      for (std::size_t i = 0; i < rank.in.size(); ++i) rank.in[i] = static_cast<std::uint32_t>(i * 31 + r * 1000003);
-      rank.out.assign(count * plan::OutPieces(collective, ranks_), 0);
+      Fill(r, collective, count);
       Compile(rank.plan, {.in = rank.in.data(), .out = rank.out.data(), .count = count, .type = DataType::kUint32},
               shape, geometry_, rank.program);
     }
     for (channel_ = 0; channel_ < shape.channels; ++channel_) {
+      part_ = channel_;
       if (std::string error = RunChannel(static_cast<int>(shape.protocol)); !error.empty()) return error;
     }
     return Compare(collective, root, count);
   }
 
+  // Operations of those counts as a batch; "" or what went wrong.
+  std::string RunBatch(algo::Algorithm algorithm, Collective collective, int root,
+                       const std::vector<std::size_t>& counts, const Shape& shape) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, ranks_, root);
+    const auto batch = std::make_unique<Batch>();  // but for the code and the pointers the same on all ranks
+    BatchCut cut;
+    for (int r = 0; r < ranks_; ++r) {
+      const Result<PreparedPlan> prepared = PreparePlan(plans, r);
+      if (!prepared.ok()) return prepared.status().ToString();
+      rank_[r].ins.clear();
+      rank_[r].outs.clear();
+      std::vector<Work> works;
+      for (const std::size_t count : counts) {
+        Fill(r, collective, count);
+        works.push_back({.count = count, .type = DataType::kUint32});
+        rank_[r].ins.push_back(std::move(rank_[r].in));
+        rank_[r].outs.push_back(std::move(rank_[r].out));
+      }
+      rank_[r].plan = *prepared;
+      CompileCommon(*prepared, works[0], shape, geometry_, rank_[r].program);
+      cut = CompileItems(*prepared, works, shape, geometry_, *batch);
+    }
+    if (cut.blocks > shape.channels) return "more blocks than channels";
+    std::vector<int> parts(counts.size(), 0);  // that have been done
+    for (channel_ = 0; channel_ < cut.blocks; ++channel_) {
+      for (std::uint16_t item = batch->first_item[channel_]; item != kNoItem; item = batch->items[item].next) {
+        if (item >= counts.size()) return "a channel has an item that does not exist";
+        part_ = channel_ - batch->items[item].first_channel;
+        if (part_ != parts[item]++) return "a part is done twice or left out";
+        Exchange(item);
+        for (Rank& rank : rank_) static_cast<ProgramItem&>(rank.program) = batch->items[item];
+        if (std::string error = RunChannel(static_cast<int>(shape.protocol)); !error.empty()) return error;
+        Exchange(item);
+      }
+    }
+    for (std::size_t item = 0; item < counts.size(); ++item) {
+      Exchange(item);
+      if (std::string error = Compare(collective, root, counts[item]); !error.empty()) return error;
+      Exchange(item);
+    }
+    return "";
+  }
+
  private:
+  void Fill(int r, Collective collective, std::size_t count) {
+    Rank& rank = rank_[r];
+    rank.in.assign(count * plan::InPieces(collective, ranks_), 0);
+    for (std::size_t i = 0; i < rank.in.size(); ++i) rank.in[i] = static_cast<std::uint32_t>(i * 31 + r * 1000003);
+    rank.out.assign(count * plan::OutPieces(collective, ranks_), 0);
+  }
+  // Puts an item's buffers where those of a single operation are, or back.
+  void Exchange(std::size_t item) {
+    for (Rank& rank : rank_) {
+      std::swap(rank.in, rank.ins[item]);
+      std::swap(rank.out, rank.outs[item]);
+    }
+  }
+
   std::string RunChannel(int protocol) {
     const Program& any = rank_[0].program;
-    if (static_cast<std::uint64_t>(channel_) * any.part_elements >= any.count) return "";
+    if (static_cast<std::uint64_t>(part_) * any.part_elements >= any.count) return "";
     std::uint64_t& base = base_[{protocol, channel_}];
     const std::uint64_t round_units = static_cast<std::uint64_t>(any.messages_per_round) * any.message_units;
     ring_ = std::uint64_t{1} << geometry_.log2_units[protocol];
@@ -131,10 +188,10 @@ class Machine {
     return true;
   }
   const ProgramPart& Part(const Program& p) const {
-    return p.parts[static_cast<std::uint32_t>(channel_) < p.full_parts ? 0 : 1];
+    return p.parts[static_cast<std::uint32_t>(part_) < p.full_parts ? 0 : 1];
   }
   std::size_t Offset(const Program& p, std::uint32_t piece, std::uint32_t block, std::uint32_t round) const {
-    return piece * p.count + channel_ * p.part_elements + block * Part(p).block + round * p.chunk;
+    return piece * p.count + part_ * p.part_elements + block * Part(p).block + round * p.chunk;
   }
   std::uint64_t Unit(const Program& p, std::uint32_t round, std::uint32_t message) const {
     return base_now_ + static_cast<std::uint64_t>(round * p.messages_per_round + message) * p.message_units;
@@ -240,6 +297,7 @@ class Machine {
   std::map<std::tuple<int, int, std::uint64_t>, std::vector<std::uint32_t>> messages_;  // from, to, unit
   std::uint64_t base_now_ = 0, ring_ = 0;
   int channel_ = 0;
+  int part_ = 0;  // of the operation, on that channel
   std::string error_;
 };
 
@@ -266,6 +324,71 @@ TEST(GpuPrograms, EveryAlgorithmEveryProtocolManySizes) {
       }
     }
   }
+}
+
+TEST(GpuPrograms, BatchesOfEveryAlgorithmAndProtocol) {
+  std::mt19937 random(8);
+  for (int ranks : {1, 2, 3, 4, 8}) {
+    Machine machine(ranks, {.ranks = ranks, .channels = 8, .log2_units = {9, 7, 10}});
+    for (const algo::Entry& entry : algo::Registry()) {
+      for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
+        const auto collective = static_cast<Collective>(c);
+        if (!entry.supports(collective, ranks)) continue;
+        for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+          const std::size_t sizes[] = {1, 37, random() % 3000 + 1, random() % 30000 + 1};
+          std::vector<std::size_t> counts(random() % 20 + 1);
+          for (std::size_t& count : counts) count = sizes[random() % std::size(sizes)];
+          const int root = static_cast<int>(random() % ranks);
+          const Shape shape{.protocol = static_cast<proto::Protocol>(protocol),
+                            .channels = static_cast<int>(random() % 8) + 1};
+          ASSERT_EQ(machine.RunBatch(entry.algorithm, collective, root, counts, shape), "")
+              << entry.name << " " << Name(collective) << " " << ranks << " ranks, root " << root << ", "
+              << counts.size() << " items, protocol " << protocol << ", " << shape.channels << " channels";
+        }
+      }
+    }
+  }
+}
+
+// The channels that each of a batch's items gets.
+std::vector<int> ChannelsOf(const std::vector<std::size_t>& counts, int channels, int& blocks) {
+  const Result<PreparedPlan> plan =
+      PreparePlan(algo::BuildAll(algo::Algorithm::kOneShot, Collective::kAllReduce, 2, 0), 0);
+  EXPECT_TRUE(plan.ok());
+  std::vector<Work> works;
+  for (const std::size_t count : counts) works.push_back({.count = count, .type = DataType::kFloat32});
+  const auto batch = std::make_unique<Batch>();
+  const Geometry geometry = Geometry::Fit(2, kMaxBatchChannels, std::size_t{64} << 20);
+  blocks =
+      CompileItems(*plan, works, {.protocol = proto::Protocol::kLl128, .channels = channels}, geometry, *batch).blocks;
+  std::vector<int> of_item(counts.size(), 0);
+  for (int channel = 0; channel < blocks; ++channel) {
+    for (std::uint16_t item = batch->first_item[channel]; item != kNoItem; item = batch->items[item].next)
+      ++of_item[item];
+  }
+  return of_item;
+}
+
+TEST(GpuPrograms, ItemsOfABatchGetChannelsByTheirBytes) {
+  int blocks = 0;
+  // As many as there are channels: each has its own.
+  EXPECT_EQ(ChannelsOf(std::vector<std::size_t>(64, 256), 64, blocks), std::vector<int>(64, 1));
+  EXPECT_EQ(blocks, 64);
+  // More than there are: in turn, and no channel is left out.
+  EXPECT_EQ(ChannelsOf(std::vector<std::size_t>(64, 256), 5, blocks), std::vector<int>(64, 1));
+  EXPECT_EQ(blocks, 5);
+  // Fewer: all channels are used.
+  EXPECT_EQ(ChannelsOf(std::vector<std::size_t>(8, 100000), 64, blocks), std::vector<int>(8, 8));
+  EXPECT_EQ(blocks, 64);
+  // A large one leaves the small ones a channel.
+  const std::vector<int> mixed = ChannelsOf({10, 10000000, 10, 10}, 16, blocks);
+  EXPECT_EQ(mixed, (std::vector<int>{1, 15, 1, 1}));
+  EXPECT_EQ(blocks, 16);
+  EXPECT_EQ(ChannelsOf({10, 10000000, 10, 10}, 1, blocks), std::vector<int>(4, 1));
+  EXPECT_EQ(blocks, 1);
+  // What is too small to be cut takes no more channels than it fills.
+  EXPECT_EQ(ChannelsOf({1}, 16, blocks), std::vector<int>{1});
+  EXPECT_EQ(blocks, 1);
 }
 
 TEST(GpuPrograms, APlanThatDoesNotFitIsAnError) {

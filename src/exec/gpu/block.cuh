@@ -86,15 +86,18 @@ __device__ __forceinline__ void CountUp(std::uint64_t& count) {
 
 struct Block {
   const Program& p;
+  const BatchItem* const items;  // of a batch; null: the program's own
+  u32 index;                     // of the item at hand
   ProgramPart part;
   u64 first;  // element where this channel's part begins
   u64 base, safe, published, messages;
   u32 mask;  // of ring units
   Patience patience;
 
-  __device__ __forceinline__ explicit Block(const Program& program) : p(program) {
-    part = p.parts[blockIdx.x < p.full_parts ? 0 : 1];
-    first = blockIdx.x * p.part_elements;
+  // For part `number` of an item.
+  __device__ __forceinline__ Block(const Program& program, const BatchItem* items, u32 index, u32 number)
+      : p(program), items(items) {
+    Choose(index, number);
     mask = (1u << p.log2_ring_units) - 1;
     const auto* at = reinterpret_cast<const ulonglong2*>(State());
     const ulonglong2 a = __ldcg(at), b = __ldcg(at + 1);
@@ -104,6 +107,19 @@ struct Block {
     messages = b.y;
   }
 
+  __device__ __forceinline__ const ProgramItem& Item() const {
+    return items == nullptr ? static_cast<const ProgramItem&>(p) : items[index];
+  }
+  __device__ __forceinline__ void Choose(u32 item, u32 number) {
+    index = item;
+    part = Item().parts[number < Item().full_parts ? 0 : 1];
+    first = number * Item().part_elements;
+  }
+  // What an item takes on every link.
+  __device__ __forceinline__ u64 RoundUnits() const {
+    return static_cast<u64>(p.messages_per_round) * Item().message_units;
+  }
+  __device__ __forceinline__ u64 Messages() const { return static_cast<u64>(Item().rounds) * p.messages_per_round; }
   __device__ __forceinline__ ChannelState* State() const {
     return reinterpret_cast<ChannelState*>(p.segments[p.rank] + p.states) + blockIdx.x;
   }
@@ -120,25 +136,25 @@ struct Block {
   }
   // First unit of a message.
   __device__ __forceinline__ u64 Unit(u32 round, u32 message) const {
-    return base + (static_cast<u64>(round) * p.messages_per_round + message) * p.message_units;
+    return base + (static_cast<u64>(round) * p.messages_per_round + message) * Item().message_units;
   }
   // Bytes that a step works on in a round.
   __device__ __forceinline__ u32 Length(const ProgramStep& s, u32 round) const {
-    const u64 begin = s.block * part.block + round * p.chunk;
+    const u64 begin = s.block * part.block + round * Item().chunk;
     const u64 block_end = (s.block + 1) * part.block;
     const u64 end = block_end < part.count ? block_end : part.count;
     if (begin >= end) return 0;
-    const u64 elements = end - begin < p.chunk ? end - begin : p.chunk;
-    return static_cast<u32>(elements) * p.element;
+    const u64 elements = end - begin < Item().chunk ? end - begin : Item().chunk;
+    return static_cast<u32>(elements) * Item().element;
   }
   __device__ __forceinline__ u64 Offset(u32 piece, u32 block, u32 round) const {
-    return (piece * p.count + first + block * part.block + round * p.chunk) * p.element;
+    return (piece * Item().count + first + block * part.block + round * Item().chunk) * Item().element;
   }
   __device__ __forceinline__ const std::byte* Local(const ProgramOperand& operand, u32 round) const {
-    return (operand.kind == ProgramOperand::kIn ? p.in : p.out) + Offset(operand.index, operand.block, round);
+    return (operand.kind == ProgramOperand::kIn ? Item().in : Item().out) + Offset(operand.index, operand.block, round);
   }
   __device__ __forceinline__ std::byte* Output(const ProgramStep& s, u32 round) const {
-    return p.out + Offset(s.piece, s.block, round);
+    return Item().out + Offset(s.piece, s.block, round);
   }
 
   // Tells all peers that everything before `units` has been consumed. REQUIRES: the block's threads have done so, with
@@ -160,13 +176,20 @@ struct Block {
     if (end > safe) safe = WaitForRoom(p, end);
   }
 
+  // The item at hand is done: to part 0 of the next one.
+  __device__ __forceinline__ void GoOn(u32 item) {
+    base += Messages() * Item().message_units;
+    messages += Messages();
+    Choose(item, 0);
+  }
+
   // Everything is done: the position for the next operation.
   __device__ __forceinline__ void Leave() {
-    const u64 round_messages = static_cast<u64>(p.rounds) * p.messages_per_round;
+    const u64 round_messages = Messages();
     __syncthreads();
     if (threadIdx.x == 0) {
       auto* at = reinterpret_cast<ulonglong2*>(State());
-      __stcg(at, make_ulonglong2(base + round_messages * p.message_units, safe));
+      __stcg(at, make_ulonglong2(base + round_messages * Item().message_units, safe));
       __stcg(at + 1, make_ulonglong2(published, messages + round_messages));
       CountUp(p.captured != 0 ? Counts().captured_ended : Counts().ended);
     }

@@ -141,8 +141,6 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
 // Whether bulk copies do it: whatever they touch is aligned to vectors. Other ranks need not do the same.
 void AddBulk(const PreparedPlan& plan, const Work& work, const Shape& shape, Program& program) {
   constexpr std::size_t kVector = 16;
-  program.flag_groups = shape.threads % (32 * transport::p2p::kFlagGroups) == 0 ? transport::p2p::kFlagGroups : 1;
-  program.bulk = 0;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kVector == 0; };
   const bool fits = shape.bulk && shape.protocol == proto::Protocol::kSimple && plan.copies &&
                     program.scale == kNoScale && program.rounds > 1 && aligned(work.in) && aligned(work.out) &&
@@ -219,33 +217,49 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
   return prepared;
 }
 
-void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
-             Program& program) {
+void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shape,
+                   const transport::p2p::Geometry& geometry, Program& program) {
   const Program& from = plan.program;
   program.steps = from.steps;
   program.operands_at = from.operands_at;
   program.targets_at = from.targets_at;
   std::memcpy(program.code, from.code, static_cast<std::size_t>(plan.code_words) * 4);
-  const int protocol = static_cast<int>(shape.protocol);
-  const std::size_t element = SizeOf(work.type);
-  const std::size_t granule = std::max<std::size_t>(kGranuleBytes / element, 1);
-  program.in = static_cast<const std::byte*>(work.in);
-  program.out = static_cast<std::byte*>(work.out);
-  program.count = work.count;
-  program.element = static_cast<std::uint32_t>(element);
   program.rank = from.rank;
   program.ranks = from.ranks;
   program.max_stage = from.max_stage;
   program.messages_per_round = from.messages_per_round;
+  program.flag_groups = shape.threads % (32 * transport::p2p::kFlagGroups) == 0 ? transport::p2p::kFlagGroups : 1;
+  program.bulk = 0;
+  AddScaling(plan, work, program);
+
+  const int protocol = static_cast<int>(shape.protocol);
+  program.rings = geometry.Ring(protocol, 0, 0);
+  program.ring_bytes = static_cast<std::uint32_t>(geometry.RingBytes(protocol));
+  program.log2_ring_units = static_cast<std::uint32_t>(geometry.log2_units[protocol]);
+  program.flags = geometry.Flags(0, 0);
+  program.credits = geometry.Credit(protocol, 0, 0);
+  program.states = geometry.State(protocol, 0);
+}
+
+int CompileItem(const PreparedPlan& plan, const Work& work, const Shape& shape,
+                const transport::p2p::Geometry& geometry, ProgramItem& item) {
+  const Program& from = plan.program;
+  const int protocol = static_cast<int>(shape.protocol);
+  const std::size_t element = SizeOf(work.type);
+  const std::size_t granule = std::max<std::size_t>(kGranuleBytes / element, 1);
+  item.in = static_cast<const std::byte*>(work.in);
+  item.out = static_cast<std::byte*>(work.out);
+  item.count = work.count;
+  item.element = static_cast<std::uint32_t>(element);
 
   // Parts: one per channel; blocks within them, and chunks of blocks, for the largest part.
   const plan::BlockCut parts = plan::BlockCut::Equal(work.count, shape.channels, granule);
-  program.part_elements = parts.block;
-  program.full_parts = static_cast<std::uint32_t>(work.count / parts.block);
-  const std::size_t rest = work.count - program.full_parts * parts.block;
-  program.parts[0] = {parts.block, plan::BlockCut::Equal(parts.block, plan.blocks_per_piece, granule).block};
-  program.parts[1] = {rest, plan::BlockCut::Equal(rest, plan.blocks_per_piece, granule).block};
-  const std::size_t block = program.full_parts > 0 ? program.parts[0].block : program.parts[1].block;
+  item.part_elements = parts.block;
+  item.full_parts = static_cast<std::uint32_t>(work.count / parts.block);
+  const std::size_t rest = work.count - item.full_parts * parts.block;
+  item.parts[0] = {parts.block, plan::BlockCut::Equal(parts.block, plan.blocks_per_piece, granule).block};
+  item.parts[1] = {rest, plan::BlockCut::Equal(rest, plan.blocks_per_piece, granule).block};
+  const std::size_t block = item.full_parts > 0 ? item.parts[0].block : item.parts[1].block;
   const std::size_t ring_units = std::size_t{1} << geometry.log2_units[protocol];
   const std::size_t payload = transport::p2p::kUnitPayloadBytes[protocol];
   const auto most_elements = [&](std::size_t rounds_in_ring) {
@@ -255,29 +269,28 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
   std::size_t chunk = most_elements(kOperationsInRing);
   if (block <= chunk) {
     chunk = block;
-    program.rounds = 1;
+    item.rounds = 1;
   } else {
-    chunk = most_elements(program.max_stage + 2);
+    chunk = most_elements(from.max_stage + 2);
     if (shape.chunk_bytes != 0) chunk = std::min(chunk, std::max(shape.chunk_bytes / element, granule));
     if (chunk > granule) chunk = chunk / granule * granule;
-    program.rounds = static_cast<std::uint32_t>((block + chunk - 1) / chunk);
+    item.rounds = static_cast<std::uint32_t>((block + chunk - 1) / chunk);
   }
-  program.chunk = chunk;
-  program.message_units = static_cast<std::uint32_t>((chunk * element + payload - 1) / payload);
+  item.chunk = chunk;
+  item.message_units = static_cast<std::uint32_t>((chunk * element + payload - 1) / payload);
   if (shape.protocol == proto::Protocol::kSimple) {
     // Each message has a flag of its own (step_simple.cuh).
-    program.message_units =
-        std::max(program.message_units, 1u << (geometry.log2_units[protocol] - transport::p2p::kLog2Flags));
+    item.message_units =
+        std::max(item.message_units, 1u << (geometry.log2_units[protocol] - transport::p2p::kLog2Flags));
   }
-  AddScaling(plan, work, program);
-  AddBulk(plan, work, shape, program);
+  return static_cast<int>(item.full_parts) + (rest != 0 ? 1 : 0);
+}
 
-  program.rings = geometry.Ring(protocol, 0, 0);
-  program.ring_bytes = static_cast<std::uint32_t>(geometry.RingBytes(protocol));
-  program.log2_ring_units = static_cast<std::uint32_t>(geometry.log2_units[protocol]);
-  program.flags = geometry.Flags(0, 0);
-  program.credits = geometry.Credit(protocol, 0, 0);
-  program.states = geometry.State(protocol, 0);
+void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
+             Program& program) {
+  CompileCommon(plan, work, shape, geometry, program);
+  CompileItem(plan, work, shape, geometry, program);
+  AddBulk(plan, work, shape, program);
 }
 
 }  // namespace tutti::exec::gpu

@@ -58,6 +58,13 @@ struct Work {
 void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
              Program& program);
 
+// Both parts of that. What operations that follow the same plan have in common:
+void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shape,
+                   const transport::p2p::Geometry& geometry, Program& program);
+// and the data of one, cut for shape.channels. Returns how many channels have something to do.
+int CompileItem(const PreparedPlan& plan, const Work& work, const Shape& shape,
+                const transport::p2p::Geometry& geometry, ProgramItem& item);
+
 }  // namespace tutti::exec::gpu
 
 #endif  // TUTTI_EXEC_GPU_COMPILE_H_

@@ -25,34 +25,29 @@ __device__ __forceinline__ void RunStep(Block& b, int step, u32 round) {
   if constexpr (kProtocol == proto::Protocol::kSimple) StepSimple<Codec>(b, s, step, round, bytes);
 }
 
-// Divides this channel's part of the finished output: the end of an integer average.
+// Divides a channel's part of the finished output: the end of an integer average.
 template <typename Codec>
-__device__ __noinline__ void DivideOutput(const Program& p, u64 first, u64 count) {
+__device__ __noinline__ void DivideOutput(std::byte* out, u64 bytes, u32 element, u32 divisor) {
   if constexpr (kDivides<Codec>) {
     __syncthreads();
     constexpr u32 kUnit = Codec::kWords * 4;
-    std::byte* out = p.out + first * p.element;
-    const u64 bytes = count * p.element;
     for (u64 at = threadIdx.x * u64{kUnit}; at < bytes; at += blockDim.x * u64{kUnit}) {
       const u32 valid = bytes - at < kUnit ? static_cast<u32>(bytes - at) : kUnit;
       Pack<2> v = LoadBytes<2>(out + at, valid);
-      Codec::Pack(Codec::Divided(Codec::Unpack(v.w), p.divisor), v.w);
-      StoreElements(out + at, v, valid, p.element);
+      Codec::Pack(Codec::Divided(Codec::Unpack(v.w), divisor), v.w);
+      StoreElements(out + at, v, valid, element);
     }
   }
 }
 
 // Small operations wait for their position and for their input; so both are asked for at once.
-__device__ __forceinline__ void Prefetch(const Program& p) {
-  const ProgramStep s = p.step(0);
-  const ProgramOperand operand = p.operand(s.first_operand);
+__device__ __forceinline__ void Prefetch(const Block& b) {
+  const ProgramStep s = b.p.step(0);
+  const ProgramOperand operand = b.p.operand(s.first_operand);
   if (operand.kind != ProgramOperand::kIn) return;
-  const u64 block = p.parts[blockIdx.x < p.full_parts ? 0 : 1].block;
-  const u64 element = operand.index * p.count + blockIdx.x * p.part_elements + operand.block * block;
   constexpr u32 kLine = 128;
-  const u64 bytes = block * p.element;
-  if (u64{threadIdx.x} * kLine >= bytes) return;
-  asm volatile("prefetch.global.L1 [%0];" ::"l"(p.in + element * p.element + threadIdx.x * kLine));
+  if (u64{threadIdx.x} * kLine >= b.part.block * b.Item().element) return;
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(b.Local(operand, 0) + threadIdx.x * kLine));
 }
 
 // The launch of this kernel and of the next one in the stream may overlap the kernel before them (Launcher); memory is
@@ -64,17 +59,46 @@ __device__ __forceinline__ void WaitForPreviousKernel() {
 #endif
 }
 
+// Whether peers are to be told how far this channel has come. Within an operation of several rounds they count on all
+// that lies before it.
+__device__ __forceinline__ bool OwesCredit(const Block& b) {
+  const u64 ring = static_cast<u64>(b.mask) + 1;
+  return b.base - b.published >= (b.Item().rounds > 1 ? 1 : ring / 4);
+}
+
+// The item at hand.
+template <typename Codec, proto::Protocol kProtocol>
+__device__ __forceinline__ void RunItem(Block& b) {
+  const Program& p = b.p;
+  const u64 round_units = b.RoundUnits();
+  const u32 rounds = b.Item().rounds;
+  if (rounds == 1) b.MakeRoom(b.base + round_units);
+  const u32 slots = rounds + p.max_stage;
+  for (u32 slot = 0; slot < slots; ++slot) {
+    if (rounds > 1) b.MakeRoom(b.base + (slot + 1 < rounds ? slot + 1 : rounds) * round_units);
+    for (int step = 0; step < p.steps; ++step) {
+      const u32 round = slot - p.step(step).stage;
+      if (round < rounds) RunStep<Codec, kProtocol>(b, step, round);  // also where the difference is negative
+    }
+    if (rounds > 1 && slot >= p.max_stage) {
+      __syncthreads();
+      b.Publish(b.base + (slot - p.max_stage + 1) * round_units);
+    }
+  }
+  if (kDivides<Codec> && p.divisor > 1 && b.Item().out != nullptr) {
+    const u32 element = b.Item().element;
+    DivideOutput<Codec>(b.Item().out + b.first * element, b.part.count * element, element, p.divisor);
+  }
+}
+
 template <typename Codec, proto::Protocol kProtocol>
 __device__ __forceinline__ void RunProgram(const Program& p) {
   WaitForPreviousKernel();
-  Block b(p);
-  Prefetch(p);
+  Block b(p, nullptr, 0, blockIdx.x);
+  Prefetch(b);
   if (p.captured != 0 && threadIdx.x == 0) CountUp(b.Counts().captured_begun);
   if (kScales<Codec> && p.scale == kScaleFromMemory) ReadFactor(p);
-  const u64 round_units = static_cast<u64>(p.messages_per_round) * p.message_units;
-  const u64 ring = static_cast<u64>(b.mask) + 1;
-  // Within an operation of several rounds peers count on all that lies before it.
-  if (b.base - b.published >= (p.rounds > 1 ? 1 : ring / 4)) b.Publish(b.base);
+  if (OwesCredit(b)) b.Publish(b.base);
 #if defined(TUTTI_MOVE) && __CUDA_ARCH__ >= 900
   if constexpr (kProtocol == proto::Protocol::kSimple) {
     if (p.bulk != 0) {
@@ -83,20 +107,29 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
     }
   }
 #endif
-  if (p.rounds == 1) b.MakeRoom(b.base + round_units);
-  const u32 slots = p.rounds + p.max_stage;
-  for (u32 slot = 0; slot < slots; ++slot) {
-    if (p.rounds > 1) b.MakeRoom(b.base + (slot + 1 < p.rounds ? slot + 1 : p.rounds) * round_units);
-    for (int step = 0; step < p.steps; ++step) {
-      const u32 round = slot - p.step(step).stage;
-      if (round < p.rounds) RunStep<Codec, kProtocol>(b, step, round);  // also where the difference is negative
-    }
-    if (p.rounds > 1 && slot >= p.max_stage) {
-      __syncthreads();
-      b.Publish(b.base + (slot - p.max_stage + 1) * round_units);
-    }
+  RunItem<Codec, kProtocol>(b);
+  b.Leave();
+}
+
+// A channel's items, one after the other.
+template <typename Codec, proto::Protocol kProtocol, int kItems>
+__device__ __forceinline__ void RunBatch(const BatchOf<kItems>& batch) {
+  WaitForPreviousKernel();
+  const Program& p = batch.program;
+  u32 item = batch.first_item[blockIdx.x];
+  Block b(p, batch.items, item, blockIdx.x - batch.items[item].first_channel);
+  Prefetch(b);
+  if (p.captured != 0 && threadIdx.x == 0) CountUp(b.Counts().captured_begun);
+  if (OwesCredit(b)) b.Publish(b.base);
+  while (true) {
+    RunItem<Codec, kProtocol>(b);
+    item = batch.items[item].next;
+    if (item == kNoItem) break;
+    b.GoOn(item);
+    if (!OwesCredit(b)) continue;
+    __syncthreads();
+    b.Publish(b.base);
   }
-  if (kDivides<Codec> && p.divisor > 1 && p.out != nullptr) DivideOutput<Codec>(p, b.first, b.part.count);
   b.Leave();
 }
 

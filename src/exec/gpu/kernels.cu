@@ -20,6 +20,16 @@ namespace tutti::exec::gpu {
   extern "C" __global__ void TUTTI_BOUNDS TUTTI_NAME(op, TUTTI_TYPE, protocol)(const __grid_constant__ Program p) { \
     RunProgram<__VA_ARGS__, proto::Protocol::id>(p);                                                                \
   }
+// Of batches: Batch or FewBatch.
+#define TUTTI_BATCH_KERNEL(batch, op, protocol, id, ...)                                          \
+  extern "C" __global__ void TUTTI_BOUNDS TUTTI_NAME(op##batch, TUTTI_TYPE,                       \
+                                                     protocol)(const __grid_constant__ batch b) { \
+    RunBatch<__VA_ARGS__, proto::Protocol::id>(b);                                                \
+  }
+#define TUTTI_BATCH_KERNELS(batch, op, ...)                 \
+  TUTTI_BATCH_KERNEL(batch, op, LL, kLl, __VA_ARGS__)       \
+  TUTTI_BATCH_KERNEL(batch, op, LL128, kLl128, __VA_ARGS__) \
+  TUTTI_BATCH_KERNEL(batch, op, Simple, kSimple, __VA_ARGS__)
 #define TUTTI_KERNELS(op, ...)                 \
   TUTTI_KERNEL(op, LL, kLl, __VA_ARGS__)       \
   TUTTI_KERNEL(op, LL128, kLl128, __VA_ARGS__) \
@@ -58,6 +68,8 @@ using OrderedE5M2 = OrderedCodec<u8, 0x7c, Op>;
 
 #define TUTTI_TYPE bytes
 TUTTI_KERNELS(Move, MoveCodec)
+TUTTI_BATCH_KERNELS(Batch, Move, MoveCodec)
+TUTTI_BATCH_KERNELS(FewBatch, Move, MoveCodec)
 
 #define TUTTI_SEND_RECV(name, threads)                                                             \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Group g) { \
@@ -84,6 +96,8 @@ extern "C" __global__ void ncclTuttiHandshake(const __grid_constant__ Handshake 
 #else
 
 TUTTI_KERNELS(Sum, TUTTI_CODEC<SumOp>)
+TUTTI_BATCH_KERNELS(Batch, Sum, TUTTI_CODEC<SumOp>)
+TUTTI_BATCH_KERNELS(FewBatch, Sum, TUTTI_CODEC<SumOp>)
 TUTTI_KERNELS(Prod, TUTTI_CODEC<ProdOp>)
 TUTTI_KERNELS(Max, TUTTI_ORDERED<MaxOp>)
 TUTTI_KERNELS(Min, TUTTI_ORDERED<MinOp>)

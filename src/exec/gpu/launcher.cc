@@ -92,6 +92,29 @@ Result<Kernel> Launcher::FindMove(Protocol protocol) {
   return kernel;
 }
 
+Result<Kernel> Launcher::FindBatchOf(int type, Protocol protocol, std::size_t items) {
+  const bool few = items <= kFewItems;
+  Kernel& kernel = batch_kernels_[type][few ? 1 : 0][static_cast<int>(protocol)];
+  if (kernel == nullptr) [[unlikely]] {
+    const bool move = type == kMove;
+    const std::string name =
+        fmt::format("ncclTutti{}{}_{}_{}", move ? "Move" : "Sum", few ? "FewBatch" : "Batch",
+                    move ? "bytes" : KernelTypeName(static_cast<DataType>(type)), proto::Name(protocol));
+    const Result<Kernel> loaded = Load(type, name.c_str());
+    if (!loaded.ok()) return loaded.status();
+    kernel = *loaded;
+  }
+  return kernel;
+}
+
+Result<Kernel> Launcher::FindBatch(DataType type, Protocol protocol, std::size_t items) {
+  return FindBatchOf(static_cast<int>(type), protocol, items);
+}
+
+Result<Kernel> Launcher::FindMoveBatch(Protocol protocol, std::size_t items) {
+  return FindBatchOf(kMove, protocol, items);
+}
+
 Result<Kernel> Launcher::FindSendRecv(int teams_per_block) {
   const bool wide = teams_per_block > kUsualTeams;
   Kernel& kernel = send_recv_[wide ? 1 : 0];
@@ -111,6 +134,11 @@ Status Launcher::LoadAll() {
   for (int p = 0; p < proto::kProtocols; ++p) {
     const auto protocol = static_cast<Protocol>(p);
     TUTTI_RETURN_IF_ERROR(FindMove(protocol).status());
+    for (int type = 0; type <= kMove; ++type) {
+      for (const int items : {kFewItems, kMaxItems}) {
+        TUTTI_RETURN_IF_ERROR(FindBatchOf(type, protocol, static_cast<std::size_t>(items)).status());
+      }
+    }
     for (int type = 0; type < kDataTypes; ++type) {
       for (int op = 0; op < kOps; ++op) {
         TUTTI_RETURN_IF_ERROR(Find(static_cast<DataType>(type), static_cast<ReduceOp>(op), protocol).status());
@@ -159,6 +187,13 @@ Status Launcher::Launch(Kernel kernel, const Program& program, int blocks, int t
                 .block_x = static_cast<unsigned>(bulk ? kBulkThreads : threads),
                 .shared_bytes = bulk ? kBulkBytes : 0,
                 .stream = stream},
+               overlap);
+}
+
+Status Launcher::Launch(Kernel kernel, const Batch& batch, int blocks, int threads, Overlap overlap,
+                        sys::cuda::Stream stream) {
+  return Start(kernel, &batch,
+               {.grid_x = static_cast<unsigned>(blocks), .block_x = static_cast<unsigned>(threads), .stream = stream},
                overlap);
 }
 

@@ -30,6 +30,9 @@ class Launcher {
   Result<sys::cuda::Kernel> Find(DataType type, ReduceOp op, proto::Protocol protocol);
   // The kernel for what only moves bytes.
   Result<sys::cuda::Kernel> FindMove(proto::Protocol protocol);
+  // The same for batches of that many items, of sums and averages.
+  Result<sys::cuda::Kernel> FindBatch(DataType type, proto::Protocol protocol, std::size_t items);
+  Result<sys::cuda::Kernel> FindMoveBatch(proto::Protocol protocol, std::size_t items);
   Result<sys::cuda::Kernel> FindSendRecv(int teams_per_block);
   Result<sys::cuda::Kernel> FindHandshake();
 
@@ -44,6 +47,8 @@ class Launcher {
   // already be put on multiprocessors while the stream's kernel before this one runs, where they wait for its end.
   Status Launch(sys::cuda::Kernel kernel, const Program& program, int blocks, int threads, Overlap overlap,
                 sys::cuda::Stream stream);
+  Status Launch(sys::cuda::Kernel kernel, const Batch& batch, int blocks, int threads, Overlap overlap,
+                sys::cuda::Stream stream);
   Status Launch(sys::cuda::Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream);
   Status Launch(sys::cuda::Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream);
 
@@ -52,11 +57,13 @@ class Launcher {
   static constexpr int kOps = 4;
 
   Result<sys::cuda::Kernel> Load(int type, const char* name);
+  Result<sys::cuda::Kernel> FindBatchOf(int type, proto::Protocol protocol, std::size_t items);
   Status AllowBulk(sys::cuda::Kernel kernel);
   Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap);
 
   const sys::cuda::Driver* driver_;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
+  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
   std::array<sys::cuda::Kernel, 2> send_recv_{};  // usual and wide
 };
 

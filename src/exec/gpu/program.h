@@ -38,6 +38,10 @@ namespace tutti::exec::gpu {
 
 inline constexpr int kMaxRanks = 16;
 inline constexpr int kCodeWords = 900;
+// Of a batch. A launch copies all arguments that its kernel has, and beyond 4 KB 10 of them take it 1 us, so there are
+// kernels for few items too.
+inline constexpr int kMaxItems = 256, kFewItems = 16;
+inline constexpr int kMaxBatchChannels = 128;
 
 struct ProgramOperand {
   enum Kind : std::uint8_t { kIn, kOut, kRecv };
@@ -93,7 +97,8 @@ inline constexpr std::uint8_t kBulkSends = 1, kBulkReceives = 2;
 inline constexpr int kBulkThreads = 128;
 inline constexpr std::uint32_t kBulkBytes = 14 << 14;  // of shared memory
 
-struct Program {
+// The data of one operation, and how it is cut.
+struct ProgramItem {
   const std::byte* in;
   std::byte* out;
   std::uint64_t count;          // elements per piece
@@ -104,6 +109,9 @@ struct Program {
   std::uint32_t full_parts;
   std::uint32_t rounds;
   std::uint32_t message_units;
+};
+
+struct Program : ProgramItem {
   std::uint16_t messages_per_round;
   std::uint16_t steps;
   std::uint8_t max_stage;
@@ -143,6 +151,28 @@ struct Program {
   }
 };
 static_assert(sizeof(Program) <= 4096, "beyond 4 KB a launch copies more");
+// Operations that follow the same plan, as one kernel reads them. An item has channels of its own, or shares one with
+// others that take place there one after the other. To a channel it is all the same as if the items had been launched
+// one by one.
+struct BatchItem : ProgramItem {
+  std::uint16_t first_channel;  // which has its part 0
+  std::uint16_t next;           // item on its channel, or kNoItem
+  std::uint32_t reserved;
+};
+inline constexpr std::uint16_t kNoItem = 0xffff;
+
+struct BatchHead {
+  Program program;                              // what the items have in common; not its own item
+  std::uint16_t first_item[kMaxBatchChannels];  // of a channel
+};
+template <int kItems>
+struct BatchOf : BatchHead {
+  BatchItem items[kItems];
+};
+using Batch = BatchOf<kMaxItems>;
+using FewBatch = BatchOf<kFewItems>;  // the beginning of a Batch
+static_assert(sizeof(Batch) <= 32764, "the most that a kernel's arguments may be");
+static_assert(sizeof(Batch) - sizeof(FewBatch) == (kMaxItems - kFewItems) * sizeof(BatchItem));
 static_assert(sizeof(ProgramStep) == 16 && sizeof(ProgramOperand) == 8 && sizeof(ProgramTarget) == 4);
 
 // The trial at init: every rank stores `token` into its word at each peer and waits for the peers' in its own.

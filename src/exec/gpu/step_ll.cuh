@@ -86,7 +86,7 @@ __device__ __forceinline__ void StepLl(Block& b, const ProgramStep& s, int step,
     const u32 valid = bytes - i * 8 < 8 ? bytes - i * 8 : 8;
     const Pack<2> v = GatherLl<Codec>(b, s, step, round, i, valid);
     for (int t = 0; t < s.targets; ++t) SendLl(b, b.p.target(s.first_target + t), round, i, v);
-    if (s.stores) StorePack(b.Output(s, round) + i * 8, v, valid, b.p.element);
+    if (s.stores) StorePack(b.Output(s, round) + i * 8, v, valid, b.Item().element);
   }
 }
 

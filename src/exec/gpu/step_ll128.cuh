@@ -159,7 +159,7 @@ __device__ __forceinline__ void StepLl128(Block& b, const ProgramStep& s, int st
     std::byte* out = b.Output(s, round) + i * kUnitData;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      if (valid[h] != 0) StorePack(out + share.offset[h], v[h], valid[h], b.p.element);
+      if (valid[h] != 0) StorePack(out + share.offset[h], v[h], valid[h], b.Item().element);
     }
   }
 }

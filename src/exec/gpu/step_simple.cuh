@@ -152,7 +152,7 @@ __device__ __forceinline__ void MoveVectors(const Block& b, const ProgramStep& s
     if constexpr (kWhole) {
       StoreWhole(out + static_cast<u64>(at) * 16, v[j]);
     } else {
-      StorePack(out + static_cast<u64>(at) * 16, v[j], valid, p.element);
+      StorePack(out + static_cast<u64>(at) * 16, v[j], valid, b.Item().element);
     }
   }
 }

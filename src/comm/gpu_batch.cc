@@ -1,0 +1,186 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of operations: all sends and receives are one launch, and so are collectives that are alike.
+#include <algorithm>
+
+#include "base/log.h"
+#include "comm/gpu_impl.h"
+
+namespace tutti {
+namespace {
+
+using comm::CollectiveOf;
+using comm::IsEmpty;
+using comm::IsTransfer;
+using exec::gpu::kMaxItems;
+using exec::gpu::PreparedPlan;
+using exec::gpu::Shape;
+using Kind = Operation::Kind;
+
+// An operation that takes longer by itself saves less than a tenth by sharing its launch, and has the GPU's links for
+// itself, with bulk copies where they pay.
+constexpr double kLongUs = 40;
+
+// How many of so many items each launch has: as few launches as there can be, of equal sizes.
+std::size_t ItemsOfALaunch(std::size_t items) {
+  const std::size_t launches = (items + kMaxItems - 1) / kMaxItems;
+  return (items + launches - 1) / launches;
+}
+
+// Whether there are kernels for several of these. A factor is not what all ranks share, so it can not decide.
+bool HasBatchKernel(const Operation& o) {
+  if (IsTransfer(o.kind) || o.kind == Kind::kBarrier || IsEmpty(o)) return false;
+  return !Reduces(CollectiveOf(o.kind)) || o.op == ReduceOp::kSum || o.op == ReduceOp::kAvg;
+}
+
+// Whether both follow one plan with one kernel.
+bool AreAlike(const Operation& a, const Operation& b) {
+  const Collective collective = CollectiveOf(a.kind);
+  return a.kind == b.kind && a.type == b.type && (!HasRoot(collective) || a.root == b.root) &&
+         (!Reduces(collective) || a.op == b.op);
+}
+
+}  // namespace
+
+bool GpuCommunicator::Impl::CanBeMerged(const Operation& o) {
+  if (!HasBatchKernel(o)) return false;
+  const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), comm::BytesOf(o), o.root);
+  return recipe.ok() && (*recipe)->predicted_us < kLongUs;
+}
+
+// Calls `run` with the collectives of a group: all that are alike together, in the order of the first of each.
+template <typename F>
+Status GpuCommunicator::Impl::ForEachKind(std::span<const Operation> operations, F run) {
+  seen.assign(operations.size(), 0);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& first = operations[i];
+    if (seen[i] != 0 || IsTransfer(first.kind)) continue;
+    alike.assign(1, &first);
+    const bool merged = i + 1 < operations.size() && CanBeMerged(first);
+    for (std::size_t j = i + 1; merged && j < operations.size(); ++j) {
+      if (seen[j] != 0 || !AreAlike(first, operations[j]) || !CanBeMerged(operations[j])) continue;
+      alike.push_back(&operations[j]);
+      seen[j] = 1;
+    }
+    TUTTI_RETURN_IF_ERROR(run(std::span<const Operation* const>(alike)));
+  }
+  return Status::Ok();
+}
+
+Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindBatchRecipe(std::span<const Operation* const> operations) {
+  if (operations.size() < 2) return nullptr;
+  const Operation& first = *operations[0];
+  double one_by_one_us = 0;
+  std::size_t bytes = 0;
+  for (const Operation* o : operations) {
+    const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o->kind), comm::BytesOf(*o), o->root);
+    if (!recipe.ok()) return recipe;
+    one_by_one_us += (*recipe)->predicted_us;
+    bytes += comm::BytesOf(*o);
+  }
+  const Result<const comm::GpuRecipe*> recipe =
+      FindIn(batch_recipes, batch_chooser, CollectiveOf(first.kind), bytes, first.root);
+  if (!recipe.ok() || (*recipe)->predicted_us < one_by_one_us) return recipe;
+  return nullptr;
+}
+
+Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindBatchKernel(std::span<const Operation* const> operations,
+                                                                 const PreparedPlan& plan, proto::Protocol protocol) {
+  const Operation& first = *operations[0];
+  return comm::MovesOnly(first, plan, protocol) ? launcher.FindMoveBatch(protocol, operations.size())
+                                                : launcher.FindBatch(first.type, protocol, operations.size());
+}
+
+Status GpuCommunicator::Impl::EnqueueBatch(std::span<const Operation* const> operations, const PreparedPlan& plan,
+                                           Shape shape, sys::cuda::Stream stream) {
+  const Operation& first = *operations[0];
+  const Result<sys::cuda::Kernel> kernel = FindBatchKernel(operations, plan, shape.protocol);
+  if (!kernel.ok()) return kernel.status();
+  works.clear();
+  for (const Operation* o : operations) works.push_back(comm::WorkOf(*o));
+  const exec::gpu::BatchCut cut = exec::gpu::CompileItems(plan, works, shape, fabric->geometry(), batch);
+  shape.threads = batch_chooser.Threads(shape.protocol, static_cast<double>(cut.message_bytes));
+  exec::gpu::CompileCommon(plan, works[0], shape, fabric->geometry(), batch.program);
+  batch.program.states += fabric->state_shift();
+  if (log::Enabled(log::Level::kInfo, log::kTuning)) [[unlikely]]
+    LogBatch(first, static_cast<int>(operations.size()), shape, cut.blocks);
+  const bool captured = IsCaptured(stream);
+  batch.program.captured = captured ? 1 : 0;
+  for (const Operation* o : operations) {
+    if (!captured) host.RecordGpuCall(*o);
+  }
+  TUTTI_RETURN_IF_ERROR(
+      launcher.Launch(*kernel, batch, cut.blocks, shape.threads, OverlapFor(cut.blocks, captured), stream));
+  blocks_launched += cut.blocks;
+  ++kernels_launched;
+  if (!captured) ends_to_count += cut.blocks;
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::PrepareAlike(std::span<const Operation* const> operations) {
+  const Result<const comm::GpuRecipe*> recipe = FindBatchRecipe(operations);
+  if (!recipe.ok()) return recipe.status();
+  if (*recipe != nullptr) {
+    const auto some = operations.first(ItemsOfALaunch(operations.size()));
+    return FindBatchKernel(some, *(*recipe)->plan, (*recipe)->shape.protocol).status();
+  }
+  for (const Operation* o : operations) TUTTI_RETURN_IF_ERROR(Prepare(*o));
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::RunAlike(std::span<const Operation* const> operations, sys::cuda::Stream stream) {
+  const Result<const comm::GpuRecipe*> recipe = FindBatchRecipe(operations);
+  if (!recipe.ok()) return recipe.status();
+  if (*recipe == nullptr) {
+    for (const Operation* o : operations) TUTTI_RETURN_IF_ERROR(RunCollective(*o, stream));
+    return Status::Ok();
+  }
+  Shape shape = (*recipe)->shape;
+  // Each item has a channel of its own where there are enough: items in turn wait for each other's messages.
+  const std::size_t each = ItemsOfALaunch(operations.size());
+  const int most = std::min(
+      {fabric->geometry().Channels(static_cast<int>(shape.protocol)), most_blocks, exec::gpu::kMaxBatchChannels});
+  shape.channels = std::min(std::max(shape.channels, static_cast<int>(each)), most);
+  for (std::size_t i = 0; i < operations.size(); i += each) {
+    const auto some = operations.subspan(i, std::min(each, operations.size() - i));
+    TUTTI_RETURN_IF_ERROR(EnqueueBatch(some, *(*recipe)->plan, shape, stream));
+  }
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::RunBatchAs(std::span<const Operation> operations, const tune::GpuChoice& choice,
+                                         sys::cuda::Stream stream) {
+  alike.clear();
+  for (const Operation& o : operations) {
+    TUTTI_RETURN_IF_ERROR(host.Validate(o));
+    if (!IsEmpty(o)) alike.push_back(&o);
+  }
+  if (alike.empty()) return Status::Ok();
+  const Collective collective = CollectiveOf(alike[0]->kind);
+  const Result<const PreparedPlan*> plan =
+      FindPlan(choice.algorithm, collective, HasRoot(collective) ? alike[0]->root : 0);
+  if (!plan.ok()) return plan.status();
+  const int most = fabric->geometry().Channels(static_cast<int>(choice.protocol));
+  return EnqueueBatch(alike, **plan,
+                      {.protocol = choice.protocol,
+                       .channels = std::min({choice.channels, most, most_blocks, exec::gpu::kMaxBatchChannels}),
+                       .chunk_bytes = choice.chunk_bytes},
+                      stream);
+}
+
+Status GpuCommunicator::Impl::PrepareGroup(std::span<const Operation> operations) {
+  const auto transfer = std::ranges::find_if(operations, [](const Operation& o) { return IsTransfer(o.kind); });
+  if (transfer != operations.end()) TUTTI_RETURN_IF_ERROR(Prepare(*transfer));
+  return ForEachKind(operations, [&](auto kind) { return PrepareAlike(kind); });
+}
+
+Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  if (operations.size() == 1) return Run(operations[0], stream);
+  for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(Validate(o));
+  TUTTI_RETURN_IF_ERROR(PrepareGroup(operations));
+  TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
+  return ForEachKind(operations, [&](auto kind) { return RunAlike(kind, stream); });
+}
+
+}  // namespace tutti

@@ -1,0 +1,76 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/batch.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace tutti::exec::gpu {
+namespace {
+
+// What the messages of an item cost a channel beside its bytes, in bytes: a hop at the rate of one channel.
+constexpr std::uint64_t kItemBytes = 8192;
+
+std::uint64_t LoadOf(const Work& work) { return kItemBytes + work.count * SizeOf(work.type); }
+
+std::size_t MessageBytes(const ProgramItem& item) { return item.chunk * item.element; }
+
+// Puts items behind each other on channels.
+class Chains {
+ public:
+  explicit Chains(Batch& batch) : batch_(batch) { last_.fill(kNoItem); }
+
+  // Lets an item have `channels` channels from `first` on.
+  void Add(std::uint16_t item, int first, int channels) {
+    batch_.items[item].first_channel = static_cast<std::uint16_t>(first);
+    batch_.items[item].next = kNoItem;
+    for (int channel = first; channel < first + channels; ++channel) {
+      std::uint16_t& last = last_[channel];
+      (last == kNoItem ? batch_.first_item[channel] : batch_.items[last].next) = item;
+      last = item;
+    }
+  }
+
+ private:
+  Batch& batch_;
+  std::array<std::uint16_t, kMaxBatchChannels> last_;
+};
+
+}  // namespace
+
+BatchCut CompileItems(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape,
+                      const transport::p2p::Geometry& geometry, Batch& batch) {
+  std::uint64_t total = 0;
+  for (const Work& work : works) total += LoadOf(work);
+  const auto channels = static_cast<std::uint64_t>(shape.channels);
+  const auto share = [&](const Work& work) { return static_cast<int>(LoadOf(work) * channels / total); };
+  Shape own = shape;
+  Chains chains(batch);
+  BatchCut cut;
+  const auto compile = [&](std::uint16_t item) {
+    const int used = CompileItem(plan, works[item], own, geometry, batch.items[item]);
+    cut.message_bytes = std::max(cut.message_bytes, MessageBytes(batch.items[item]));
+    return used;
+  };
+  for (std::uint16_t item = 0; item < works.size(); ++item) {
+    own.channels = share(works[item]);
+    if (own.channels == 0) continue;
+    const int used = compile(item);
+    chains.Add(item, cut.blocks, used);
+    cut.blocks += used;
+  }
+  // Where there are such items, the others have left them a channel at least: shares are rounded down.
+  const int taken = cut.blocks, left = shape.channels - taken;
+  own.channels = 1;
+  int turn = 0;
+  for (std::uint16_t item = 0; item < works.size(); ++item) {
+    if (share(works[item]) != 0) continue;
+    compile(item);
+    chains.Add(item, taken + turn++ % left, 1);
+  }
+  cut.blocks += std::min(turn, left);
+  return cut;
+}
+
+}  // namespace tutti::exec::gpu
