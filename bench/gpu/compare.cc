@@ -8,7 +8,7 @@
 //                              [--sweep] [--channels LIST] [--threads LIST] [--chunks LIST]
 //
 // --tutti: our libnccl.so.2, measured through the same C interface as NVIDIA's; without it, C++'s GpuCommunicator.
-// An operation N*OP of the list, as 64*all_reduce, is a group of N of them, each of the size and with buffers of its own.
+// An operation NxOP of the list, as 64xall_reduce, is a group of N of them, each of the size and with buffers of its own.
 // Sizes count as nccl-tests does: the larger of the two buffers. A round is a batch of operations back to back, in one
 // CUDA graph or in stream launches, between two events; its time is that of the slowest rank. A figure is the median of
 // the rounds; "call" is the CPU time of a call that enqueues, in stream mode. --sweep times the listed ways of Tutti
@@ -187,9 +187,9 @@ struct Several {
   std::string op;
 };
 Several ParseSeveral(const std::string& name) {
-  const std::size_t star = name.find('*');
-  if (star == std::string::npos) return {1, name};
-  return {std::max(std::atoi(name.c_str()), 1), name.substr(star + 1)};
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || name[digits] != 'x') return {1, name};
+  return {std::max(std::atoi(name.c_str()), 1), name.substr(digits + 1)};
 }
 
 // send_recv: to the next rank and from the one before, as nccl-tests does.
@@ -242,7 +242,7 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
   if (s.communicator.rank() != 0 || rows == nullptr) return Status::Ok();
   const double tutti = Median(us[0]), nccl = us.size() > 1 ? Median(us[1]) : 0;
   const std::string way = s.gpu.Explain(o[0]);
-  fmt::print("{:<15}{:<7}{:>11}{:>10.2f}{:>10.2f}{:>7.2f}", op, graph ? "graph" : "stream", bytes, tutti, nccl,
+  fmt::print("{:<19}{:<7}{:>11}{:>10.2f}{:>10.2f}{:>7.2f}", op, graph ? "graph" : "stream", bytes, tutti, nccl,
              nccl / tutti);
   nlohmann::json row = {{"op", op},          {"mode", graph ? "graph" : "stream"},
                         {"bytes", bytes},    {"ranks", s.communicator.ranks()},
@@ -308,7 +308,7 @@ Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::
 
 Status RunAll(Setting& s, nlohmann::json& rows) {
   if (s.communicator.rank() == 0 && !s.options.sweep) {
-    fmt::print("{:<15}{:<7}{:>11}{:>10}{:>10}{:>7}{:>8}{:>8}   {}\n", "operation", "mode", "bytes", "Tutti us",
+    fmt::print("{:<19}{:<7}{:>11}{:>10}{:>10}{:>7}{:>8}{:>8}   {}\n", "operation", "mode", "bytes", "Tutti us",
                "NCCL us", "ratio", "call", "call", "Tutti's way");
   }
   // Clocks rise with work: some tens of milliseconds of it first.

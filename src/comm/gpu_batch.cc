@@ -175,6 +175,24 @@ Status GpuCommunicator::Impl::PrepareGroup(std::span<const Operation> operations
   return ForEachKind(operations, [&](auto kind) { return PrepareAlike(kind); });
 }
 
+Result<double> GpuCommunicator::Impl::PredictCollectivesUs(std::span<const Operation> operations) {
+  double us = 0;
+  const Status status = ForEachKind(operations, [&](std::span<const Operation* const> kind) -> Status {
+    const Result<const comm::GpuRecipe*> batch = FindBatchRecipe(kind);
+    if (!batch.ok()) return batch.status();
+    if (*batch != nullptr) us += (*batch)->predicted_us;
+    for (const Operation* o : kind) {
+      if (*batch != nullptr || IsEmpty(*o)) continue;
+      const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o->kind), comm::BytesOf(*o), o->root);
+      if (!recipe.ok()) return recipe.status();
+      us += (*recipe)->predicted_us;
+    }
+    return Status::Ok();
+  });
+  if (!status.ok()) return status;
+  return us;
+}
+
 Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
   if (operations.size() == 1) return Run(operations[0], stream);
   for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(Validate(o));

@@ -108,6 +108,8 @@ struct GpuCommunicator::Impl {
   Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
   // Prepare for a group.
   Status PrepareGroup(std::span<const Operation> operations);
+  // The cost model's estimate for the collectives of a group, us.
+  Result<double> PredictCollectivesUs(std::span<const Operation> operations);
   // Runs operations that are alike in one launch in a given way, for tests and measurements. Ranks must choose alike.
   Status RunBatchAs(std::span<const Operation> operations, const tune::GpuChoice& choice, sys::cuda::Stream stream);
   bool CanBeMerged(const Operation& operation);

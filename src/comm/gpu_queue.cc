@@ -232,19 +232,18 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
 Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
   std::lock_guard lock(lock_);
   if (Status s = Usable(); !s.ok()) return s;
-  double collectives_us = 0;
   std::size_t sent = 0, received = 0;  // at the same time
+  operations_.clear();
   for (const auto& [o, stream] : calls) {
     const std::size_t bytes = o.count * SizeOf(o.type);
     if (o.kind == Kind::kSend) sent += bytes;
     if (o.kind == Kind::kRecv) received += bytes;
-    if (o.kind == Kind::kSend || o.kind == Kind::kRecv || o.count == 0) continue;
-    const std::vector<tune::GpuChoice> choices =
-        gpu_->impl()->chooser.Candidates(static_cast<Collective>(o.kind), bytes);
-    if (!choices.empty()) collectives_us += choices.front().predicted_us;
+    operations_.push_back(o);
   }
+  const Result<double> collectives_us = gpu_->impl()->PredictCollectivesUs(operations_);
+  if (!collectives_us.ok()) return collectives_us;
   const std::size_t most = std::max(sent, received);
-  return collectives_us + (most > 0 ? PredictTransferUs(gpu_->impl()->Machine(), most) : 0);
+  return *collectives_us + (most > 0 ? PredictTransferUs(gpu_->impl()->Machine(), most) : 0);
 }
 
 Status GpuQueue::CompareWhenQuiet(Communicator::Impl& c) {

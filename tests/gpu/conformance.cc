@@ -754,6 +754,15 @@ Status RunLaunchCount(Bench& b) {
                             .type = i % 2 == 0 ? DataType::kFloat32 : DataType::kInt32});
     }
     ++g_tally.cases;
+    const Result<double> all_us = b.gpu.impl()->PredictCollectivesUs(operations);
+    if (!all_us.ok()) return all_us.status();
+    const Result<double> one_us = b.gpu.impl()->PredictCollectivesUs(std::span(operations).first(1));
+    if (!one_us.ok()) return one_us.status();
+    if (*all_us < *one_us || *all_us > *one_us * each) {
+      ++g_tally.wrong;
+      return Status(Code::kInternal, fmt::format("a group of {} small all_reduces is to take {} us, one of them {}",
+                                                 2 * each, *all_us, *one_us));
+    }
     const std::uint64_t before = b.gpu.impl()->kernels_launched;
     TUTTI_RETURN_IF_ERROR(b.gpu.RunGroup(operations, b.device.stream()));
     TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
