@@ -293,7 +293,10 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t*
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
-/* Collective. *win becomes NULL: symmetric memory needs GPUs. */
+/* Collective; in a group when that ends. Makes a buffer on the GPU a window: all ranks map it, and copy engines may write
+ * into it. *win becomes NULL, on all ranks, where some rank's buffer can not be mapped by all others. The buffers of windows
+ * with NCCL_WIN_COLL_SYMMETRIC are to be used at the same offset on all ranks. Deregister is for this rank alone, waits for
+ * its operations, and need not be called before the communicator is destroyed. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr);
@@ -343,7 +346,9 @@ ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatyp
 ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                       cudaStream_t stream);
 
-/* One-sided access needs windows, which host memory has not: ncclInvalidUsage. */
+/* One-sided access to windows: copies into the peer's, and counts signals behind what was copied; the peer waits for so
+ * many signals more than all its waits before. sigIdx, ctx and flags are 0. Not in graphs, and not on host memory, which has
+ * no windows: ncclInvalidUsage. In a group the waits come last. */
 ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin,
                            size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                            cudaStream_t stream);

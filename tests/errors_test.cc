@@ -350,6 +350,10 @@ TEST_F(Provoke, CMemory) {
     told(ncclCommWindowRegister(comms[0], buffer, 4, &window, 0x100));
     told(ncclCommWindowDeregister(comms[0], reinterpret_cast<ncclWindow_t>(buffer)));
     told(ncclSignal(1, 0, 0, 0, comms[0], nullptr));
+    told(ncclSignal(1, 7, 0, 0, comms[0], nullptr));
+    ncclWaitSignalDesc_t wait{.opCnt = 1, .peer = 5, .sigIdx = 0, .ctx = 0};
+    told(ncclWaitSignal(1, &wait, comms[0], nullptr));
+    told(ncclWaitSignal(-1, &wait, comms[0], nullptr));
     told(ncclCommSuspend(comms[0], 0));
     told(ncclCommResume(comms[0]));
     std::uint64_t value;

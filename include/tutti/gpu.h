@@ -23,6 +23,7 @@ struct GpuOptions {
   int max_channels = 128;
   int min_channels = 1;
   bool overlap_launches = true;  // small operations may be put on the GPU while the stream's kernel before them ends
+  bool zero_ctas = false;        // where copy engines can do an operation, they do; counts where all ranks say so
   bool legacy_ipc = false;       // hand memory on by IPC handles, as where descriptors are forbidden
 };
 

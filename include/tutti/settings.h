@@ -45,6 +45,9 @@ struct Settings {
   // other, forbids it: they exchange data through host memory then. Empty: nothing was asked for.
   bool p2p_disable = false;
   std::string p2p_level;
+  // NCCL_CTA_POLICY: how GPU operations treat multiprocessors, bits as in NCCL's config (CTAPolicy): 2, none where copy
+  // engines can do it. -1: as the communicator's config says.
+  int cta_policy = -1;
   // TUTTI_TUNING_FILE: constants of the cost model as `tutti tune --calibrate` stores them. Empty: the built-in ones.
   std::string tuning_file;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.

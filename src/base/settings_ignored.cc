@@ -46,7 +46,7 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason = "Tutti leaves affinities and stacks as it finds them"},
     {.names = "NCCL_SET_THREAD_NAME",
      .reason = "The thread that moves data in the background is always named tutti-progress"},
-    {.names = "NCCL_CGA_CLUSTER_SIZE NCCL_NTHREADS NCCL_LL128_NTHREADS NCCL_CTA_POLICY NCCL_WORK_FIFO_BYTES "
+    {.names = "NCCL_CGA_CLUSTER_SIZE NCCL_NTHREADS NCCL_LL128_NTHREADS NCCL_WORK_FIFO_BYTES "
               "NCCL_WORK_ARGS_BYTES NCCL_MEM_SYNC_DOMAIN NCCL_SET_STACK_SIZE NCCL_L1_SHARED_MEMORY_CARVEOUT "
               "NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE NCCL_LL128_C2C NCCL_GROUP_CUDA_STREAM",
      .reason = "Shapes GPU kernels; those of Tutti take their shape from the cost model, within NCCL_MAX_CTAS"},

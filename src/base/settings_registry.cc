@@ -147,6 +147,26 @@ std::string ReadP2pLevel(std::string_view text, Settings& settings) {
 }
 constexpr Columns kP2pLevel = {&ReadP2pLevel, &PrintText<&Settings::p2p_level>};
 
+// Words, several with | between them, or their bits as a number.
+std::string ReadCtaPolicy(std::string_view text, Settings& settings) {
+  constexpr std::string_view kWords[] = {"default", "efficiency", "zero"};
+  constexpr int kBits[] = {0, 1, 2};
+  const std::optional<std::int64_t> number = ParseNumber(text);
+  int policy = number ? static_cast<int>(std::clamp<std::int64_t>(*number, -2, 4)) : 0;
+  for (std::string_view rest = text; !number && policy >= 0;) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    const auto* word = std::ranges::find(kWords, Lower(rest.substr(0, end)));
+    policy = word == std::end(kWords) ? -1 : policy | kBits[word - kWords];
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (policy < (number ? -1 : 0) || policy > 3)
+    return "DEFAULT, EFFICIENCY, ZERO, several joined by a vertical bar, or a number from -1 to 3";
+  settings.cta_policy = policy;
+  return "";
+}
+constexpr Columns kCtaPolicy = {&ReadCtaPolicy, &PrintNumber<&Settings::cta_policy>};
+
 std::string CheckLevel(std::string_view text) {
   return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
 }
@@ -255,6 +275,13 @@ constexpr Setting kSettings[] = {
              "LOC or 0: as NCCL_P2P_DISABLE=1. The others allow peer access wherever a trial shows that it works.",
          .agreement = Agreement::kMust},
         kP2pLevel),
+    Row({.name = "NCCL_CTA_POLICY",
+         .values = "DEFAULT, EFFICIENCY, ZERO, joined by a vertical bar, or -1 to 3",
+         .meaning =
+             "ZERO: operations on windows that copy engines can do take no multiprocessors, whatever their size; it "
+             "counts where all ranks ask for it. EFFICIENCY changes nothing. -1: as the communicator's config.",
+         .agreement = Agreement::kShould},
+        kCtaPolicy),
     Row({.name = "TUTTI_TUNING_FILE",
          .values = "a path",
          .meaning = "Constants of the cost model, as `tutti tune --calibrate` stores them. Unset: those that it stored "

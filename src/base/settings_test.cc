@@ -67,6 +67,16 @@ TEST(SettingsTest, EveryVariableIsRead) {
 TEST(SettingsTest, PeerAccessMayBeForbidden) {
   EXPECT_FALSE(With({}).p2p_disable);
   EXPECT_TRUE(With({{"NCCL_P2P_DISABLE", "1"}}).p2p_disable);
+  EXPECT_EQ(With({}).cta_policy, -1);
+  EXPECT_EQ(With({{"NCCL_CTA_POLICY", "ZERO"}}).cta_policy, 2);
+  EXPECT_EQ(With({{"NCCL_CTA_POLICY", "efficiency|zero"}}).cta_policy, 3);
+  EXPECT_EQ(With({{"NCCL_CTA_POLICY", "default"}}).cta_policy, 0);
+  EXPECT_EQ(With({{"NCCL_CTA_POLICY", "1"}}).cta_policy, 1);
+  for (const char* wrong : {"", "4", "-2", "none", "zero|", "zero|x", "99999999999"}) {
+    const Settings settings = With({{"NCCL_CTA_POLICY", wrong}});
+    EXPECT_EQ(settings.cta_policy, -1) << wrong;
+    EXPECT_EQ(settings.warnings.empty(), *wrong == '\0') << wrong;
+  }
   EXPECT_EQ(With({}).p2p_level, "");
   EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "loc"}}).p2p_level, "LOC");
   EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "0"}}).p2p_level, "0");

@@ -114,6 +114,7 @@ Result<Config> ReadConfig(const ncclConfig_t* config, const Config& defaults) {
   if (all.splitShare != NCCL_CONFIG_UNDEF_INT) read.split_share = all.splitShare != 0;
   if (all.shrinkShare != NCCL_CONFIG_UNDEF_INT) read.shrink_share = all.shrinkShare != 0;
   if (all.maxCTAs != NCCL_CONFIG_UNDEF_INT) read.max_ctas = all.maxCTAs;
+  if (all.CTAPolicy != NCCL_CONFIG_UNDEF_INT) read.zero_ctas = (all.CTAPolicy & NCCL_CTA_POLICY_ZERO) != 0;
   if (all.commName != nullptr) read.name.assign(all.commName, strnlen(all.commName, kMostNameBytes));
   return read;
 }

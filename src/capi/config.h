@@ -15,7 +15,8 @@ struct Config {
   bool blocking = true;
   bool split_share = false;
   bool shrink_share = false;
-  int max_ctas = 0;  // 0: undefined
+  int max_ctas = 0;        // 0: undefined
+  bool zero_ctas = false;  // NCCL_CTA_POLICY_ZERO
   std::string name;
 };
 

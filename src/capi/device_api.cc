@@ -94,6 +94,20 @@ int WorldRank(const char* function, ncclComm* comm, const ncclTeam_t& team, int 
   return world;
 }
 
+// Ranks on host memory cannot load and store each other's buffers, so each is alone in its load-store team; ranks whose
+// GPUs reach each other's memory are one team.
+bool InOneTeam(const ncclComm& comm) { return comm.gpu != nullptr && comm.gpu->reaches_peers(); }
+
+// Where a rank's part of a window lies. Without windows in this process: it has no GPU for them.
+Status AddressIn(ncclWindow_t window, std::size_t offset, int rank, void** address) {
+  if (address == nullptr) return InvalidArgument("the pointer for the answer is NULL");
+  *address = nullptr;
+  if (window == nullptr) return NeedsGpu("a device pointer of a window");
+  const Result<void*> found = comm::WindowAddress(window, rank, offset);
+  if (found.ok()) *address = *found;
+  return found.status();
+}
+
 // Its first fields; the later ones as far as the caller's struct has them.
 void FillProperties(const ncclComm& comm, ncclCommProperties_t& props) {
   const auto fill = [&](auto& field, auto value) {
@@ -107,8 +121,8 @@ void FillProperties(const ncclComm& comm, ncclCommProperties_t& props) {
   fill(props.deviceApiSupport, false);
   fill(props.multimemSupport, false);
   fill(props.ginType, 0);
-  fill(props.nLsaTeams, comm.ranks.load());  // each rank is alone in its own
-  fill(props.hostRmaSupport, false);
+  fill(props.nLsaTeams, InOneTeam(comm) ? 1 : comm.ranks.load());
+  fill(props.hostRmaSupport, InOneTeam(comm));
   fill(props.railedGinType, 0);
 }
 
@@ -124,17 +138,20 @@ Status CheckCounts(bool good, const void* handle, const void* requirements) {
 using namespace tutti::capi;  // NOLINT: the functions below are C's
 using tutti::Status;
 
-// Ranks on host memory cannot load and store each other's buffers, so each is alone in its load-store team.
 TUTTI_NCCL_API(ncclTeam_t, ncclTeamWorld, (ncclComm_t comm)) {
   return TeamOf("ncclTeamWorld", comm, [](int ranks, int rank) { return ncclTeam_t{ranks, rank, 1}; });
 }
 
 TUTTI_NCCL_API(ncclTeam_t, ncclTeamLsa, (ncclComm_t comm)) {
-  return TeamOf("ncclTeamLsa", comm, [](int, int) { return ncclTeam_t{1, 0, 1}; });
+  return TeamOf("ncclTeamLsa", comm, [&](int ranks, int rank) {
+    return InOneTeam(*comm) ? ncclTeam_t{ranks, rank, 1} : ncclTeam_t{1, 0, 1};
+  });
 }
 
 TUTTI_NCCL_API(ncclTeam_t, ncclTeamRail, (ncclComm_t comm)) {
-  return TeamOf("ncclTeamRail", comm, [](int ranks, int rank) { return ncclTeam_t{ranks, rank, 1}; });
+  return TeamOf("ncclTeamRail", comm, [&](int ranks, int rank) {  // one rank of each load-store team
+    return InOneTeam(*comm) ? ncclTeam_t{1, 0, ranks} : ncclTeam_t{ranks, rank, 1};
+  });
 }
 
 TUTTI_NCCL_API(int, ncclTeamRankToWorld, (ncclComm_t comm, ncclTeam_t team, int rank)) {
@@ -143,7 +160,8 @@ TUTTI_NCCL_API(int, ncclTeamRankToWorld, (ncclComm_t comm, ncclTeam_t team, int 
 
 TUTTI_NCCL_API(int, ncclTeamRankToLsa, (ncclComm_t comm, ncclTeam_t team, int rank)) {
   const int world = WorldRank("ncclTeamRankToLsa", comm, team, rank);
-  return world < 0 ? -1 : world - comm->rank.load();
+  if (world < 0) return -1;
+  return InOneTeam(*comm) ? world : world - comm->rank.load();
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclLsaBarrierCreateRequirement,
@@ -236,15 +254,12 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommQueryProperties, (ncclComm_t comm, ncclComm
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclGetLsaDevicePointer,
-               (ncclWindow_t /*window*/, size_t /*offset*/, int /*lsaRank*/, void** outPtr)) {
-  if (outPtr != nullptr) *outPtr = nullptr;
-  return Call("ncclGetLsaDevicePointer", [] { return NeedsGpu("a device pointer of a window"); });
+               (ncclWindow_t window, size_t offset, int lsaRank, void** outPtr)) {
+  return Call("ncclGetLsaDevicePointer", [&] { return AddressIn(window, offset, lsaRank, outPtr); });
 }
 
-TUTTI_NCCL_API(ncclResult_t, ncclGetPeerDevicePointer,
-               (ncclWindow_t /*window*/, size_t /*offset*/, int /*peer*/, void** outPtr)) {
-  if (outPtr != nullptr) *outPtr = nullptr;
-  return Call("ncclGetPeerDevicePointer", [] { return NeedsGpu("a device pointer of a window"); });
+TUTTI_NCCL_API(ncclResult_t, ncclGetPeerDevicePointer, (ncclWindow_t window, size_t offset, int peer, void** outPtr)) {
+  return Call("ncclGetPeerDevicePointer", [&] { return AddressIn(window, offset, peer, outPtr); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclGetLsaMultimemDevicePointer,

@@ -30,6 +30,7 @@ struct Group {
   std::vector<Batch> batches;
   std::size_t batches_used = 0;  // the others keep their memory for later
   std::vector<LifeJob> jobs;
+  std::vector<std::function<Status()>> waits;
   std::vector<std::shared_ptr<ncclComm>> doomed;
 
   void Clear();
@@ -46,6 +47,7 @@ void Group::Clear() {
   }
   batches_used = 0;
   jobs.clear();
+  waits.clear();
   doomed.clear();
   failure = Status::Ok();
 }
@@ -275,6 +277,9 @@ Status RunGroup(Group& group) {
     s = RunAll(group.jobs);
   }
   if (s.ok() && group.batches_used > 0) s = RunOperations(group.used());
+  for (const std::function<Status()>& wait : group.waits) {
+    if (s.ok()) s = Guarded(wait);
+  }
   for (const std::shared_ptr<ncclComm>& comm : group.doomed) {
     const Status drained = comm->owner != nullptr ? comm->owner->Wait() : Status::Ok();
     TakeDown(*comm);
@@ -290,12 +295,26 @@ bool InGroup() { return t_group.depth > 0; }
 Status RunOrDefer(LifeJob job) {
   if (InGroup()) {
     if (job.comm != nullptr && job.slot != nullptr) job.comm->made_in_group = &t_group;
+    for (LifeJob& earlier : t_group.jobs) {
+      if (job.comm == nullptr || earlier.comm != job.comm) continue;
+      earlier.run = [first = std::move(earlier.run), then = std::move(job.run)]() -> Status {
+        TUTTI_RETURN_IF_ERROR(first());
+        return then();
+      };
+      return Status::Ok();
+    }
     t_group.jobs.push_back(std::move(job));
     return Status::Ok();
   }
   std::vector<LifeJob> jobs;
   jobs.push_back(std::move(job));
   return RunAll(jobs);
+}
+
+Status RunOrDeferWait(ncclComm& comm, std::function<Status()> wait) {
+  if (!InGroup()) return wait();
+  t_group.waits.push_back([kept = comm.shared_from_this(), wait = std::move(wait)] { return wait(); });
+  return Status::Ok();
 }
 
 Status DestroyOrDefer(ncclComm& comm) {

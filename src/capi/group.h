@@ -25,12 +25,18 @@ struct LifeJob {
   bool blocking = true;
 };
 
-// Runs a job, or keeps it for the end of the group. With an error nothing is left behind. kInProgress where it goes on
+// Runs a job, or keeps it for the end of the group, where those of one communicator run one after the other. With an error nothing is left behind. kInProgress where it goes on
 // in the background.
 Status RunOrDefer(LifeJob job);
 
+// Runs what waits for peers now, or at the end of the group, behind everything that peers may wait for.
+Status RunOrDeferWait(ncclComm& comm, std::function<Status()> wait);
+
 // Takes comm down now, or when the group ends.
 Status DestroyOrDefer(ncclComm& comm);
+
+// Whether a data type exists.
+Status CheckType(ncclDataType_t type);
 
 // Begins an operation, or keeps it for the end of the group. `stream` counts for buffers that the GPU works on.
 Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stream);

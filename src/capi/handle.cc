@@ -47,8 +47,8 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
-  Result<std::unique_ptr<comm::GpuQueue>> gpu =
-      comm::GpuQueue::Create(comm.owner, {.device = comm.device, .max_blocks = comm.config.max_ctas});
+  Result<std::unique_ptr<comm::GpuQueue>> gpu = comm::GpuQueue::Create(
+      comm.owner, {.device = comm.device, .max_blocks = comm.config.max_ctas, .zero_blocks = comm.config.zero_ctas});
   if (!gpu.ok()) {
     comm.owner->Close();
     return gpu.status();

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <span>
+#include <vector>
 
 #include "capi/error.h"
 #include "capi/group.h"
@@ -63,13 +65,73 @@ Status RegisterWindow(ncclComm* comm, const void* buffer, std::size_t bytes, ncc
   if ((flags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0) {
     return InvalidArgument(fmt::format("window flags {:#x} do not exist", flags));
   }
-  return Status::Ok();  // without a window, as on GPUs that have no symmetric memory
+  if (comm->gpu == nullptr) return Status::Ok();  // without a window, as on GPUs that have no symmetric memory
+  using Symmetry = comm::GpuWindows::Symmetry;
+  const auto symmetry = (flags & NCCL_WIN_COLL_SYMMETRIC) != 0 ? Symmetry::kSymmetric : Symmetry::kNone;
+  const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
+  return RunOrDefer({.comm = kept, .run = [=]() -> Status {
+                       const auto made = kept->gpu->RegisterWindow(buffer, bytes, symmetry);
+                       if (!made.ok()) return made.status();
+                       *window = reinterpret_cast<ncclWindow_t>(const_cast<transport::p2p::Window*>(*made));
+                       return Status::Ok();
+                     }});
+}
+
+Status DeregisterWindow(ncclComm* comm, ncclWindow_t window) {
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (window == nullptr) return Status::Ok();
+  return comm->gpu == nullptr ? comm::NotAWindow() : comm->gpu->DeregisterWindow(window);
+}
+
+Status UserPointer(ncclComm* comm, ncclWindow_t window, void** pointer) {
+  if (pointer == nullptr) return InvalidArgument("the pointer for the answer is NULL");
+  *pointer = nullptr;
+  TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
+  if (window == nullptr) return Status::Ok();  // no window, no pointer
+  const auto use = [&](const transport::p2p::Window& w) { *pointer = w.own(); };
+  return comm->gpu != nullptr && comm->gpu->WithWindow(window, use) ? Status::Ok() : comm::NotAWindow();
 }
 
 Status NoWindow(const char* what) {
   return Status(Code::kUnsupported, fmt::format("{}: windows need GPUs with symmetric memory, and there are none here; "
                                                 "ncclCommWindowRegister gave NULL. Use ncclSend and ncclRecv",
                                                 what));
+}
+
+// NCCL has one of each so far.
+Status CheckSignal(ncclComm* comm, const char* what, int signal, int context, unsigned flags) {
+  TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+  if (signal != 0 || context != 0 || flags != 0) {
+    return InvalidArgument(
+        fmt::format("{}: signal {}, context {}, flags {:#x}: each has to be 0", what, signal, context, flags));
+  }
+  return comm->gpu == nullptr ? NoWindow(what) : Status::Ok();
+}
+
+Status AwaitSignals(ncclComm* comm, std::span<const ncclWaitSignalDesc_t> waits, cudaStream_t stream) {
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(comm->ranks.load()));
+  if (waits.empty()) return CheckSignal(comm, "a wait for signals", 0, 0, 0);
+  for (const ncclWaitSignalDesc_t& wait : waits) {
+    if (wait.peer < 0 || static_cast<std::size_t>(wait.peer) >= counts.size() || wait.opCnt < 0) {
+      return InvalidArgument(fmt::format("{} signals of rank {} cannot be waited for: there are {} ranks", wait.opCnt,
+                                         wait.peer, counts.size()));
+    }
+    TUTTI_RETURN_IF_ERROR(CheckSignal(comm, "a wait for signals", wait.sigIdx, wait.ctx, 0));
+    counts[static_cast<std::size_t>(wait.peer)] += static_cast<std::uint32_t>(wait.opCnt);
+  }
+  return RunOrDeferWait(*comm, [=]() -> Status {
+    std::vector<exec::gpu::CopyRunner::Awaited> awaited;
+    for (std::size_t peer = 0; peer < counts.size(); ++peer) {
+      if (counts[peer] > 0) awaited.push_back({static_cast<int>(peer), counts[peer]});
+    }
+    TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+    return comm->gpu->AwaitSignals(awaited, stream);
+  });
+}
+
+Status PutSignal(ncclComm* comm, const comm::GpuWindows::Put& put, cudaStream_t stream) {
+  if (put.bytes > 0 && put.from == nullptr) return InvalidArgument("the pointer for the data is NULL");
+  return comm->gpu->Put(put, stream);
 }
 
 Status Suspend(ncclComm* comm, int flags) {
@@ -150,47 +212,45 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommWindowRegister,
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win)) {
-  return Call("ncclCommWindowDeregister", [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
-    if (win == nullptr) return Status::Ok();
-    return InvalidArgument("the window is not one of this communicator: ncclCommWindowRegister gave NULL");
-  });
+  return Call("ncclCommWindowDeregister", [&] { return DeregisterWindow(comm, win); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclWinGetUserPtr, (ncclComm_t comm, ncclWindow_t win, void** outUserPtr)) {
-  return Call("ncclWinGetUserPtr", [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
-    if (outUserPtr == nullptr) return InvalidArgument("the pointer for the answer is NULL");
-    *outUserPtr = nullptr;
-    if (win == nullptr) return Status::Ok();  // no window, no pointer
-    return InvalidArgument("the window is not one of this communicator: ncclCommWindowRegister gave NULL");
-  });
+  return Call("ncclWinGetUserPtr", [&] { return UserPointer(comm, win, outUserPtr); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclPutSignal,
-               (const void* /*localbuff*/, size_t /*count*/, ncclDataType_t /*datatype*/, int /*peer*/,
-                ncclWindow_t /*peerWin*/, size_t /*peerWinOffset*/, int /*sigIdx*/, int /*ctx*/, unsigned int /*flags*/,
-                ncclComm_t comm, cudaStream_t /*stream*/)) {
+               (const void* localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin,
+                size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclPutSignal", [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
-    return NoWindow("a put");
+    TUTTI_RETURN_IF_ERROR(CheckSignal(comm, "a put", sigIdx, ctx, flags));
+    TUTTI_RETURN_IF_ERROR(CheckType(datatype));
+    return PutSignal(comm,
+                     {.from = localbuff,
+                      .bytes = count * tutti::SizeOf(static_cast<tutti::DataType>(datatype)),
+                      .peer = peer,
+                      .window = peerWin,
+                      .offset = peerWinOffset},
+                     stream);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclSignal,
-               (int /*peer*/, int /*sigIdx*/, int /*ctx*/, unsigned int /*flags*/, ncclComm_t comm,
-                cudaStream_t /*stream*/)) {
+               (int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclSignal", [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
-    return NoWindow("a signal");
+    TUTTI_RETURN_IF_ERROR(CheckSignal(comm, "a signal", sigIdx, ctx, flags));
+    return PutSignal(comm, {.peer = peer}, stream);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclWaitSignal,
-               (int /*nDesc*/, ncclWaitSignalDesc_t* /*signalDescs*/, ncclComm_t comm, cudaStream_t /*stream*/)) {
+               (int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclWaitSignal", [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(CheckHandle(comm));
-    return NoWindow("a wait for signals");
+    TUTTI_RETURN_IF_ERROR(WhyNotReady(comm));
+    if (nDesc < 0 || (nDesc > 0 && signalDescs == nullptr)) {
+      return InvalidArgument(fmt::format("{} descriptions of signals at {} cannot be", nDesc, fmt::ptr(signalDescs)));
+    }
+    return AwaitSignals(comm, {signalDescs, static_cast<std::size_t>(nDesc)}, stream);
   });
 }
 

@@ -10,6 +10,13 @@
 #include "capi/group.h"
 
 namespace tutti::capi {
+
+Status CheckType(ncclDataType_t type) {
+  if (static_cast<unsigned>(type) < static_cast<unsigned>(ncclNumTypes)) [[likely]]
+    return Status::Ok();
+  return InvalidArgument(fmt::format("data type {} does not exist", static_cast<int>(type)));
+}
+
 namespace {
 
 using Kind = Operation::Kind;
@@ -83,12 +90,6 @@ void ReadScalar(const void* address, ncclDataType_t type, Operation& o) {
       o.scalar = E5M2ToFloat(Load<std::uint8_t>(address));
       break;
   }
-}
-
-Status CheckType(ncclDataType_t type) {
-  if (static_cast<unsigned>(type) < static_cast<unsigned>(ncclNumTypes)) [[likely]]
-    return Status::Ok();
-  return InvalidArgument(fmt::format("data type {} does not exist", static_cast<int>(type)));
 }
 
 // Puts a reduction operator into an operation: one of NCCL's, or a factor of the communicator.

@@ -312,7 +312,9 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
   while (true) {
     if (driver->MemcpyAsync(to, from, sizeof(*counts), inner) != 0) return true;
     if (driver->StreamSynchronize(inner) != 0) return true;
-    if (counts->ended == ends_to_count && counts->captured_begun == counts->captured_ended) return true;
+    const bool kernels_ended = counts->ended == ends_to_count && counts->captured_begun == counts->captured_ended;
+    if (kernels_ended && !windows->Pending()) return true;
+    if (static_cast<volatile HostWords*>(words.host())->abort != 0) windows->Release();
     if (sys::NowNs() - begin > timeout_ns) return false;
     sys::SleepNs(pause_ns);
     pause_ns = std::min(2 * pause_ns, kLongestPauseNs);
@@ -324,9 +326,14 @@ bool GpuCommunicator::Impl::Drain() {
   const ScopedContext scope(driver, context.get());
   auto* host_words = static_cast<volatile HostWords*>(words.host());
   if (host.broken.load(std::memory_order_relaxed)) host_words->abort = 1;
-  if (AwaitKernels(host.settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return true;
-  host_words->abort = 1;
-  return AwaitKernels(kAbortNs);
+  bool ended = AwaitKernels(host.settings.timeout_ms * sys::kNsPerMs + kAbortNs);
+  if (!ended) {
+    host_words->abort = 1;
+    ended = AwaitKernels(kAbortNs);
+  }
+  windows->Release();
+  if (host.broken.load(std::memory_order_relaxed)) windows->AwaitPeers();
+  return ended;
 }
 
 GpuCommunicator::Impl::~Impl() {
@@ -336,9 +343,11 @@ GpuCommunicator::Impl::~Impl() {
   if (!ended) {  // a kernel that still runs must find its memory
     KeepForEver(std::move(fabric));
     KeepForEver(std::move(words));
+    KeepForEver(std::move(windows));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);
+  windows.reset();
   fabric.reset();
   words = {};
 }
@@ -370,8 +379,10 @@ GpuCommunicator::~GpuCommunicator() = default;
 
 Status GpuCommunicator::Impl::EndIfBroken() {
   if (const Status failure = KernelFailure(); !failure.ok()) host.Break(failure);
+  if (const Status failure = windows->Overdue(); !failure.ok()) host.Break(failure);
   if (!host.broken.load(std::memory_order_relaxed)) return Status::Ok();
   static_cast<volatile HostWords*>(words.host())->abort = 1;
+  windows->Release();
   return host.Broken();
 }
 

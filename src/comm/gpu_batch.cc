@@ -44,7 +44,7 @@ bool AreAlike(const Operation& a, const Operation& b) {
 }  // namespace
 
 bool GpuCommunicator::Impl::CanBeMerged(const Operation& o) {
-  if (!HasBatchKernel(o)) return false;
+  if (!HasBatchKernel(o) || windows->Takes(o)) return false;
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), comm::BytesOf(o), o.root);
   return recipe.ok() && (*recipe)->predicted_us < kLongUs;
 }

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/gpu_window.h"
 #include "comm/impl.h"
 #include "exec/gpu/batch.h"
 #include "exec/gpu/compile.h"
@@ -82,6 +83,7 @@ struct GpuCommunicator::Impl {
   // REQUIRES, of both: valid operations.
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
+  Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
   Status Validate(const Operation& operation);
   // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
@@ -154,6 +156,7 @@ struct GpuCommunicator::Impl {
   std::vector<char> seen;
   std::vector<const Operation*> alike;
   std::vector<exec::gpu::Work> works;
+  std::unique_ptr<comm::GpuWindows> windows = std::make_unique<comm::GpuWindows>(*this);
 
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::gpu::PreparedPlan>> plans;
   comm::GpuRecipes recipes, batch_recipes;

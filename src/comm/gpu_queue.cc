@@ -95,6 +95,9 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     const std::int64_t begin_ns = sys::NowNs();
     GpuOptions gpu_options{.device = options.device};
     gpu_options.max_channels = std::min(gpu_options.max_channels, least[1]);
+    constexpr int kZeroBlocks = 2;  // of NCCL_CTA_POLICY
+    gpu_options.zero_ctas =
+        c.settings.cta_policy >= 0 ? (c.settings.cta_policy & kZeroBlocks) != 0 : options.zero_blocks;
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
     if (!gpu.ok()) return gpu.status();
     c.own_collectives = c.Collectives();
@@ -111,7 +114,11 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
 }
 
 GpuQueue::GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu)
-    : host_(std::move(host)), driver_(*gpu.impl()->driver), device_bytes_(gpu.device_bytes()), gpu_(std::move(gpu)) {
+    : host_(std::move(host)),
+      driver_(*gpu.impl()->driver),
+      device_bytes_(gpu.device_bytes()),
+      reaches_peers_(!gpu.impl()->fabric->staged()),
+      gpu_(std::move(gpu)) {
   WatchGpu(*this);
 }
 
@@ -227,6 +234,58 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
   TUTTI_RETURN_IF_ERROR(gpu.RunGroup(operations_, stream));
   for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(stream, other));
   return Status::Ok();
+}
+
+Result<const transport::p2p::Window*> GpuQueue::RegisterWindow(const void* buffer, std::size_t bytes,
+                                                               GpuWindows::Symmetry symmetry) {
+  std::lock_guard lock(lock_);
+  if (Status s = Usable(); !s.ok()) return s;
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const ScopedContext scope(&driver_, gpu.context.get());
+  const transport::p2p::Window* window = nullptr;
+  const Status s = host_->WithIdle([&](Communicator&) -> Status {
+    const Result<const transport::p2p::Window*> made = gpu.windows->Register(buffer, bytes, symmetry);
+    if (made.ok()) window = *made;
+    return made.status();
+  });
+  if (!s.ok()) return s;
+  return window;
+}
+
+Status GpuQueue::DeregisterWindow(const void* handle) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  if (gpu.windows->Find(handle) == nullptr) {
+    return NotAWindow();
+  }
+  const ScopedContext scope(&driver_, gpu.context.get());
+  const std::int64_t timeout_ms = gpu.host.settings.timeout_ms;
+  if (!gpu.AwaitKernels(timeout_ms * sys::kNsPerMs)) {
+    return Status(Code::kTimeout, fmt::format("the window is still in use: operations of rank {} have not ended within "
+                                              "TUTTI_TIMEOUT_MS={}",
+                                              gpu.host.rank, timeout_ms));
+  }
+  gpu.windows->Deregister(handle);
+  return Status::Ok();
+}
+
+Status GpuQueue::Put(const GpuWindows::Put& put, Stream stream) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const EnsureContext context(driver_, gpu.context.get());
+  TUTTI_RETURN_IF_ERROR(Follow(stream));
+  return gpu.windows->RunPut(put, stream, gpu.IsCaptured(stream));
+}
+
+Status GpuQueue::AwaitSignals(std::span<const exec::gpu::CopyRunner::Awaited> awaited, Stream stream) {
+  std::lock_guard lock(lock_);
+  TUTTI_RETURN_IF_ERROR(Usable());
+  GpuCommunicator::Impl& gpu = *gpu_->impl();
+  const EnsureContext context(driver_, gpu.context.get());
+  TUTTI_RETURN_IF_ERROR(Follow(stream));
+  return gpu.windows->AwaitSignals(awaited, stream, gpu.IsCaptured(stream));
 }
 
 Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {

@@ -31,8 +31,9 @@ namespace tutti::comm {
 class GpuQueue {
  public:
   struct Options {
-    int device = 0;      // CUDA ordinal in this process
-    int max_blocks = 0;  // of one operation; 0: as the cost model says. The smallest of all ranks holds
+    int device = 0;            // CUDA ordinal in this process
+    int max_blocks = 0;        // of one operation; 0: as the cost model says. The smallest of all ranks holds
+    bool zero_blocks = false;  // none where copy engines can do it; where all ranks ask for that
   };
 
   struct Call {
@@ -63,6 +64,25 @@ class GpuQueue {
   // The same for several as one. It takes place after what all their streams hold, and they go on after it.
   Status Submit(std::span<const Call> calls);
 
+  // Collective: makes a window of a buffer (comm/gpu_window.h); null where that can not be had.
+  Result<const transport::p2p::Window*> RegisterWindow(const void* buffer, std::size_t bytes,
+                                                       GpuWindows::Symmetry symmetry);
+  // Waits for this rank's operations, then gives a window back; kInvalidArgument where there is none of that handle.
+  Status DeregisterWindow(const void* window);
+  // One-sided operations (comm/gpu_window.h), in the order of the other operations.
+  Status Put(const GpuWindows::Put& put, sys::cuda::Stream stream);
+  Status AwaitSignals(std::span<const exec::gpu::CopyRunner::Awaited> awaited, sys::cuda::Stream stream);
+  // Whether the GPUs of all ranks reach each other's memory.
+  bool reaches_peers() const { return reaches_peers_; }
+  // Answers a question about a window, under the lock; false where there is none of that handle.
+  template <typename Use>
+  bool WithWindow(const void* handle, Use&& use) {
+    std::lock_guard lock(lock_);
+    const transport::p2p::Window* window = gpu_ ? gpu_->impl()->windows->Find(handle) : nullptr;
+    if (window != nullptr) use(*window);
+    return window != nullptr;
+  }
+
   // The cost model's estimate for operations that run as one, us.
   Result<double> PredictUs(std::span<const Call> calls);
 
@@ -89,6 +109,7 @@ class GpuQueue {
   const std::shared_ptr<Queue> host_;
   const sys::cuda::Driver& driver_;
   const std::size_t device_bytes_;
+  const bool reaches_peers_;
   EngineLock lock_;
   std::mutex life_mutex_;               // keeps gpu_ alive during Look
   std::uint64_t seen_calls_ = 0;        // by Look; guarded by life_mutex_

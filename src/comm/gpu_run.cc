@@ -141,7 +141,7 @@ Status GpuCommunicator::Impl::Prepare(const Operation& o) {
     }
     return launcher.FindSendRecv(1).status();
   }
-  if (IsEmpty(o)) return Status::Ok();
+  if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
@@ -166,9 +166,16 @@ Status GpuCommunicator::Impl::Run(const Operation& o, sys::cuda::Stream stream) 
 
 Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Stream stream) {
   if (IsEmpty(o)) return Status::Ok();
+  if (!windows->empty() && windows->Takes(o)) return RunCopies(o, stream);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   return Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream);
+}
+
+Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream stream) {
+  const bool captured = IsCaptured(stream);
+  if (!captured) host.RecordGpuCall(o);
+  return windows->Run(o, stream, captured);
 }
 
 Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
@@ -225,6 +232,7 @@ Status GpuCommunicator::RunGroup(std::span<const Operation> operations, void* st
 
 std::string GpuCommunicator::Impl::Explain(const Operation& o) {
   if (IsTransfer(o.kind)) return "direct";
+  if (windows->Takes(o)) return "copy engines";
   const std::vector<tune::GpuChoice> choices =
       chooser.Candidates(CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(BytesOf(o))));
   return choices.empty() ? "nothing that NCCL_ALGO and NCCL_PROTO allow" : tune::ToString(choices.front());

@@ -55,6 +55,8 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(MemMap, "MemMap");
   TUTTI_CUDA_FUNCTION(MemUnmap, "MemUnmap");
   TUTTI_CUDA_FUNCTION(MemSetAccess, "MemSetAccess");
+  TUTTI_CUDA_FUNCTION(MemRetainAllocationHandle, "MemRetainAllocationHandle");
+  TUTTI_CUDA_FUNCTION(MemGetAddressRange, "MemGetAddressRange_v2");
   TUTTI_CUDA_FUNCTION(MemAlloc, "MemAlloc_v2");
   TUTTI_CUDA_FUNCTION(MemFree, "MemFree_v2");
   TUTTI_CUDA_FUNCTION(MemHostRegister, "MemHostRegister_v2");
@@ -76,6 +78,7 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(StreamIsCapturing, "StreamIsCapturing");
   TUTTI_CUDA_FUNCTION(StreamGetCaptureInfo, "StreamGetCaptureInfo_v2");
   TUTTI_CUDA_FUNCTION(StreamWaitEvent, "StreamWaitEvent");
+  TUTTI_CUDA_FUNCTION(StreamBatchMemOp, "StreamBatchMemOp_v2");
   TUTTI_CUDA_FUNCTION(StreamBeginCapture, "StreamBeginCapture_v2");
   TUTTI_CUDA_FUNCTION(StreamEndCapture, "StreamEndCapture");
   TUTTI_CUDA_FUNCTION(ThreadExchangeStreamCaptureMode, "ThreadExchangeStreamCaptureMode");

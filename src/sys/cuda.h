@@ -80,6 +80,16 @@ struct IpcHandle {
   char bytes[64];
 };
 
+// One operation of StreamBatchMemOp on a word in memory.
+struct MemoryOperation {
+  int operation = 0;  // kWaitWord, kWriteWord or kWriteLong
+  Address address = 0;
+  std::uint64_t value = 0;  // 32 bits of it, but for kWriteLong
+  unsigned flags = 0;       // of a wait: kUntilEqual
+  Address alias = 0;        // the driver's
+  std::uint64_t reserved = 0;
+};
+
 inline constexpr int kPosixDescriptor = 1;       // AllocationProperties::handle_types
 inline constexpr int kMultiprocessorCount = 16;  // device attributes
 inline constexpr int kComputeCapabilityMajor = 75;
@@ -97,6 +107,12 @@ inline constexpr int kAlreadyRegistered = 712;
 inline constexpr unsigned kNoTiming = 2;    // events
 inline constexpr int kMemoryType = 2;       // attribute of a pointer
 inline constexpr unsigned kHostMemory = 1;  // its value for pinned pages of the host
+inline constexpr int kDeviceOrdinal = 9;    // another attribute
+inline constexpr int kIpcCapable = 10;      // and another: memory that an IPC handle can be had of
+inline constexpr int kWaitWord = 1, kWriteWord = 2, kWriteLong = 5;   // MemoryOperation::operation
+inline constexpr unsigned kUntilGreaterOrEqual = 0, kUntilEqual = 1;  // flags of a wait
+// Attribute of a device: StreamBatchMemOp. Of 64 bits; that of 32 has an attribute no more.
+inline constexpr int kMemoryOperationsSupported = 122;
 
 // The driver's functions, under their own names without "cu". Each returns a CUresult; Check makes a Status of it.
 // Threads: as the driver says: all of them from any thread, most on the thread's current context.
@@ -130,6 +146,8 @@ struct Driver {
   int (*MemMap)(Address, std::size_t, std::size_t, Allocation, unsigned long long);
   int (*MemUnmap)(Address, std::size_t);
   int (*MemSetAccess)(Address, std::size_t, const AccessDescription*, std::size_t);
+  int (*MemRetainAllocationHandle)(Allocation*, void*);
+  int (*MemGetAddressRange)(Address*, std::size_t*, Address);
   int (*MemAlloc)(Address*, std::size_t);
   int (*MemFree)(Address);
   int (*MemHostRegister)(void*, std::size_t, unsigned);
@@ -151,6 +169,7 @@ struct Driver {
   int (*StreamIsCapturing)(Stream, int*);
   int (*StreamGetCaptureInfo)(Stream, int* status, unsigned long long* id, Graph*, const void**, std::size_t*);
   int (*StreamWaitEvent)(Stream, Event, unsigned);
+  int (*StreamBatchMemOp)(Stream, unsigned, MemoryOperation*, unsigned);
   int (*StreamBeginCapture)(Stream, int);
   int (*StreamEndCapture)(Stream, Graph*);
   int (*ThreadExchangeStreamCaptureMode)(int*);

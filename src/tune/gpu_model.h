@@ -47,7 +47,14 @@ struct GpuMachine {
   // Simple where all that is sent is copied, by bulk copies.
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
+  // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
+  double copies_us = 15, copies_gb_per_s = 390;
 };
+
+// An operation in which every rank writes at most `sent` bytes into peers' windows by copy engine, us.
+constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {
+  return machine.copies_us + static_cast<double>(sent) / (machine.copies_gb_per_s * 1e3);
+}
 
 // Where GPUs exchange data through host memory. Not measured: rates and latencies that PCIe 5 is known for.
 GpuMachine StagedGpuMachine();
