@@ -6,7 +6,8 @@
     python3 BUNDLE/gpu.py [--parts conformance,races,stress,faults,clients] [--quick] [--seconds S] [--ranks N]
                           [--logs DIR] [--json FILE] [--nccl-tests FOLDER] [--step WORD]
 
-conformance  every operation, type, operator, algorithm and protocol against what they must give
+conformance  every operation, type, operator, algorithm and protocol against what they must give; windows, where copy
+             engines do the work
 races        compute-sanitizer (memcheck, racecheck, synccheck) on small cases
 stress       random operations, sizes and communicators through NCCL's C interface for --seconds
 faults       ranks that die, exit, abort or come late while the others' kernels spin
@@ -92,6 +93,10 @@ def plan_steps(options, gpus):
                          ("processes", [tutti, "run", "-n", str(ranks), binary("gpu_conformance")])):
         steps.append(Step("conformance", f"over host memory, {ranks} ranks as {how}", [*command, "--quick"], 300,
                           environment=staged))
+    windows = [binary("nccl_windows"), "--ranks", str(ranks), *quick]
+    for how, more in (("processes", []), ("processes, plain memory", ["--plain"]), ("threads", ["--threads"]),
+                      ("threads, plain memory", ["--threads", "--plain"]), ("processes, no policy", ["--policy", "0"])):
+        steps.append(Step("conformance", f"windows, {ranks} ranks as {how}", [*windows, *more], 150))
     for operation in ("all_reduce", "all_to_all", "send_recv"):
         steps.append(Step("conformance", f"tutti perf {operation}",
                           [tutti, "perf", operation, "--gpu", "--ranks", str(ranks), "-b", "8", "-e", "64M", "-f", "8",
@@ -117,7 +122,10 @@ def plan_steps(options, gpus):
                                           str(64 << 20)], seconds / 4 + 150),
         Step("stress", "over host memory", [*stress, "--seconds", str(seconds / 4), "--seed", "4"], seconds / 4 + 150,
              environment=staged),
+        Step("stress", "windows", [*stress, "--windows", "--seconds", str(seconds / 4), "--seed", "5"],
+             seconds / 4 + 150),
         Step("faults", "all", [binary("nccl_faults"), "--ranks", str(ranks)], 400),
+        Step("faults", "windows", [binary("nccl_faults"), "--ranks", str(ranks), "--windows"], 400),
     ]
     worlds = sorted({gpus, ranks})
     no_torch, no_cupy = missing_module("torch"), missing_module("cupy")

@@ -4,8 +4,9 @@
 // What a job does when a rank fails while the others' kernels spin, through NCCL's C interface: they must learn of it,
 // with a sentence that names the rank, and be free again within a second. On the GPUs that there are, else in host memory.
 //
-//   nccl_faults [--ranks N] [--only NAME] [--limit-ms MS]
+//   nccl_faults [--ranks N] [--only NAME] [--limit-ms MS] [--windows]
 //
+// --windows: what waits is an all_gather between windows under the zero-CTA policy, that is copy engines and no kernel.
 // One line per fault; exit status 1 where anything was late, wrong, or did not end.
 
 #include <fmt/format.h>
@@ -37,11 +38,14 @@ struct Setting {
   int rank;
   int gpus;
   double limit_ms;
+  bool windows;
   Place& place;
   ncclComm_t comm = nullptr;
 
   int last() const { return job.ranks() - 1; }
   bool victim() const { return rank == last(); }
+  // Elements of an input; the buffers have room for kCount.
+  std::size_t count() const { return windows ? kCount / static_cast<std::size_t>(job.ranks()) : kCount; }
 };
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -64,16 +68,34 @@ Status AllReduceOnce(Setting& s, ncclComm_t comm, float expected) {
 Status Connect(Setting& s, int number) {
   const Result<ncclUniqueId> id = s.job.ShareId(s.rank, 0, number);
   if (!id.ok()) return id.status();
-  TUTTI_RETURN_IF_ERROR(CheckNccl(ncclCommInitRank(&s.comm, s.job.ranks(), *id, s.rank), s.comm, "ncclCommInitRank"));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  if (s.windows) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+  TUTTI_RETURN_IF_ERROR(CheckNccl(ncclCommInitRankConfig(&s.comm, s.job.ranks(), *id, s.rank, &config), s.comm,
+                                  "ncclCommInitRankConfig"));
+  for (int i = 0; i < 2 && s.windows; ++i) {
+    ncclWindow_t window = nullptr;
+    const ncclResult_t made =
+        ncclCommWindowRegister(s.comm, s.place.buffer(i), kCount * sizeof(float), &window, NCCL_WIN_COLL_SYMMETRIC);
+    TUTTI_RETURN_IF_ERROR(CheckNccl(made, s.comm, "ncclCommWindowRegister"));
+    if (s.gpus > 0 && window == nullptr) return Status(Code::kInternal, "there is no window");
+  }
   return AllReduceOnce(s, s.comm, static_cast<float>(s.job.ranks()));
+}
+
+// What waits for the others: `divisor` times less than usual of it.
+ncclResult_t CallOnce(Setting& s, std::size_t divisor) {
+  const std::size_t count = s.count() / divisor;
+  void *in = s.place.buffer(0), *out = s.place.buffer(1);
+  if (s.windows) return ncclAllGather(in, out, count, ncclFloat32, s.comm, s.place.stream(0));
+  return ncclAllReduce(in, out, count, ncclFloat32, ncclSum, s.comm, s.place.stream(0));
 }
 
 // An operation that waits for the last rank; called, not waited for.
 Status StartWaiting(Setting& s) {
-  const ncclResult_t result =
-      ncclAllReduce(s.place.buffer(0), s.place.buffer(1), kCount, ncclFloat32, ncclSum, s.comm, s.place.stream(0));
+  ncclResult_t result = ncclSuccess;
+  for (int i = 0; i < (s.windows ? 5 : 1) && result == ncclSuccess; ++i) result = CallOnce(s, 1);
   if (result == ncclSuccess || result == ncclInProgress) return Status::Ok();
-  return CheckNccl(result, nullptr, "ncclAllReduce");
+  return CheckNccl(result, nullptr, "a collective");
 }
 
 // Polls as frameworks do until the communicator has failed; aborts it; waits for the stream. All of it must happen within
@@ -183,19 +205,21 @@ Status Mismatch(Setting& s) {
   } else {
     Sleep(kHeadStart);
     s.job.mark_ns() = HostNowNs();
-    const ncclResult_t called = ncclAllReduce(s.place.buffer(0), s.place.buffer(1), kCount / 2, ncclFloat32, ncclSum,
-                                              s.comm, s.place.stream(0));
+    const ncclResult_t called = CallOnce(s, 2);
     if (called != ncclSuccess && called != ncclInProgress && called != ncclInvalidUsage) {
-      return CheckNccl(called, s.comm, "ncclAllReduce");
+      return CheckNccl(called, s.comm, "a collective");
     }
   }
-  return ExpectEnd(s, fmt::format("rank {} called all_reduce(count {}", s.last(), kCount / 2));
+  return ExpectEnd(
+      s, fmt::format("rank {} called {}(count {}", s.last(), s.windows ? "all_gather" : "all_reduce", s.count() / 2));
 }
 
 // A rank that is late is no fault.
 Status Late(Setting& s) {
   TUTTI_RETURN_IF_ERROR(Connect(s, 0));
   if (s.victim()) Sleep(3);
+  TUTTI_RETURN_IF_ERROR(CheckNccl(CallOnce(s, 1), s.comm, "a collective"));
+  TUTTI_RETURN_IF_ERROR(s.place.Wait(s.comm, 0));
   TUTTI_RETURN_IF_ERROR(AllReduceOnce(s, s.comm, static_cast<float>(s.job.ranks())));
   return CheckNccl(ncclCommDestroy(s.comm), nullptr, "ncclCommDestroy");
 }
@@ -240,14 +264,14 @@ constexpr Scenario kScenarios[] = {
     {"many", "ten communicators after one another", MakeMany},
 };
 
-bool RunScenario(const Scenario& scenario, int ranks, int gpus, double limit_ms) {
+bool RunScenario(const Scenario& scenario, int ranks, int gpus, double limit_ms, bool windows) {
   fmt::print("{}: {}\n", scenario.name, scenario.what);
   Job job(ranks);
   const bool good = job.RunProcesses(kScenarioSeconds, [&](int rank) {
     Result<Place> place = Place::Open(rank, gpus, kCount * sizeof(float), 2);
     Status status = place.status();
     if (place.ok()) {
-      Setting setting{job, rank, gpus, limit_ms, *place};
+      Setting setting{job, rank, gpus, limit_ms, windows, *place};
       status = scenario.run(setting);
     }
     if (!status.ok()) fmt::print("  rank {}: {}\n", rank, status.message());
@@ -266,8 +290,13 @@ int main(int argc, char** argv) {
   int ranks = 0;
   double limit_ms = 1000;
   std::string only;
+  bool windows = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
+    if (argument == "--windows") {
+      windows = true;
+      continue;
+    }
     const char* value = i + 1 < argc ? argv[++i] : "";
     if (argument == "--ranks") {
       ranks = std::atoi(value);
@@ -276,7 +305,7 @@ int main(int argc, char** argv) {
     } else if (argument == "--only") {
       only = value;
     } else {
-      fmt::print(stderr, "usage: {} [--ranks N] [--only NAME] [--limit-ms MS]\n", argv[0]);
+      fmt::print(stderr, "usage: {} [--ranks N] [--only NAME] [--limit-ms MS] [--windows]\n", argv[0]);
       return 2;
     }
   }
@@ -290,7 +319,7 @@ int main(int argc, char** argv) {
   for (const Scenario& scenario : kScenarios) {
     if (!only.empty() && only != scenario.name) continue;
     ++run;
-    if (!RunScenario(scenario, ranks, gpus, limit_ms)) ++failed;
+    if (!RunScenario(scenario, ranks, gpus, limit_ms, windows)) ++failed;
   }
   fmt::print("faults: {} ranks {}, {} of {} passed\n", ranks,
              gpus == 0 ? std::string("in host memory") : fmt::format("on {} GPUs", gpus), run - failed, run);

@@ -5,9 +5,11 @@
 // element of every result compared. On the GPUs that there are, else in host memory (ours alone offers that).
 //
 //   nccl_stress [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N]
+//               [--windows]
 //
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
-// rank per GPU; ours several. A failure names seed and iteration; the same seed makes the same sequence.
+// rank per GPU; ours several. With --windows the buffers of bursts are windows of every communicator, and some
+// communicators have the zero-CTA policy. A failure names seed and iteration; the same seed makes the same sequence.
 
 #include <fmt/format.h>
 
@@ -38,6 +40,7 @@ constexpr std::size_t kMargin = 32768;
 struct Options {
   int ranks = 0;
   bool threads = false;
+  bool windows = false;
   double seconds = 30;
   std::uint64_t seed = 1;
   std::size_t largest = std::size_t{8} << 20;
@@ -92,6 +95,7 @@ class Stress {
   Status MakeWorld();
   Status Replace(int index);
   Status Close(Slot& slot);
+  Status RegisterWindows(ncclComm_t comm);
   Status RunOne(Slot& slot);
   Status RunBurst(Slot& slot);
   Status RunTransfers(Slot& slot);
@@ -121,12 +125,24 @@ Status Stress::MakeWorld() {
   config.blocking = dice_.OneIn(3) ? 0 : 1;
   config.splitShare = dice_.OneIn(2) ? 1 : 0;
   if (dice_.OneIn(4)) config.maxCTAs = 2;
+  if (options_.windows && dice_.OneIn(2)) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
   Slot& world = slots_[0];
   const ncclResult_t made = ncclCommInitRankConfig(&world.comm, job_.ranks(), *id, rank_, &config);
   TUTTI_RETURN_IF_ERROR(CheckNccl(made, world.comm, "ncclCommInitRankConfig"));
   world.rank = rank_;
   world.ranks = job_.ranks();
   world.exists = true;
+  return RegisterWindows(world.comm);
+}
+
+// Where bursts have their data.
+Status Stress::RegisterWindows(ncclComm_t comm) {
+  for (int i = 0; i < 2 && options_.windows; ++i) {
+    ncclWindow_t window = nullptr;
+    const ncclResult_t result =
+        ncclCommWindowRegister(comm, place_.buffer(i), place_.buffer_bytes(), &window, NCCL_WIN_COLL_SYMMETRIC);
+    TUTTI_RETURN_IF_ERROR(CheckNccl(result, comm, "ncclCommWindowRegister"));
+  }
   return Status::Ok();
 }
 
@@ -168,7 +184,7 @@ Status Stress::Replace(int index) {
   int rank = -1, ranks = -1;
   TUTTI_RETURN_IF_ERROR(CheckNccl(ncclCommUserRank(slot.comm, &rank), slot.comm, "ncclCommUserRank"));
   TUTTI_RETURN_IF_ERROR(CheckNccl(ncclCommCount(slot.comm, &ranks), slot.comm, "ncclCommCount"));
-  if (rank == slot.rank && ranks == slot.ranks) return Status::Ok();
+  if (rank == slot.rank && ranks == slot.ranks) return RegisterWindows(slot.comm);
   return Status(Code::kInternal,
                 fmt::format("a split gave rank {} of {}, not {} of {}", rank, ranks, slot.rank, slot.ranks));
 }
@@ -258,31 +274,33 @@ Status Stress::RunOne(Slot& slot) {
   if (slot.comm == nullptr) return Status::Ok();
   c.root = static_cast<int>(root % static_cast<std::uint64_t>(slot.ranks));
   ++job_.cases();
-  return RunCaseOn(slot.rank, slot.ranks, c, seed,
-                   [&](const Operation& o, std::span<std::byte> first, std::span<std::byte> second) -> Status {
-                     const std::span<std::byte> storages[2] = {first, second};
-                     Operation moved = o;
-                     const auto move = [&](const void* p) -> std::byte* {
-                       for (int i = 0; i < 2; ++i) {
-                         const std::byte* begin = storages[i].data();
-                         if (p != nullptr && p >= begin && p <= begin + storages[i].size()) {
-                           return place_.buffer(i) + (static_cast<const std::byte*>(p) - begin);
-                         }
-                       }
-                       return nullptr;
-                     };
-                     moved.in = move(o.in);
-                     moved.out = move(o.out);
-                     for (int i = 0; i < 2; ++i) {
-                       TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(i), storages[i].data(), storages[i].size()));
-                     }
-                     TUTTI_RETURN_IF_ERROR(Call(slot, moved, stream));
-                     TUTTI_RETURN_IF_ERROR(place_.Wait(slot.comm, stream));
-                     for (int i = 0; i < 2; ++i) {
-                       TUTTI_RETURN_IF_ERROR(place_.CopyOut(storages[i].data(), place_.buffer(i), storages[i].size()));
-                     }
-                     return Status::Ok();
-                   });
+  const int buffers = options_.windows ? 2 : 0;  // in windows, ranks' buffers would have to have the same place
+  return RunCaseOn(
+      slot.rank, slot.ranks, c, seed,
+      [&](const Operation& o, std::span<std::byte> first, std::span<std::byte> second) -> Status {
+        const std::span<std::byte> storages[2] = {first, second};
+        Operation moved = o;
+        const auto move = [&](const void* p) -> std::byte* {
+          for (int i = 0; i < 2; ++i) {
+            const std::byte* begin = storages[i].data();
+            if (p != nullptr && p >= begin && p <= begin + storages[i].size()) {
+              return place_.buffer(buffers + i) + (static_cast<const std::byte*>(p) - begin);
+            }
+          }
+          return nullptr;
+        };
+        moved.in = move(o.in);
+        moved.out = move(o.out);
+        for (int i = 0; i < 2; ++i) {
+          TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(buffers + i), storages[i].data(), storages[i].size()));
+        }
+        TUTTI_RETURN_IF_ERROR(Call(slot, moved, stream));
+        TUTTI_RETURN_IF_ERROR(place_.Wait(slot.comm, stream));
+        for (int i = 0; i < 2; ++i) {
+          TUTTI_RETURN_IF_ERROR(place_.CopyOut(storages[i].data(), place_.buffer(buffers + i), storages[i].size()));
+        }
+        return Status::Ok();
+      });
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -515,7 +533,7 @@ Status Stress::Run() {
 }
 
 bool RunRank(Job& job, int rank, int gpus, const Options& options) {
-  Result<Place> place = Place::Open(rank, gpus, options.largest + kMargin, 2);
+  Result<Place> place = Place::Open(rank, gpus, options.largest + kMargin, options.windows ? 4 : 2);
   if (!place.ok()) {
     fmt::print("rank {}: {}\n", rank, place.status().message());
     return false;
@@ -552,14 +570,15 @@ int main(int argc, char** argv) {
   tutti::tests::Options options;
   const auto usage = [&] {
     fmt::print(stderr,
-               "usage: {} [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N]\n",
+               "usage: {} [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N] "
+               "[--windows]\n",
                argv[0]);
     return 2;
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--threads") {
-      options.threads = true;
+    if (argument == "--threads" || argument == "--windows") {
+      (argument == "--threads" ? options.threads : options.windows) = true;
       continue;
     }
     if (i + 1 == argc) return usage();
