@@ -36,7 +36,9 @@ constexpr std::int64_t kReleaseNs = 20 * sys::kNsPerMs, kPeersNs = 500 * sys::kN
 // How long the trial of words in host memory may take, and how often it is looked at.
 constexpr std::int64_t kTrialNs = 2 * sys::kNsPerSecond, kTrialPauseNs = 10'000;
 
-bool IsSupported(const Status& s) { return s.code() != Code::kUnsupported; }
+// Errors by which ranks agree to do without something.
+bool IsNo(const Status& s) { return s.code() == Code::kUnsupported; }
+Status AsNo(const Status& s) { return s.ok() ? s : Status(Code::kUnsupported, s.message()); }
 
 // All windows of the process, since programs ask for addresses in them without naming a communicator.
 struct AllWindows {
@@ -77,9 +79,7 @@ Status NotAWindow() {
 
 Result<void*> WindowAddress(const void* handle, int rank, std::size_t offset) {
   std::lock_guard lock(TheWindows().mutex);
-  if (!TheWindows().windows.contains(handle)) {
-    return NotAWindow();
-  }
+  if (!TheWindows().windows.contains(handle)) return NotAWindow();
   const auto& window = *static_cast<const Window*>(handle);
   if (rank < 0 || rank >= window.ranks()) return NoSuchRank(rank, window.ranks());
   if (offset >= window.bytes()) return OutsideOf(window, offset, 1);
@@ -87,7 +87,7 @@ Result<void*> WindowAddress(const void* handle, int rank, std::size_t offset) {
 }
 
 GpuWindows::~GpuWindows() {
-  for (const Entry& entry : windows_) Forget(entry.window.get());
+  for (const auto& window : windows_) Forget(window.get());
 }
 
 Result<const Window*> GpuWindows::Register(const void* buffer, std::size_t bytes, Symmetry symmetry) {
@@ -105,17 +105,17 @@ Result<const Window*> GpuWindows::Register(const void* buffer, std::size_t bytes
                            .rank = gpu_.host.rank,
                            .ranks = gpu_.host.ranks,
                            .process = self.pid,
-                           .start = self.start_ticks},
+                           .start = self.start_ticks,
+                           .symmetric = symmetry == Symmetry::kSymmetric},
                           buffer, bytes);
   }
   Status agreed = gpu_.AgreeOnAll(made.status(), "has no memory for a window");
-  if (agreed.ok())
-    agreed = gpu_.AgreeOnAll(gpu_.host.ranks > 1 ? Exchange(*made) : Status::Ok(), "can not map a window");
-  if (agreed.ok()) agreed = MakeRunner();
-  if (!agreed.ok()) return IsSupported(agreed) ? Result<const Window*>(agreed) : none(agreed);
+  if (agreed.ok() && gpu_.host.ranks > 1) agreed = gpu_.AgreeOnAll(Exchange(*made), "can not map a window");
+  if (agreed.ok()) agreed = DecideOnCopies();
+  if (!agreed.ok()) return IsNo(agreed) ? none(agreed) : Result<const Window*>(agreed);
   made->CloseDescriptor();
-  windows_.push_back({std::make_unique<Window>(std::move(*made)), symmetry});
-  const Window* window = windows_.back().window.get();
+  windows_.push_back(std::make_unique<Window>(std::move(*made)));
+  const Window* window = windows_.back().get();
   Remember(window);
   TUTTI_INFO(log::kReg, "{} window of {} bytes at {}{}", gpu_.host.who, window->bytes(), fmt::ptr(buffer),
              runner_.load() == nullptr ? ""
@@ -150,44 +150,39 @@ Status GpuWindows::Exchange(Window& window) {
   return met.ok() ? reached : met;
 }
 
-// With the first window: the words of all ranks, where copy engines can be used. Ok without them too.
-Status GpuWindows::MakeRunner() {
+// With the first window: whether copy engines are to be used at all. Ok where they are not.
+Status GpuWindows::DecideOnCopies() {
   if (tried_) return Status::Ok();
-  const Communicator::Impl& host = gpu_.host;
   int supported = 0;
   gpu_.driver->DeviceGetAttribute(&supported, sys::cuda::kMemoryOperationsSupported, gpu_.options.device);
   // Ranks that share a context share the GPU's few hardware queues too: what waits for one could hold up the other.
-  const int own[2] = {supported != 0 && host.ranks > 1 && !gpu_.fabric->SomeShareAContext() ? 1 : 0,
-                      gpu_.options.zero_ctas ? 1 : 0};
+  const bool can = supported != 0 && gpu_.host.ranks > 1 && !gpu_.fabric->SomeShareAContext();
+  const int own[2] = {can ? 1 : 0, gpu_.options.zero_ctas ? 1 : 0};
   int all[2] = {own[0], own[1]};
-  if (host.ranks > 1) {
+  if (gpu_.host.ranks > 1) {
     TUTTI_RETURN_IF_ERROR(gpu_.communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
   }
   tried_ = true;
   if (all[0] == 0) return Status::Ok();
   zero_ctas_ = all[1] != 0;
+  const Status made = MakeRunner();
+  if (made.ok()) {
+    runner_.store(owner_.get(), std::memory_order_release);
+    return made;
+  }
+  TUTTI_INFO(log::kReg, "{} operations on windows run in kernels: {}", gpu_.host.who, made.message());
+  KeepForEver(std::move(owner_));  // what it has enqueued may be there still
+  KeepForEver(std::move(pages_));
+  return IsNo(made) ? Status::Ok() : made;
+}
 
+// The words of all ranks, and a trial of them. The same on all ranks; kUnsupported where a rank can not.
+Status GpuWindows::MakeRunner() {
   SharedHostMemory::ReleaseUnused();
   Result<sys::Fd> page = sys::CreateSharedMemory("tutti-copy-words", kPageBytes);
-  TUTTI_RETURN_IF_ERROR(gpu_.AgreeOnAll(page.status(), "could not share a page of memory"));
-  const Result<UniqueId> id = NextId(host.id, ++gpu_.host.shared_allocations);
-  if (!id.ok()) return id.status();
-  pages_.resize(host.ranks);
-  Status mapped;
-  const Status met = Meet({.id = *id,
-                           .rank = host.rank,
-                           .ranks = host.ranks,
-                           .timeout_ms = host.settings.init_timeout_ms,
-                           .payload = {},
-                           .shared = &*page},
-                          [&](int peer, Member&& member) -> Status {
-                            Result<SharedHostMemory> words =
-                                SharedHostMemory::Register(gpu_.driver, gpu_.options.device, member.shared, kPageBytes);
-                            if (words.ok()) pages_[peer] = std::move(*words);
-                            if (mapped.ok()) mapped = words.status();
-                            return Status::Ok();
-                          });
-  TUTTI_RETURN_IF_ERROR(gpu_.AgreeOnAll(met.ok() ? mapped : met, "could not map a peer's page"));
+  TUTTI_RETURN_IF_ERROR(gpu_.AgreeOnAll(AsNo(page.status()), "could not share a page of memory"));
+  TUTTI_RETURN_IF_ERROR(gpu_.AgreeOnAll(SharePages(*page), "could not map a peer's page"));
+  const Communicator::Impl& host = gpu_.host;
   CopyRunner::Options options{.driver = gpu_.driver, .rank = host.rank, .ranks = host.ranks};
   for (int peer = 0; peer < host.ranks; ++peer) {
     options.words[peer] = reinterpret_cast<sys::cuda::Address>(pages_[peer].device());
@@ -195,22 +190,36 @@ Status GpuWindows::MakeRunner() {
   }
   options.own = reinterpret_cast<CopyWords*>(pages_[host.rank].host());
   owner_ = std::make_unique<CopyRunner>(options);
-  const Status tried = gpu_.AgreeOnAll(TryRunner(), "can not use copy engines");
-  if (!tried.ok()) {
-    TUTTI_INFO(log::kReg, "{} operations on windows run in kernels: {}", host.who, tried.message());
-    KeepForEver(std::move(owner_));  // what it has enqueued may be there still
-    KeepForEver(std::move(pages_));
-    return tried.code() == Code::kUnsupported ? Status::Ok() : tried;
-  }
-  runner_.store(owner_.get(), std::memory_order_release);
-  return Status::Ok();
+  return gpu_.AgreeOnAll(TryRunner(), "can not use copy engines");
+}
+
+// Hands this rank's page to all others and maps theirs.
+Status GpuWindows::SharePages(const sys::Fd& own) {
+  const Result<UniqueId> id = NextId(gpu_.host.id, ++gpu_.host.shared_allocations);
+  if (!id.ok()) return id.status();
+  pages_.resize(gpu_.host.ranks);
+  Status mapped;
+  const Status met = Meet({.id = *id,
+                           .rank = gpu_.host.rank,
+                           .ranks = gpu_.host.ranks,
+                           .timeout_ms = gpu_.host.settings.init_timeout_ms,
+                           .payload = {},
+                           .shared = &own},
+                          [&](int peer, Member&& member) -> Status {
+                            Result<SharedHostMemory> words =
+                                SharedHostMemory::Register(gpu_.driver, gpu_.options.device, member.shared, kPageBytes);
+                            if (words.ok()) pages_[peer] = std::move(*words);
+                            if (mapped.ok()) mapped = AsNo(words.status());
+                            return Status::Ok();
+                          });
+  return met.ok() ? mapped : met;
 }
 
 // An operation of all ranks that copies nothing: only this shows that streams can exchange words.
 Status GpuWindows::TryRunner() {
   const std::int64_t begin = sys::NowNs();
   const Status s = owner_->Run(exec::gpu::ListBarrier(gpu_.host.rank, gpu_.host.ranks), {}, gpu_.inner, false);
-  if (!s.ok()) return Status(Code::kUnsupported, s.message());
+  if (!s.ok()) return AsNo(s);
   while (owner_->Pending() && sys::NowNs() - begin < kTrialNs) sys::SleepNs(kTrialPauseNs);
   if (!owner_->Pending()) return Status::Ok();
   owner_->Release(kTrialNs);
@@ -218,19 +227,19 @@ Status GpuWindows::TryRunner() {
 }
 
 const Window* GpuWindows::Find(const void* handle) const {
-  const auto it = std::ranges::find_if(windows_, [&](const Entry& e) { return e.window.get() == handle; });
-  return it == windows_.end() ? nullptr : it->window.get();
+  const auto it = std::ranges::find_if(windows_, [&](const auto& w) { return w.get() == handle; });
+  return it == windows_.end() ? nullptr : it->get();
 }
 
 bool GpuWindows::Deregister(const void* window) {
   Forget(window);
-  return std::erase_if(windows_, [&](const Entry& e) { return e.window.get() == window; }) != 0;
+  return std::erase_if(windows_, [&](const auto& w) { return w.get() == window; }) != 0;
 }
 
 const Window* GpuWindows::Holding(const Operation& o) const {
   const std::size_t bytes = exec::gpu::CopiedOutputBytes(o, gpu_.host.ranks);
-  for (const Entry& entry : windows_) {
-    if (entry.symmetry == Symmetry::kSymmetric && entry.window->Holds(o.out, bytes)) return entry.window.get();
+  for (const auto& window : windows_) {
+    if (window->symmetric() && window->Holds(o.out, bytes)) return window.get();
   }
   return nullptr;
 }
@@ -290,9 +299,7 @@ Status GpuWindows::RunPut(const Put& put, sys::cuda::Stream stream, bool capture
   std::byte* to = nullptr;
   if (put.bytes > 0) {
     const Window* window = Find(put.window);
-    if (window == nullptr) {
-      return NotAWindow();
-    }
+    if (window == nullptr) return NotAWindow();
     if (put.offset > window->bytes() || put.bytes > window->bytes() - put.offset) {
       return OutsideOf(*window, put.offset, put.bytes);
     }

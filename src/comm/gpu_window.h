@@ -75,19 +75,17 @@ class GpuWindows {
   Status Overdue();
 
  private:
-  struct Entry {
-    std::unique_ptr<transport::p2p::Window> window;
-    Symmetry symmetry;
-  };
   Status Exchange(transport::p2p::Window& window);
+  Status DecideOnCopies();
   Status MakeRunner();
+  Status SharePages(const sys::Fd& own);
   Status TryRunner();
   Status CanSignal(int peer, bool captured) const;
   bool Pays(const Operation& operation);
   const transport::p2p::Window* Holding(const Operation& operation) const;
 
   GpuCommunicator::Impl& gpu_;
-  std::vector<Entry> windows_;
+  std::vector<std::unique_ptr<transport::p2p::Window>> windows_;
   std::vector<sys::cuda::SharedHostMemory> pages_;  // of all ranks: transport::p2p::CopyWords
   std::unique_ptr<exec::gpu::CopyRunner> owner_;
   std::atomic<exec::gpu::CopyRunner*> runner_{nullptr};  // owner_'s, once it is complete

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "exec/gpu/program.h"
 #include "plan/plan.h"
 #include "sys/clock.h"
 
@@ -16,6 +17,8 @@ using sys::cuda::MemoryOperation;
 using sys::cuda::Stream;
 using transport::p2p::CopyWords;
 using Kind = Operation::Kind;
+
+static_assert(kMaxRanks <= transport::p2p::kMostCopyRanks);
 
 // What a rank copies to itself runs beside the copies to peers from here on, bytes; below, the two streams' events cost
 // more than it does.

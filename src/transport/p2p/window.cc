@@ -68,12 +68,14 @@ Result<Window> Window::Create(const WindowOptions& options, const void* buffer, 
   Window window;
   window.options_ = options;
   window.bytes_ = bytes;
+  window.symmetric_ = options.symmetric;
   window.base_.resize(options.ranks);
   window.mappings_.resize(options.ranks);
   window.base_[options.rank] = reinterpret_cast<std::byte*>(begin);
   WindowOffer& offer = window.offer_;
   offer.process = options.process;
   offer.start = options.start;
+  offer.symmetric = options.symmetric ? 1 : 0;
   offer.address = begin;
   offer.bytes = bytes;
   offer.offset = begin - base;
@@ -107,6 +109,7 @@ Status Window::Export(Address base) {
 
 Status Window::Connect(int peer, const WindowOffer& theirs, const sys::Fd& descriptor) {
   bytes_ = std::min<std::size_t>(bytes_, theirs.bytes);
+  symmetric_ = symmetric_ && theirs.symmetric != 0;
   if (peer == options_.rank) return Status::Ok();
   const bool same_process = theirs.process == offer_.process && theirs.start == offer_.start;
   const bool ipc = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc);

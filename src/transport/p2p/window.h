@@ -25,7 +25,9 @@ struct WindowOffer {
   std::uint64_t bytes;             // of the buffer
   std::uint64_t offset;            // of the buffer in its allocation
   std::uint64_t allocation_bytes;  // what the peer has to map
-  sys::cuda::IpcHandle ipc;        // where way is kIpc
+  std::int32_t symmetric;          // 1: as WindowOptions says
+  std::int32_t reserved;
+  sys::cuda::IpcHandle ipc;  // where way is kIpc
 };
 
 struct WindowOptions {
@@ -35,6 +37,7 @@ struct WindowOptions {
   int ranks = 1;
   std::int32_t process = 0;
   std::uint64_t start = 0;
+  bool symmetric = false;  // the rank promises to use places in it that all ranks use alike
 };
 
 class Window {
@@ -53,6 +56,8 @@ class Window {
   // The descriptor has done its work once all peers have connected.
   void CloseDescriptor() { descriptor_.Close(); }
 
+  // All ranks say that it is symmetric.
+  bool symmetric() const { return symmetric_; }
   int ranks() const { return options_.ranks; }
   // Bytes that every rank's buffer has.
   std::size_t bytes() const { return bytes_; }
@@ -69,6 +74,7 @@ class Window {
   WindowOffer offer_{};
   sys::Fd descriptor_;
   std::size_t bytes_ = 0;
+  bool symmetric_ = false;
   std::vector<std::byte*> base_;                   // of every rank's buffer
   std::vector<sys::cuda::DeviceMemory> mappings_;  // by rank; none where a plain pointer serves
 };

@@ -160,6 +160,7 @@ TEST(Window, PartsLieWhereTheyAreMapped) {
     ASSERT_TRUE(mine->Connect(1, theirs->offer(), sys::Fd()).ok());
     EXPECT_EQ(g_mappings, 1);
     EXPECT_EQ(mine->bytes(), 900u);  // the smaller one's
+    EXPECT_FALSE(mine->symmetric());
     EXPECT_EQ(reinterpret_cast<Address>(mine->At(0, 10)), kPlain + 512 + 10);
     EXPECT_EQ(reinterpret_cast<Address>(mine->At(1, 10)), kMapped + 256 + 10);
     const auto holds = [&](std::size_t offset, std::size_t bytes) {
