@@ -6,9 +6,9 @@
     python3 nccl_tests.py --binaries nccl-tests/build [--tutti BUNDLE/bin/tutti] [--gpus N] [--quick] [--only WORD]
 
 Every *_perf in the folder, with -c 1: one process with -g N, threads -t N, processes under mpirun (the binaries must be
-built with MPI), graphs with -G, and all types and operators. With --tutti on Tutti's library, else on the one that the
-binaries find themselves. A run counts as good where it exits with 0, says "Out of bounds values : 0 OK", and its table
-has no wrong values.
+built with MPI), graphs with -G, windows with -R 2, and all types and operators. With --tutti on Tutti's library, else on
+the one that the binaries find themselves. A run counts as good where it exits with 0, says "Out of bounds values : 0 OK",
+and its table has no wrong values.
 """
 
 import argparse
@@ -78,6 +78,8 @@ def variants(name, gpus, options):
         launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(gpus)]
         yield f"mpirun -np {gpus}", launcher, [*base, "-g", "1"]
     yield f"graph, -G 3 -g {gpus}", [], [*base, "-G", "3", "-g", str(gpus)]
+    yield f"windows, -R 2 -g {gpus}", [], [*base, "-R", "2", "-g", str(gpus)]
+    yield f"windows, zero CTAs, -R 2 -x 2 -G 3 -g {gpus}", [], [*base, "-R", "2", "-x", "2", "-G", "3", "-g", str(gpus)]
     many = ["-b", "4", "-e", "64K", "-f", "32", "-c", "1", "-n", "1", "-w", "0", "-g", str(gpus)]
     if not options.quick:
         operators = [] if name.startswith(NO_OPERATOR) else ["-o", "all"]
