@@ -261,9 +261,10 @@ Result<sys::cuda::GraphExec> Place::Capture(int stream, const std::function<Stat
   sys::cuda::GraphExec exec = nullptr;
   TUTTI_RETURN_IF_ERROR(Check(d, d.StreamBeginCapture(streams_[stream], sys::cuda::kThreadLocalCapture), "capturing"));
   const Status called = enqueue();
-  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamEndCapture(streams_[stream], &graph), "ending a capture"));
-  Status made = called.ok() ? Check(d, d.GraphInstantiate(&exec, graph, 0), "a graph") : called;
-  d.GraphDestroy(graph);
+  const Status ended = Check(d, d.StreamEndCapture(streams_[stream], &graph), "ending a capture");
+  Status made = called.ok() ? ended : called;  // what failed says more than the invalid capture that it leaves
+  if (made.ok()) made = Check(d, d.GraphInstantiate(&exec, graph, 0), "a graph");
+  if (graph != nullptr) d.GraphDestroy(graph);
   if (!made.ok()) return made;
   return exec;
 }
