@@ -17,8 +17,8 @@ struct BatchCut {
 };
 
 // Fills in the items. Each gets channels by its bytes; those for which that is less than one share what is left, in turn.
-// The cut depends on nothing but the counts, so it is the same on all ranks. REQUIRES: 1 to kMaxItems works of one
-// type, none of count 0; shape.channels within the geometry's and kMaxBatchChannels.
+// The cut depends on nothing but the counts, so it is the same on all ranks. REQUIRES: 1 to kMaxItems works, none of
+// count 0, of one type where they reduce; shape.channels within the geometry's and kMaxBatchChannels.
 BatchCut CompileItems(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape,
                       const transport::p2p::Geometry& geometry, Batch& batch);
 
