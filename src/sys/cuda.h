@@ -111,6 +111,7 @@ inline constexpr int kDeviceOrdinal = 9;    // another attribute
 inline constexpr int kIpcCapable = 10;      // and another: memory that an IPC handle can be had of
 inline constexpr int kWaitWord = 1, kWriteWord = 2, kWriteLong = 5;   // MemoryOperation::operation
 inline constexpr unsigned kUntilGreaterOrEqual = 0, kUntilEqual = 1;  // flags of a wait
+inline constexpr std::uintptr_t kLegacyStream = 1;                    // the default stream as a handle
 // Attribute of a device: StreamBatchMemOp. Of 64 bits; that of 32 has an attribute no more.
 inline constexpr int kMemoryOperationsSupported = 122;
 

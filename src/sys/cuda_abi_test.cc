@@ -54,6 +54,7 @@ static_assert(offsetof(MemoryOperation, flags) == offsetof(CUstreamBatchMemOpPar
 static_assert(kWaitWord == CU_STREAM_MEM_OP_WAIT_VALUE_32 && kWriteWord == CU_STREAM_MEM_OP_WRITE_VALUE_32);
 static_assert(kWriteLong == CU_STREAM_MEM_OP_WRITE_VALUE_64);
 static_assert(kUntilEqual == CU_STREAM_WAIT_VALUE_EQ && kUntilGreaterOrEqual == CU_STREAM_WAIT_VALUE_GEQ);
+static_assert(kLegacyStream == 0x1);  // CU_STREAM_LEGACY, a cast that is no constant
 static_assert(kMemoryOperationsSupported == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
 static_assert(kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kThreadLocalCapture == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);

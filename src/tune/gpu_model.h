@@ -48,7 +48,7 @@ struct GpuMachine {
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
-  double copies_us = 15, copies_gb_per_s = 390;
+  double copies_us = 26, copies_gb_per_s = 390;
 };
 
 // An operation in which every rank writes at most `sent` bytes into peers' windows by copy engine, us.

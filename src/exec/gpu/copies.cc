@@ -20,9 +20,6 @@ using Kind = Operation::Kind;
 
 static_assert(kMaxRanks <= transport::p2p::kMostCopyRanks);
 
-// What a rank copies to itself runs beside the copies to peers from here on, bytes; below, the two streams' events cost
-// more than it does.
-constexpr std::size_t kSideBytes = std::size_t{512} << 10;
 // How long Release lets a word be before it looks again: a stream gets through two waits for each operation.
 constexpr std::int64_t kReleasePauseNs = 20'000;
 
@@ -36,6 +33,10 @@ std::uint32_t AllBut(int rank, int ranks) { return (Bit(ranks) - 1) & ~Bit(rank)
 template <typename Use>
 void ForEach(std::uint32_t ranks, Use&& use) {
   for (; ranks != 0; ranks &= ranks - 1) use(std::countr_zero(ranks));
+}
+
+bool IsLegacy(Stream stream) {
+  return stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == sys::cuda::kLegacyStream;
 }
 
 // Of 32 bits. Comes after everything that the stream wrote before.
@@ -129,7 +130,7 @@ Result<CopyRunner::Side*> CopyRunner::FindSide(Stream beside) {
   const unsigned long long own = capture_of(beside);
   for (Side& side : sides_) {
     const unsigned long long its = capture_of(side.stream);
-    if (side.end != nullptr && (its == 0 || its == own)) return &side;
+    if (side.end != nullptr && side.stream != beside && (its == 0 || its == own)) return &side;
   }
   TUTTI_RETURN_IF_ERROR(MakeSide());
   return &sides_.back();
@@ -196,9 +197,23 @@ Status CopyRunner::Leave(const CopyList& list, Stream stream, bool captured) {
 
 Status CopyRunner::Run(const CopyList& list, const Outputs& outputs, Stream stream, bool captured) {
   if (!captured) issued_.fetch_add(1, std::memory_order_release);
-  const Status s = Enqueue(list, outputs, stream, captured);
+  const Status s = IsLegacy(stream) ? EnqueueBeside(list, outputs, stream) : Enqueue(list, outputs, stream, captured);
   if (!s.ok() && !captured) issued_.fetch_sub(1, std::memory_order_release);
   return s;
+}
+
+// In a stream beside the legacy default stream: a copy to another GPU that is called in that one waits for all that either
+// GPU has to do, so for the peer that waits for it. It can not be captured.
+Status CopyRunner::EnqueueBeside(const CopyList& list, const Outputs& outputs, Stream stream) {
+  const sys::cuda::Driver& d = *options_.driver;
+  const Result<Side*> found = FindSide(stream);
+  if (!found.ok()) return found.status();
+  const Side side = **found;  // more of them may be made
+  TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side.begin, stream), "ordering copies"));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamWaitEvent(side.stream, side.begin, 0), "ordering copies"));
+  TUTTI_RETURN_IF_ERROR(Enqueue(list, outputs, side.stream, false));
+  TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side.end, side.stream), "ordering copies"));
+  return Check(d, d.StreamWaitEvent(stream, side.end, 0), "ordering copies");
 }
 
 Status CopyRunner::Enqueue(const CopyList& list, const Outputs& outputs, Stream stream, bool captured) {
@@ -210,7 +225,7 @@ Status CopyRunner::Enqueue(const CopyList& list, const Outputs& outputs, Stream 
   Side* side = nullptr;
   if (local != nullptr && local->from != outputs[options_.rank] + local->offset) {
     Stream on = stream;
-    if (local->bytes >= kSideBytes && list.sent_bytes > 0) {
+    if (list.sent_bytes > 0) {  // in one stream, two engines would wait for each other: 10 us more
       const Result<Side*> found = FindSide(stream);
       if (!found.ok()) return found.status();
       side = *found;

@@ -115,6 +115,7 @@ class CopyRunner {
   void AddExchange(std::size_t word, std::uint32_t tell, std::uint32_t await);
   void AddEnd(bool captured);
   Status Enqueue(const CopyList& list, const Outputs& outputs, sys::cuda::Stream stream, bool captured);
+  Status EnqueueBeside(const CopyList& list, const Outputs& outputs, sys::cuda::Stream stream);
   Result<Side*> FindSide(sys::cuda::Stream beside);
   Status MakeSide();
   Status Enter(const CopyList& list, sys::cuda::Stream stream);
