@@ -24,6 +24,7 @@ using transport::p2p::Fabric;
 using transport::p2p::Geometry;
 using transport::p2p::Identity;
 using transport::p2p::Layout;
+using transport::p2p::Memory;
 using transport::p2p::Place;
 
 // How long kernels may take to end after an abort, and how often they are asked whether they have.
@@ -206,8 +207,8 @@ Status GpuCommunicator::Impl::Connect() {
     TUTTI_RETURN_IF_ERROR(AgreeOnAll(launcher.FindHandshake().status(), "could not load its GPU kernels"));
   }
 
-  bool staged = host.ranks > 1 && ForbidsPeerAccess(host.settings);
-  Status connected = ConnectSegments(staged);
+  const bool staged = host.ranks > 1 && ForbidsPeerAccess(host.settings);
+  Status connected = ConnectSegments(staged ? Memory::kHost : Memory::kDevice);
   if (!staged && connected.code() == Code::kUnsupported) {  // so on all ranks
     if (host.rank == 0) {
       TUTTI_WARN(
@@ -215,16 +216,17 @@ Status GpuCommunicator::Impl::Connect() {
           "slower",
           host.who, connected.message());
     }
-    staged = true;
-    connected = ConnectSegments(staged);
+    connected = ConnectSegments(Memory::kHost);
   }
+  if (connected.code() == Code::kUnsupported) connected = ConnectSegments(Memory::kPages);
   TUTTI_RETURN_IF_ERROR(connected);
   return SetLimits();
 }
 
 // Makes this rank's segment and connects it with all others, in device or in host memory. The same error on all ranks;
 // kUnsupported where two GPUs do not reach each other's memory.
-Status GpuCommunicator::Impl::ConnectSegments(bool staged) {
+Status GpuCommunicator::Impl::ConnectSegments(Memory memory) {
+  const bool staged = memory != Memory::kDevice;
   const sys::ProcessId self = sys::Self();
   fabric.reset();
   Result<Fabric> created = Fabric::Create({.driver = driver,
@@ -234,7 +236,7 @@ Status GpuCommunicator::Impl::ConnectSegments(bool staged) {
                                            .process = self.pid,
                                            .start = self.start_ticks,
                                            .force_ipc = options.legacy_ipc,
-                                           .staged = staged});
+                                           .memory = memory});
   if (created.ok()) fabric = std::make_unique<Fabric>(std::move(*created));
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(created.status(), "could not get its GPU memory"));
   if (host.ranks == 1) return Status::Ok();

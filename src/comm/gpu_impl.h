@@ -67,7 +67,7 @@ struct GpuCommunicator::Impl {
   Status Connect();
   Status MeetPeers();
   Status TryPeers();
-  Status ConnectSegments(bool staged);
+  Status ConnectSegments(transport::p2p::Memory memory);
   Status SetLimits();
   tune::GpuMachine Machine() const;
   Status AgreeOnAll(const Status& own, const char* what);

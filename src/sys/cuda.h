@@ -43,9 +43,10 @@ struct Uuid {
 };
 
 struct Location {
-  int type = 1;  // 1: a device
+  int type = 1;  // 1: a device, kOnHostNode: a NUMA node of the host
   int id = 0;
 };
+inline constexpr int kOnHostNode = 3;
 struct AllocationProperties {
   int type = 1;          // 1: pinned
   int handle_types = 0;  // kPosixDescriptor
@@ -95,6 +96,8 @@ inline constexpr int kMultiprocessorCount = 16;  // device attributes
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr int kPosixDescriptorSupported = 103;
+inline constexpr int kNearestHostNode = 134;  // -1: the host has no nodes
+inline constexpr int kHostNodesCanBeMapped = 141;
 inline constexpr int kNativePeerAtomics = 3;                // of a pair: true of NVLink, not of PCIe
 inline constexpr int kProgrammaticStreamSerialization = 6;  // LaunchAttribute::id
 inline constexpr unsigned kNonBlocking = 1;                 // streams

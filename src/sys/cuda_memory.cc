@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -25,13 +26,6 @@ Status Clear(const Driver& driver, Address address, std::size_t bytes, const std
   if (status.ok()) status = Check(driver, driver.StreamSynchronize(stream), "clearing " + what);
   driver.StreamDestroy(stream);
   return status;
-}
-
-AllocationProperties PropertiesFor(Device device) {
-  AllocationProperties properties;
-  properties.handle_types = kPosixDescriptor;
-  properties.location.id = device;
-  return properties;
 }
 
 constexpr std::size_t kMappedBytes = 4096;
@@ -115,6 +109,33 @@ Result<DeviceMemory> DeviceMemory::Map(const Driver* driver, Device device, Allo
   return memory;
 }
 
+// Physical memory that can be passed on by descriptor, mapped for `device`.
+Result<DeviceMemory> DeviceMemory::Allocate(const Driver* driver, Device device, const Location& location,
+                                            std::size_t bytes, const std::string& what) {
+  AllocationProperties properties;
+  properties.handle_types = kPosixDescriptor;
+  properties.location = location;
+  std::size_t granularity = 0;
+  TUTTI_RETURN_IF_ERROR(
+      Check(*driver, driver->MemGetAllocationGranularity(&granularity, &properties, 1), "the granularity of memory"));
+  bytes = (bytes + granularity - 1) / granularity * granularity;
+  Allocation allocation = 0;
+  TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemCreate(&allocation, bytes, &properties, 0), what));
+  return Map(driver, device, allocation, bytes);
+}
+
+Result<DeviceMemory> DeviceMemory::CreateOnHost(const Driver* driver, Device device, std::size_t bytes) {
+  const std::string what = fmt::format("{} bytes of host memory for CUDA device {}", bytes, device);
+  int supported = 0, node = 0;
+  const bool known = driver->DeviceGetAttribute(&supported, kHostNodesCanBeMapped, device) == 0 &&
+                     driver->DeviceGetAttribute(&node, kNearestHostNode, device) == 0;
+  if (!known || supported == 0) return Status(Code::kUnsupported, "the driver can not map " + what);
+  Result<DeviceMemory> memory = Allocate(driver, device, {.type = kOnHostNode, .id = std::max(node, 0)}, bytes, what);
+  if (!memory.ok()) return memory.status();
+  TUTTI_RETURN_IF_ERROR(Clear(*driver, memory->address_, memory->bytes_, what));
+  return memory;
+}
+
 Result<DeviceMemory> DeviceMemory::Create(const Driver* driver, Device device, std::size_t bytes, Way way) {
   const std::string what = fmt::format("{} bytes of memory on CUDA device {}", bytes, device);
   DeviceMemory memory;
@@ -124,16 +145,9 @@ Result<DeviceMemory> DeviceMemory::Create(const Driver* driver, Device device, s
     TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemAlloc(&memory.address_, bytes), what));
     memory.kind_ = Kind::kAllocated;
   } else {
-    const AllocationProperties properties = PropertiesFor(device);
-    std::size_t granularity = 0;
-    TUTTI_RETURN_IF_ERROR(
-        Check(*driver, driver->MemGetAllocationGranularity(&granularity, &properties, 1), "the granularity of memory"));
-    bytes = (bytes + granularity - 1) / granularity * granularity;
-    Allocation allocation = 0;
-    TUTTI_RETURN_IF_ERROR(Check(*driver, driver->MemCreate(&allocation, bytes, &properties, 0), what));
-    Result<DeviceMemory> mapped = Map(driver, device, allocation, bytes);
-    if (!mapped.ok()) return mapped.status();
-    memory = std::move(*mapped);
+    Result<DeviceMemory> made = Allocate(driver, device, {.id = device}, bytes, what);
+    if (!made.ok()) return made.status();
+    memory = std::move(*made);
   }
   TUTTI_RETURN_IF_ERROR(Clear(*driver, memory.address_, memory.bytes_, what));
   return memory;
@@ -278,11 +292,9 @@ void SharedHostMemory::ReleaseUnused() {
   Registrations& all = TheRegistrations();
   {
     const std::lock_guard lock(all.mutex);
-    for (auto it = all.by_address.begin(); it != all.by_address.end();) {
-      const auto next = std::next(it);
-      if (it->second.holders.load(std::memory_order_acquire) == 0) unused.push_back(all.by_address.extract(it));
-      it = next;
-    }
+    const auto is_held = [](const auto& item) { return item.second.holders.load(std::memory_order_acquire) != 0; };
+    if (std::ranges::any_of(all.by_address, is_held)) return;
+    while (!all.by_address.empty()) unused.push_back(all.by_address.extract(all.by_address.begin()));
   }
   for (const auto& node : unused) {
     const Registration& registration = node.mapped();

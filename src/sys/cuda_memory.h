@@ -24,6 +24,9 @@ class DeviceMemory {
 
   // `bytes` of zeros on a device; rounded up to what the device can map. The context must be the thread's current one.
   static Result<DeviceMemory> Create(const Driver* driver, Device device, std::size_t bytes, Way way);
+  // `bytes` of zeros in host memory near the device, to be passed on by descriptor. kUnsupported where the driver has no
+  // such memory (before 12.2, or not here).
+  static Result<DeviceMemory> CreateOnHost(const Driver* driver, Device device, std::size_t bytes);
   // By descriptor, where the device can pass memory on so.
   static Way BestWay(const Driver* driver, Device device);
 
@@ -53,6 +56,8 @@ class DeviceMemory {
   enum class Kind { kNone, kMapped, kAllocated, kIpcOpened };
 
   static Result<DeviceMemory> Map(const Driver* driver, Device device, Allocation allocation, std::size_t bytes);
+  static Result<DeviceMemory> Allocate(const Driver* driver, Device device, const Location& location, std::size_t bytes,
+                                       const std::string& what);
   void Swap(DeviceMemory& other) noexcept;
 
   const Driver* driver_ = nullptr;
@@ -85,13 +90,13 @@ class MappedHostMemory {
 // Pages of host memory that several processes share (sys/memory.h) and that the GPUs of each can read and write while
 // kernels run; or none. Threads of a process that hold the same pages share one mapping and one registration with the
 // driver. Pages that nobody of the process holds any more stay registered until ReleaseUnused: taking that back waits for
-// all kernels of a context, also those of others.
+// all kernels of a context, also those of others, and one of them may wait for what this thread does next.
 class SharedHostMemory {
  public:
   // Maps `bytes` of a shared memory object and registers them. `device`: whose context is the thread's current one. The
   // driver must live as long as the process. Any thread. kSystem where the driver does not take the pages.
   static Result<SharedHostMemory> Register(const Driver* driver, Device device, const Fd& fd, std::size_t bytes);
-  // Takes back the registrations that nobody holds. May wait for kernels that run on their GPUs.
+  // Takes back all registrations, if nobody holds any.
   static void ReleaseUnused();
 
   SharedHostMemory() = default;

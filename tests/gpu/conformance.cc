@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -913,6 +914,7 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
 
 int main(int argc, char** argv) {
   using namespace tutti;
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // as in nccl_stress.cc
   int threads = 0;
   bool quick = false;
   std::string only;

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -567,6 +568,9 @@ int Main(Options options) {
 }  // namespace tutti::tests
 
 int main(int argc, char** argv) {
+  // Ranks of one process on one GPU: with fewer queues than streams, one rank's second kernel may stand before another
+  // rank's first one.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   tutti::tests::Options options;
   const auto usage = [&] {
     fmt::print(stderr,

@@ -35,7 +35,7 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
   fabric.pages_.resize(ranks);
   fabric.segments_.resize(ranks);
   fabric.identities_.resize(ranks);
-  TUTTI_RETURN_IF_ERROR(options.staged ? fabric.AllocateOnHost() : fabric.AllocateOnDevice());
+  TUTTI_RETURN_IF_ERROR(fabric.staged() ? fabric.AllocateOnHost() : fabric.AllocateOnDevice());
   id.process = options.process;
   id.start = options.start;
   id.address = reinterpret_cast<std::uint64_t>(fabric.segments_[options.rank]);
@@ -64,16 +64,35 @@ Status Fabric::AllocateOnDevice() {
   return Status::Ok();
 }
 
-Status Fabric::AllocateOnHost() {
+Status Fabric::AllocateHostMemory(std::size_t bytes) {
+  Result<DeviceMemory> made = DeviceMemory::CreateOnHost(options_.driver, options_.device, bytes);
+  if (!made.ok()) return Status(Code::kUnsupported, made.status().message());
+  Result<sys::Fd> fd = made->ExportDescriptor();
+  if (!fd.ok()) return Status(Code::kUnsupported, fd.status().message());
+  descriptor_ = std::move(*fd);
+  DeviceMemory& own = mappings_[options_.rank];
+  own = std::move(*made);
+  segments_[options_.rank] = own.data();
+  identity_.way = static_cast<std::int32_t>(DeviceMemory::Way::kDescriptor);
+  identity_.bytes = own.bytes();
+  return Status::Ok();
+}
+
+Status Fabric::AllocateHostPages(std::size_t bytes) {
   sys::cuda::SharedHostMemory::ReleaseUnused();
   constexpr std::size_t kPage = 4096;
-  const Layout& layout = options_.layout;
   identity_.way = kHostPages;
-  identity_.bytes = (layout.Bytes() + kPage - 1) / kPage * kPage;
+  identity_.bytes = (bytes + kPage - 1) / kPage * kPage;
   Result<sys::Fd> fd = sys::CreateSharedMemory("tutti-gpu", identity_.bytes);
   if (!fd.ok()) return fd.status();
   descriptor_ = std::move(*fd);
-  TUTTI_RETURN_IF_ERROR(ConnectByPages(options_.rank, descriptor_));
+  return ConnectByPages(options_.rank, identity_.bytes, descriptor_);
+}
+
+Status Fabric::AllocateOnHost() {
+  const Layout& layout = options_.layout;
+  const bool pages = options_.memory == Memory::kPages;
+  TUTTI_RETURN_IF_ERROR(pages ? AllocateHostPages(layout.Bytes()) : AllocateHostMemory(layout.Bytes()));
   // Positions of collectives, then those of transfers and the counts.
   const std::size_t states = layout.collectives.State(0, 0);
   const std::size_t states_end = layout.collectives.State(kProtocols, 0);
@@ -90,9 +109,9 @@ Status Fabric::AllocateOnHost() {
   return Status::Ok();
 }
 
-Status Fabric::ConnectByPages(int rank, const sys::Fd& descriptor) {
+Status Fabric::ConnectByPages(int rank, std::size_t bytes, const sys::Fd& descriptor) {
   Result<sys::cuda::SharedHostMemory> pages =
-      sys::cuda::SharedHostMemory::Register(options_.driver, options_.device, descriptor, identity_.bytes);
+      sys::cuda::SharedHostMemory::Register(options_.driver, options_.device, descriptor, bytes);
   if (!pages.ok()) return pages.status();
   pages_[rank] = std::move(*pages);
   segments_[rank] = pages_[rank].device();
@@ -102,7 +121,7 @@ Status Fabric::ConnectByPages(int rank, const sys::Fd& descriptor) {
 Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descriptor) {
   identities_[peer] = theirs;
   if (peer == options_.rank) return Status::Ok();
-  if (options_.staged) return ConnectByPages(peer, descriptor);
+  if (theirs.way == kHostPages) return ConnectByPages(peer, theirs.bytes, descriptor);
   const bool same_process = theirs.process == identity_.process && theirs.start == identity_.start;
   const bool ipc = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc);
   if (same_process && theirs.gpu == identity_.gpu && ipc) {
@@ -117,7 +136,7 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
                   peer);
   }
   int can_reach = 1;
-  const sys::cuda::Device other = Find(theirs.gpu);
+  const sys::cuda::Device other = staged() ? -1 : Find(theirs.gpu);
   if (other >= 0 && options_.driver->DeviceCanAccessPeer(&can_reach, options_.device, other) == 0 && can_reach == 0) {
     return Status(Code::kUnsupported,
                   fmt::format("the driver says that CUDA device {} of rank {} has no peer access to device {} of rank "
@@ -136,7 +155,7 @@ Status Fabric::Connect(int peer, const Identity& theirs, const sys::Fd& descript
   }
   mappings_[peer] = std::move(*mapping);
   segments_[peer] = mappings_[peer].data();
-  if (same_process && theirs.gpu != identity_.gpu) EnablePeerAccess(theirs.gpu);
+  if (same_process && !staged() && theirs.gpu != identity_.gpu) EnablePeerAccess(theirs.gpu);
   return Status::Ok();
 }
 
@@ -168,7 +187,7 @@ int Fabric::RanksOnGpuOf(int rank) const {
 }
 
 bool Fabric::LinesArriveWhole() const {
-  if (options_.staged) return false;
+  if (staged()) return false;
   return std::ranges::none_of(identities_, [&](const Identity& peer) {
     const sys::cuda::Device other = Find(peer.gpu);
     int atomics = 1;

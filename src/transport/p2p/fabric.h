@@ -30,8 +30,12 @@ struct Identity {
   sys::cuda::IpcHandle ipc;  // where way is kIpc
 };
 
-// Identity::way of a segment in host memory.
+// Identity::way of segments in shared pages; those in host memory are passed on as kDescriptor.
 inline constexpr std::int32_t kHostPages = 2;
+
+// Where segments lie, best first: on the GPUs; in host memory of the driver's; in shared pages that each process
+// registers with it. kUnsupported says that the next one should be tried.
+enum class Memory { kDevice, kHost, kPages };
 
 struct FabricOptions {
   const sys::cuda::Driver* driver = nullptr;
@@ -41,7 +45,7 @@ struct FabricOptions {
   std::int32_t process = 0;
   std::uint64_t start = 0;
   bool force_ipc = false;
-  bool staged = false;  // segments in host memory; the same on all ranks
+  Memory memory = Memory::kDevice;  // the same on all ranks
 };
 
 class Fabric {
@@ -64,10 +68,10 @@ class Fabric {
   std::byte* segment(int rank) const { return segments_[rank]; }
   // Ranks of the communicator that run on the GPU of `rank`.
   int RanksOnGpuOf(int rank) const;
-  bool staged() const { return options_.staged; }
+  bool staged() const { return options_.memory != Memory::kDevice; }
   // Memory that this rank's segment takes.
   std::size_t device_bytes() const { return own_.bytes(); }
-  std::size_t host_bytes() const { return pages_[options_.rank].bytes(); }
+  std::size_t host_bytes() const { return staged() ? static_cast<std::size_t>(identity_.bytes) : 0; }
   // What the rank writes for itself is in device memory also where its segment is not. To be added, modulo 2^64, to the
   // offsets in the layout: of the positions of collectives; of those of transfers, and of the counts.
   std::uint64_t state_shift() const { return state_shift_; }
@@ -83,8 +87,10 @@ class Fabric {
  private:
   Status AllocateOnDevice();
   Status AllocateOnHost();
-  // Maps a rank's pages, which are as many as this rank's own.
-  Status ConnectByPages(int rank, const sys::Fd& descriptor);
+  Status AllocateHostMemory(std::size_t bytes);
+  Status AllocateHostPages(std::size_t bytes);
+  // Maps a rank's pages.
+  Status ConnectByPages(int rank, std::size_t bytes, const sys::Fd& descriptor);
   // The other device with this UUID, where this process sees it; -1: it does not.
   sys::cuda::Device Find(const sys::cuda::Uuid& gpu) const;
   void EnablePeerAccess(const sys::cuda::Uuid& gpu) const;
@@ -94,7 +100,7 @@ class Fabric {
   sys::Fd descriptor_;
   sys::cuda::DeviceMemory own_;                     // the segment; staged: what the rank writes for itself
   std::vector<sys::cuda::DeviceMemory> mappings_;   // by rank; none where a plain pointer serves
-  std::vector<sys::cuda::SharedHostMemory> pages_;  // by rank; none unless staged
+  std::vector<sys::cuda::SharedHostMemory> pages_;  // by rank; none unless kHostPages
   std::uint64_t state_shift_ = 0, transfer_state_shift_ = 0;
   std::vector<std::byte*> segments_;
   std::vector<Identity> identities_;
