@@ -20,7 +20,7 @@ std::string ToString(const GpuChoice& choice) {
 GpuMachine StagedGpuMachine() {
   GpuMachine machine;
   machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 24, 3, 1024, 256};
-  machine.ways[static_cast<int>(Protocol::kSimple)] = {5.5, 48, 4, 32768, 512};
+  machine.ways[static_cast<int>(Protocol::kSimple)] = {5.5, 30, 4, 32768, 512};
   return machine;
 }
 
@@ -38,7 +38,10 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
   if (!known.known) {
     const std::vector<plan::RankPlan> plans = algo::BuildAll(entry.algorithm, collective, options_.ranks);
     known.cost = plan::Evaluate(plans);
-    known.message = 1.0 / plan::MeasureFootprint(plans).blocks_per_piece;
+    const int blocks = plan::MeasureFootprint(plans).blocks_per_piece;
+    known.message = 1.0 / blocks;
+    constexpr int kMostShortRanks = 8;
+    known.is_short = blocks == 1 && known.cost.hops <= 1 && options_.ranks <= kMostShortRanks;
     known.sends_copies = std::ranges::all_of(plans, [](const plan::RankPlan& plan) {
       bool sends = false, copies = true;
       for (int s = 0; s < plan.step_count(); ++s) {
@@ -79,7 +82,8 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   }
   const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
   constexpr double kBytesPerUsOfGb = 1000.0;
-  choice.predicted_us = options_.machine.start_us + known.cost.hops * way.hop_us +
+  const bool is_short = known.is_short && protocol == Protocol::kLl;
+  choice.predicted_us = options_.machine.start_us - (is_short ? machine.short_us : 0) + known.cost.hops * way.hop_us +
                         static_cast<double>(bytes) / kBytesPerUsOfGb *
                             (known.cost.sent_max / rate + known.cost.folded_max / options_.machine.fold_gb_per_s);
   return choice;

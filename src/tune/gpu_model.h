@@ -35,7 +35,8 @@ struct GpuWay {
 
 // What was measured on 2 H200 with NVLink (docs/performance.md).
 struct GpuMachine {
-  double start_us = 2.1;  // a launch in a graph, the first load, the last store
+  double start_us = 2.1;   // a launch in a graph, the first load, the last store
+  double short_us = 0.75;  // less where a plan has a short form (exec/gpu/program.h)
   double fold_gb_per_s = 700;
   // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
   double pipeline_rounds = 4;
@@ -43,7 +44,7 @@ struct GpuMachine {
   // More channels than few_channels pay only for messages beyond this.
   int few_channels = 64;
   std::size_t many_channels_bytes = std::size_t{4} << 20;
-  GpuWay ways[proto::kProtocols] = {{1.2, 150, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
+  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
   // Simple where all that is sent is copied, by bulk copies.
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
@@ -56,7 +57,8 @@ constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {
   return machine.copies_us + static_cast<double>(sent) / (machine.copies_gb_per_s * 1e3);
 }
 
-// Where GPUs exchange data through host memory. Not measured: rates and latencies that PCIe 5 is known for.
+// Where GPUs exchange data through host memory: the rate of Simple as measured (all_reduce of 2 H200), the rest as PCIe 5 is
+// known for.
 GpuMachine StagedGpuMachine();
 
 struct GpuChoice {
@@ -100,6 +102,7 @@ class GpuChooser {
     plan::Cost cost;
     double message = 0;         // the largest message, in units of the collective's bytes
     bool sends_copies = false;  // who sends does nothing but copy
+    bool is_short = false;      // has a short form, where it is one round
   };
   const Known& CostOf(const algo::Entry& entry, Collective collective);
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -55,6 +56,29 @@ class Machine {
     for (channel_ = 0; channel_ < shape.channels; ++channel_) {
       part_ = channel_;
       if (std::string error = RunChannel(static_cast<int>(shape.protocol)); !error.empty()) return error;
+    }
+    return Compare(collective, root, count);
+  }
+
+  // The same by the short form, with real rings; "none" where some rank has none.
+  std::string RunShort(algo::Algorithm algorithm, Collective collective, int root, std::size_t count,
+                       const Shape& shape) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, ranks_, root);
+    if (segments_.empty()) segments_.resize(ranks_, std::vector<std::byte>(geometry_.Ring(1, 0, 0)));  // rings of LL
+    for (int r = 0; r < ranks_; ++r) {
+      const Result<PreparedPlan> prepared = PreparePlan(plans, r);
+      if (!prepared.ok()) return prepared.status().ToString();
+      Rank& rank = rank_[r];
+      Fill(r, collective, count);
+      for (int p = 0; p < ranks_; ++p) rank.program.segments[p] = segments_[p].data();
+      Compile(*prepared, {.in = rank.in.data(), .out = rank.out.data(), .count = count, .type = DataType::kUint32},
+              shape, geometry_, rank.program);
+      if (rank.program.is_short == 0) return "none";
+    }
+    for (const bool take : {false, true}) {
+      for (Rank& rank : rank_) {
+        for (int channel = 0; channel < shape.channels; ++channel) RunShortForm(rank.program, channel, take);
+      }
     }
     return Compare(collective, root, count);
   }
@@ -114,6 +138,40 @@ class Machine {
     for (Rank& rank : rank_) {
       std::swap(rank.in, rank.ins[item]);
       std::swap(rank.out, rank.outs[item]);
+    }
+  }
+
+  // All sends of a channel, or all that it takes, 8 bytes at a time.
+  void RunShortForm(const Program& p, int channel, bool take) {
+    if (static_cast<std::uint64_t>(channel) * p.part_elements >= p.count) return;
+    const ShortForm& form = p.short_form();
+    const std::uint32_t bytes = form.bytes[static_cast<std::uint32_t>(channel) < p.full_parts ? 0 : 1];
+    const auto data = [&](std::uint64_t at, std::uint32_t i) {
+      return reinterpret_cast<std::byte*>(at) + static_cast<std::size_t>(channel) * form.bytes[0] + i;
+    };
+    const auto line = [&](std::uint64_t at, std::uint32_t unit, std::uint32_t i) {
+      constexpr std::uint64_t kBase = 1000;  // so that messages go beyond the ring's end
+      const std::uint64_t place = (kBase + unit + i / 8) & ((std::uint64_t{1} << p.log2_ring_units) - 1);
+      return reinterpret_cast<std::byte*>(at) + static_cast<std::size_t>(channel) * form.ring_bytes + place * 16;
+    };
+    for (std::uint32_t i = 0; i < bytes; i += 8) {
+      const std::size_t valid = std::min<std::size_t>(bytes - i, 8);
+      std::uint32_t v[2] = {}, sum[2] = {};
+      for (int k = 0; k < form.sends && !take; ++k) {
+        const ShortSend& s = form.send[k];
+        if (s.again == 0) std::memcpy(v, data(s.from, i), valid);
+        std::memcpy(line(s.to, s.unit, i), v, sizeof(v));
+      }
+      for (int k = 0; k < form.takes && take; ++k) {
+        const ShortTake& t = form.take[k];
+        if (t.ring != 0) {
+          std::memcpy(v, line(t.at, t.unit, i), sizeof(v));
+        } else {
+          std::memcpy(v, data(t.at, i), valid);
+        }
+        for (int w = 0; w < 2; ++w) sum[w] = t.first != 0 ? v[w] : sum[w] + v[w];
+        if (t.out != 0) std::memcpy(data(t.out, i), sum, valid);
+      }
     }
   }
 
@@ -291,6 +349,7 @@ class Machine {
   int ranks_;
   Geometry geometry_;
   std::vector<Rank> rank_;
+  std::vector<std::vector<std::byte>> segments_;                       // of RunShort
   std::map<std::pair<int, int>, std::vector<std::uint64_t>> credits_;  // what each rank has told all its peers
   std::vector<std::uint64_t>* credit_ = nullptr;
   std::map<std::pair<int, int>, std::uint64_t> base_;
@@ -319,6 +378,31 @@ TEST(GpuPrograms, EveryAlgorithmEveryProtocolManySizes) {
             ASSERT_EQ(machine.Run(entry.algorithm, collective, root, count, shape), "")
                 << entry.name << " " << Name(collective) << " " << ranks << " ranks, root " << root << ", " << count
                 << " elements, protocol " << protocol << ", " << shape.channels << " channels";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuPrograms, ShortFormsDoWhatTheirPlansSay) {
+  for (int ranks : {1, 2, 3, 4, 8, 9}) {
+    Machine machine(ranks, {.ranks = ranks, .channels = kChannels, .log2_units = {10, 7, 10}});
+    for (const algo::Entry& entry : algo::Registry()) {
+      for (int c = 0; c < kCollectives; ++c) {
+        const auto collective = static_cast<Collective>(c);
+        if (collective == Collective::kSendRecv || !entry.supports(collective, ranks)) continue;
+        for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{131}, std::size_t{9000}}) {
+          if (collective == Collective::kBarrier && count != 1) continue;
+          for (const int channels : {1, kChannels}) {
+            const int root = ranks / 2;
+            const std::string result = machine.RunShort(entry.algorithm, collective, root, count,
+                                                        {.protocol = proto::Protocol::kLl, .channels = channels});
+            const auto what = testing::Message() << entry.name << " " << Name(collective) << " " << ranks << " ranks, "
+                                                 << count << " elements, " << channels << " channels";
+            const bool expected = entry.algorithm == algo::Algorithm::kOneShot && ranks <= 8 && count < 9000;
+            EXPECT_TRUE(result.empty() || (result == "none" && !expected)) << what << ": " << result;
+            EXPECT_TRUE(result == "none" || ranks <= 8 || !Reduces(collective)) << what;
           }
         }
       }

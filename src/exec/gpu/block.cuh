@@ -54,30 +54,36 @@ __device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int 
   return patience.since_ns != kGone;
 }
 
-// Waits until every peer has consumed all but what a ring holds of the units before `end`; all threads of the block
-// with the same values. Returns up to where there is room now.
+// Waits until every peer has consumed all but what a ring holds of the units before `end`. Returns up to where there is
+// room now. All threads of a warp together, which ask for a peer each; warps may come to see different values.
 static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end) {
-  __shared__ u64 least;
   const u64 ring = u64{1} << p.log2_ring_units;
-  const u32 peers = p.ranks - 1;
-  __syncthreads();
-  if (threadIdx.x == 0) least = ~0ull >> 1;
-  __syncthreads();
-  if (threadIdx.x < peers) {
+  const u32 peers = p.ranks - 1, lane = threadIdx.x & 31;
+  u32 beyond = ~0u;  // `end`
+  if (lane < peers) {
     Patience patience;
-    const int peer = threadIdx.x < p.rank ? threadIdx.x : threadIdx.x + 1;
-    const std::byte* word = p.segments[p.rank] + p.credits + (blockIdx.x * peers + threadIdx.x) * 8;
-    u64 credit;
-    while ((credit = LoadAcquire8(word)) + ring < end) {
+    const int peer = lane < p.rank ? lane : lane + 1;
+    const std::byte* word = p.segments[p.rank] + p.credits + (blockIdx.x * peers + lane) * 8;
+    u64 room;
+    while ((room = LoadAcquire8(word) + ring) < end) {
       if (!KeepWaiting(patience, p, kWaitedForRoom, 0, peer)) {
-        credit = ~0ull >> 2;
+        room = end + ~0u;
         break;
       }
     }
-    atomicMin(&least, credit);
+    if (room - end < ~0u) beyond = static_cast<u32>(room - end);
   }
-  __syncthreads();
-  return least + ring;
+  return end + __reduce_min_sync(~0u, beyond);
+}
+
+// One thread's part of telling all peers that everything before `units` has been consumed: for its numbers below the
+// number of peers.
+__device__ __forceinline__ void PublishFrom(const Program& p, u32 thread, u64 units) {
+  const u32 peers = p.ranks - 1;
+  if (thread >= peers) return;
+  const int peer = thread < p.rank ? thread : thread + 1;
+  std::byte* words = p.segments[peer] + p.credits;
+  StoreShared8(words + (blockIdx.x * peers + Place(peer, p.rank)) * 8, units);
 }
 
 __device__ __forceinline__ void CountUp(std::uint64_t& count) {
@@ -163,13 +169,7 @@ struct Block {
     PublishBy(threadIdx.x, units);
     published = units;
   }
-  // One thread's part of that, for its numbers below Peers().
-  __device__ __forceinline__ void PublishBy(u32 thread, u64 units) const {
-    if (thread >= Peers()) return;
-    const int peer = thread < p.rank ? thread : thread + 1;
-    std::byte* words = p.segments[peer] + p.credits;
-    StoreShared8(words + (blockIdx.x * Peers() + Place(peer, p.rank)) * 8, units);
-  }
+  __device__ __forceinline__ void PublishBy(u32 thread, u64 units) const { PublishFrom(p, thread, units); }
 
   // Waits until all peers' rings have room up to `end`. Called by all threads of the block with the same value.
   __device__ __forceinline__ void MakeRoom(u64 end) {

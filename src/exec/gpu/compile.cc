@@ -152,6 +152,64 @@ void AddBulk(const PreparedPlan& plan, const Work& work, const Shape& shape, Pro
   }
 }
 
+// One step of the short form. False where it has none.
+bool AddShortStep(const ProgramStep& step, const transport::p2p::Geometry& geometry, const Program& program,
+                  ShortForm& form) {
+  const std::uint64_t piece = program.count * program.element;
+  const auto input = [&](const ProgramOperand& operand) {
+    return reinterpret_cast<std::uint64_t>(program.in) + operand.index * piece;
+  };
+  const auto ring = [&](int receiver, int sender) {
+    const int place = transport::p2p::Place(receiver, sender);
+    return reinterpret_cast<std::uint64_t>(program.segments[receiver]) +
+           geometry.Ring(static_cast<int>(proto::Protocol::kLl), place, 0);
+  };
+  const ProgramOperand& only = program.operand(step.first_operand);
+  if (step.targets > 0 && (step.operands != 1 || only.kind != ProgramOperand::kIn)) return false;
+  for (int t = 0; t < step.targets; ++t) {
+    const ProgramTarget& target = program.target(step.first_target + t);
+    if (form.sends == kMostShortSends) return false;
+    form.send[form.sends++] = {.from = input(only),
+                               .to = ring(target.peer, program.rank),
+                               .unit = target.message * program.message_units,
+                               .again = t > 0 ? 1u : 0u};
+  }
+  if (step.stores == 0) return true;
+  const std::uint64_t out = reinterpret_cast<std::uint64_t>(program.out) + step.piece * piece;
+  if (step.operands == 1 && only.kind == ProgramOperand::kIn && input(only) == out && program.scale == kNoScale) {
+    return true;
+  }
+  for (int k = 0; k < step.operands; ++k) {
+    const ProgramOperand& operand = program.operand(step.first_operand + k);
+    if (operand.kind == ProgramOperand::kOut || form.takes == kMostShortTakes) return false;
+    const bool receives = operand.kind == ProgramOperand::kRecv;
+    form.take[form.takes++] = {.at = receives ? ring(program.rank, operand.peer) : input(operand),
+                               .out = k + 1 == step.operands ? out : 0,
+                               .unit = receives ? operand.index * program.message_units : 0,
+                               .peer = operand.peer,
+                               .ring = static_cast<std::uint8_t>(receives ? 1 : 0),
+                               .first = static_cast<std::uint8_t>(k == 0 ? 1 : 0)};
+  }
+  return true;
+}
+
+void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport::p2p::Geometry& geometry,
+                  Program& program) {
+  program.is_short = 0;
+  const bool fits = shape.protocol == proto::Protocol::kLl && program.rounds == 1 && plan.blocks_per_piece == 1 &&
+                    program.scale != kScaleFromMemory && program.divisor == 0 && plan.code_words <= Program::kShortAt;
+  if (!fits) return;
+  auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
+  form.sends = form.takes = 0;
+  for (int i = 0; i < program.steps; ++i) {
+    if (!AddShortStep(program.step(i), geometry, program, form)) return;
+  }
+  form.bytes[0] = static_cast<std::uint32_t>(program.part_elements * program.element);
+  form.bytes[1] = static_cast<std::uint32_t>(program.parts[1].count * program.element);
+  form.ring_bytes = static_cast<std::uint32_t>(geometry.peers()) * program.ring_bytes;
+  program.is_short = 1;
+}
+
 std::uint64_t IntegerScalar(double scalar) {
   constexpr double kTwo63 = 9223372036854775808.0;
   if (scalar >= 2 * kTwo63) return UINT64_MAX;
@@ -291,6 +349,7 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
   CompileCommon(plan, work, shape, geometry, program);
   CompileItem(plan, work, shape, geometry, program);
   AddBulk(plan, work, shape, program);
+  AddShortForm(plan, shape, geometry, program);
 }
 
 }  // namespace tutti::exec::gpu

@@ -5,6 +5,7 @@
 
 // Kernel level: the interpreter. One block, one channel.
 
+#include "exec/gpu/short_ll.cuh"
 #include "exec/gpu/step_ll.cuh"
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
@@ -94,6 +95,9 @@ __device__ __forceinline__ void RunItem(Block& b) {
 template <typename Codec, proto::Protocol kProtocol>
 __device__ __forceinline__ void RunProgram(const Program& p) {
   WaitForPreviousKernel();
+  if constexpr (kProtocol == proto::Protocol::kLl) {
+    if (p.is_short != 0) return RunShortLl<Codec>(p);
+  }
   Block b(p, nullptr, 0, blockIdx.x);
   Prefetch(b);
   if (p.captured != 0 && threadIdx.x == 0) CountUp(b.Counts().captured_begun);

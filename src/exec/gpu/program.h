@@ -67,6 +67,33 @@ struct ProgramStep {
   std::uint32_t reserved;
 };
 
+// The short form of a plan: addresses instead of numbers that lead to them, at places that the compiler knows, so that
+// little lies between the start of a kernel and its first store. For operations of one round whose pieces are one block
+// each, in which a rank sends nothing but its input: all of one_shot and pairwise among up to 8 ranks.
+//
+// Addresses are those of channel 0; per channel they grow by bytes[0] in user memory, by ring_bytes in a ring.
+struct ShortSend {
+  std::uint64_t from, to;  // input, and a peer's ring
+  std::uint32_t unit;      // of the ring, behind the operation's first one
+  std::uint32_t again;     // 1: what the send before it took
+};
+struct ShortTake {
+  std::uint64_t at;    // input, or the own ring
+  std::uint64_t out;   // where the value is complete: the output; else 0
+  std::uint32_t unit;  // as above
+  std::uint16_t peer;
+  std::uint8_t ring;   // 0: input
+  std::uint8_t first;  // 1: begins a value; 0: is added to it
+};
+inline constexpr int kMostShortSends = 7, kMostShortTakes = 8;
+struct ShortForm {
+  std::uint16_t sends, takes;
+  std::uint32_t bytes[2];  // of a piece, in full parts and in the last one
+  std::uint32_t ring_bytes;
+  ShortSend send[kMostShortSends];
+  ShortTake take[kMostShortTakes];
+};
+
 // What all full parts are like (the first `full_parts` channels), and the one that holds the rest.
 struct ProgramPart {
   std::uint64_t count;  // elements of every piece
@@ -112,6 +139,8 @@ struct ProgramItem {
 };
 
 struct Program : ProgramItem {
+  static constexpr int kShortAt = kCodeWords - static_cast<int>(sizeof(ShortForm)) / 4;
+
   std::uint16_t messages_per_round;
   std::uint16_t steps;
   std::uint8_t max_stage;
@@ -120,7 +149,8 @@ struct Program : ProgramItem {
   std::uint8_t captured;     // 1: launched by a graph
   std::uint8_t bulk;         // Simple: kBulkSends and kBulkReceives; 0: by step_simple.cuh
   std::uint8_t flag_groups;  // Simple: words that say that a message is there
-  std::uint32_t reserved;
+  std::uint8_t is_short;     // 1: there is a short form
+  std::uint8_t reserved[3];
   std::uint32_t divisor;  // >= 2: the finished output is divided (integer averages)
   double scalar;
   std::uint64_t integer_scalar;
@@ -149,6 +179,8 @@ struct Program : ProgramItem {
   TUTTI_HOST_DEVICE const ProgramTarget& target(int i) const {
     return reinterpret_cast<const ProgramTarget*>(code + targets_at)[i];
   }
+  // At the end of the code.
+  TUTTI_HOST_DEVICE const ShortForm& short_form() const { return *reinterpret_cast<const ShortForm*>(code + kShortAt); }
 };
 static_assert(sizeof(Program) <= 4096, "beyond 4 KB a launch copies more");
 // Operations that follow the same plan, as one kernel reads them. An item has channels of its own, or shares one with
