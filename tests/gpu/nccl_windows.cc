@@ -255,7 +255,8 @@ Status Windows::CheckPointers() {
 
 // Every rank puts pieces into the next one's buffer, several for each wait.
 Status Windows::CheckSignals() {
-  if (windows_[0] == nullptr) return Status::Ok();
+  if (windows_[0] == nullptr || (options_.threads && gpus_ < ranks_))
+    return Status::Ok();  // not where ranks share both
   const int next = (rank_ + 1) % ranks_, previous = (rank_ + ranks_ - 1) % ranks_;
   const cudaStream_t stream = place_.stream(0);
   constexpr std::size_t kPiece = 10007;
