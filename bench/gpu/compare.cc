@@ -158,7 +158,7 @@ struct Buffers {
 };
 
 Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, const Buffers& buffers) {
-  const auto collective = ParseCollective(name).value_or(Collective::kAllReduce);
+  const Collective collective = *ParseCollective(name);  // main has looked
   const bool pieces = plan::InPieces(collective, ranks) > 1 || plan::OutPieces(collective, ranks) > 1;
   const std::size_t count = std::max<std::size_t>(bytes / 4 / (pieces ? ranks : 1), 1);
   return {.kind = static_cast<Kind>(collective),
@@ -442,6 +442,11 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "unknown option {}; the head of bench/gpu/compare.cc lists them\n", argument);
       return 2;
     }
+  }
+  for (const std::string& op : options.ops) {
+    if (op == "send_recv" || tutti::ParseCollective(tutti::bench::ParseSeveral(op).op).has_value()) continue;
+    fmt::print(stderr, "--ops: there is no operation {}; say all_reduce, 8xall_reduce, send_recv or the like\n", op);
+    return 2;
   }
   const tutti::Status status = tutti::bench::Main(options);
   if (!status.ok()) fmt::print(stderr, "{}\n", status.ToString());

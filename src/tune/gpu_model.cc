@@ -19,8 +19,8 @@ std::string ToString(const GpuChoice& choice) {
 
 GpuMachine StagedGpuMachine() {
   GpuMachine machine;
-  machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 24, 3, 1024, 256};
-  machine.ways[static_cast<int>(Protocol::kSimple)] = {5.5, 30, 4, 32768, 512};
+  machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 5.4, 3, 1024, 256};
+  machine.ways[static_cast<int>(Protocol::kSimple)] = {11, 30, 4, 32768, 512};
   return machine;
 }
 

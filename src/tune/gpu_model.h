@@ -57,8 +57,7 @@ constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {
   return machine.copies_us + static_cast<double>(sent) / (machine.copies_gb_per_s * 1e3);
 }
 
-// Where GPUs exchange data through host memory: the rate of Simple as measured (all_reduce of 2 H200), the rest as PCIe 5 is
-// known for.
+// Where GPUs exchange data through host memory: what all_reduces of 2 H200 over PCIe 5 took.
 GpuMachine StagedGpuMachine();
 
 struct GpuChoice {

@@ -469,15 +469,16 @@ def check_groups(job):
             raise LeftOut("not on Gloo")
         from torch.distributed.distributed_c10d import _coalescing_manager
         sizes = [(1, 300, 5000, 70000)[i % 4] + i for i in range(120)]
-        types = (torch.float32, torch.float32, torch.bfloat16)
-        tensors = [job.values(size, types[i % 3], seed=i) for i, size in enumerate(sizes)]
-        with _coalescing_manager(device=job.device, async_ops=True) as manager:
-            for tensor in tensors:
-                dist.all_reduce(tensor)
-        manager.wait()
-        return job.first_wrong([(t, reduced(job, sizes[i], t.dtype, dist.ReduceOp.SUM, seed=i))
-                                for i, t in enumerate(tensors)])
-    job.checks.run("the coalescing manager with 120 tensors of two types", coalesced_many)
+        pairs = []
+        for dtype in (torch.float32, torch.bfloat16):  # torch wants one type in a manager
+            tensors = [job.values(size, dtype, seed=i) for i, size in enumerate(sizes)]
+            with _coalescing_manager(device=job.device, async_ops=True) as manager:
+                for tensor in tensors:
+                    dist.all_reduce(tensor)
+            manager.wait()
+            pairs += [(t, reduced(job, sizes[i], dtype, dist.ReduceOp.SUM, seed=i)) for i, t in enumerate(tensors)]
+        return job.first_wrong(pairs)
+    job.checks.run("the coalescing manager with 120 tensors", coalesced_many)
 
 
 def check_cuda(job):
