@@ -59,7 +59,7 @@ __device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int 
 static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end) {
   const u64 ring = u64{1} << p.log2_ring_units;
   const u32 peers = p.ranks - 1, lane = threadIdx.x & 31;
-  u32 beyond = ~0u;  // `end`
+  u32 beyond = ~0u;  // how far behind `end` the room goes
   if (lane < peers) {
     Patience patience;
     const int peer = lane < p.rank ? lane : lane + 1;
