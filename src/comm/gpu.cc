@@ -111,37 +111,44 @@ Status GpuCommunicator::Impl::AgreeOnAll(const Status& own, const char* what) {
   return Status::Ok();
 }
 
-// Exchanges segments with all ranks, under an id of its own. kUnsupported where one can not be reached.
-Status GpuCommunicator::Impl::MeetPeers() {
-  GpuGreeting greeting{.identity = fabric->identity(), .layout = fabric->layout()};
+Status GpuCommunicator::Impl::HandAround(std::span<const std::byte> offer, const sys::Fd& shared, const OnOffer& take) {
   const Result<UniqueId> id = comm::NextId(host.id, ++host.shared_allocations);
   if (!id.ok()) return id.status();
-  const sys::Fd& descriptor = fabric->descriptor();
-  Status reached;  // the meeting goes on: others wait for what this rank passes on
-  TUTTI_RETURN_IF_ERROR(comm::Meet(
+  Status taken;
+  const Status met = comm::Meet(
       {.id = *id,
        .rank = host.rank,
        .ranks = host.ranks,
        .timeout_ms = host.settings.init_timeout_ms,
-       .payload = std::as_bytes(std::span(&greeting, 1)),
-       .shared = descriptor.valid() ? &descriptor : nullptr},
+       .payload = offer,
+       .shared = shared.valid() ? &shared : nullptr},
       [&](int peer, comm::Member&& member) -> Status {
-        GpuGreeting theirs;
-        if (member.payload.size() != sizeof(theirs)) {
+        if (member.payload.size() != offer.size()) {
           return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti than rank {}", peer, host.rank),
                         peer);
         }
-        std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+        const Status s = take(peer, member.payload.data(), member.shared);
+        if (taken.ok()) taken = s;
+        return Status::Ok();
+      });
+  return met.ok() ? taken : met;
+}
+
+// Exchanges segments with all ranks. kUnsupported where one can not be reached.
+Status GpuCommunicator::Impl::MeetPeers() {
+  const GpuGreeting greeting{.identity = fabric->identity(), .layout = fabric->layout()};
+  return HandAround(
+      std::as_bytes(std::span(&greeting, 1)), fabric->descriptor(),
+      [&](int peer, const std::byte* offer, const sys::Fd& shared) -> Status {
+        GpuGreeting theirs;
+        std::memcpy(&theirs, offer, sizeof(theirs));
         if (std::memcmp(&theirs.layout, &greeting.layout, sizeof(Layout)) != 0) {
           return Status(Code::kInvalidUsage,
                         fmt::format("ranks {} and {} ask for different scratch_bytes or max_channels", host.rank, peer),
                         peer);
         }
-        const Status s = fabric->Connect(peer, theirs.identity, member.shared);
-        if (reached.ok()) reached = s;
-        return Status::Ok();
-      }));
-  return reached;
+        return fabric->Connect(peer, theirs.identity, shared);
+      });
 }
 
 // Every rank stores a word at every peer while all ranks' kernels run, and sees theirs: only this shows that a pair can

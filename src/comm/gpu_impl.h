@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,10 @@ struct GpuCommunicator::Impl {
   // gpu.cc
   Status Connect();
   Status MeetPeers();
+  // Hands bytes, as many on every rank, and a descriptor, if it is valid, to all ranks, under an id of its own. `take` gets
+  // those of every rank; its first error is returned once all have met, since others wait for what this rank passes on.
+  using OnOffer = std::function<Status(int rank, const std::byte* offer, const sys::Fd& shared)>;
+  Status HandAround(std::span<const std::byte> offer, const sys::Fd& shared, const OnOffer& take);
   Status TryPeers();
   Status ConnectSegments(transport::p2p::Memory memory);
   Status SetLimits();

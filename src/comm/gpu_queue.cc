@@ -16,6 +16,7 @@
 namespace tutti::comm {
 namespace {
 
+using sys::cuda::CaptureOf;
 using sys::cuda::Driver;
 using sys::cuda::Event;
 using sys::cuda::ScopedContext;
@@ -47,15 +48,6 @@ class EnsureContext {
   const Driver& driver_;
   bool pushed_ = false;
 };
-
-// The capture that a stream takes part in; 0: none.
-Result<unsigned long long> CaptureOf(const Driver& driver, Stream stream) {
-  int status = 0;
-  unsigned long long id = 0;
-  const int result = driver.StreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
-  if (Status s = Check(driver, result, "asking a stream whether it is being captured"); !s.ok()) return s;
-  return status == 0 ? 0 : id;
-}
 
 // A send and the receive of its peer: a launch, a store that arrives, and the data at the link's rate.
 double PredictTransferUs(const tune::GpuMachine& machine, std::size_t bytes) {

@@ -11,9 +11,7 @@
 
 #include "base/keep_for_ever.h"
 #include "base/log.h"
-#include "comm/bootstrap.h"
 #include "comm/gpu_impl.h"
-#include "comm/unique_id.h"
 #include "sys/clock.h"
 #include "sys/fork.h"
 #include "sys/memory.h"
@@ -126,28 +124,12 @@ Result<const Window*> GpuWindows::Register(const void* buffer, std::size_t bytes
 
 // Hands this rank's buffer to all others and maps theirs.
 Status GpuWindows::Exchange(Window& window) {
-  const Result<UniqueId> id = NextId(gpu_.host.id, ++gpu_.host.shared_allocations);
-  if (!id.ok()) return id.status();
-  Status reached;  // the meeting goes on: others wait for what this rank passes on
-  const Status met = Meet(
-      {.id = *id,
-       .rank = gpu_.host.rank,
-       .ranks = gpu_.host.ranks,
-       .timeout_ms = gpu_.host.settings.init_timeout_ms,
-       .payload = std::as_bytes(std::span(&window.offer(), 1)),
-       .shared = window.descriptor().valid() ? &window.descriptor() : nullptr},
-      [&](int peer, Member&& member) -> Status {
-        WindowOffer theirs;
-        if (member.payload.size() != sizeof(theirs)) {
-          return Status(Code::kRemote,
-                        fmt::format("rank {} runs another build of Tutti than rank {}", peer, gpu_.host.rank), peer);
-        }
-        std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
-        const Status s = window.Connect(peer, theirs, member.shared);
-        if (reached.ok()) reached = s;
-        return Status::Ok();
-      });
-  return met.ok() ? reached : met;
+  return gpu_.HandAround(std::as_bytes(std::span(&window.offer(), 1)), window.descriptor(),
+                         [&](int peer, const std::byte* offer, const sys::Fd& shared) {
+                           WindowOffer theirs;
+                           std::memcpy(&theirs, offer, sizeof(theirs));
+                           return window.Connect(peer, theirs, shared);
+                         });
 }
 
 // With the first window: whether copy engines are to be used at all. Ok where they are not.
@@ -195,24 +177,12 @@ Status GpuWindows::MakeRunner() {
 
 // Hands this rank's page to all others and maps theirs.
 Status GpuWindows::SharePages(const sys::Fd& own) {
-  const Result<UniqueId> id = NextId(gpu_.host.id, ++gpu_.host.shared_allocations);
-  if (!id.ok()) return id.status();
   pages_.resize(gpu_.host.ranks);
-  Status mapped;
-  const Status met = Meet({.id = *id,
-                           .rank = gpu_.host.rank,
-                           .ranks = gpu_.host.ranks,
-                           .timeout_ms = gpu_.host.settings.init_timeout_ms,
-                           .payload = {},
-                           .shared = &own},
-                          [&](int peer, Member&& member) -> Status {
-                            Result<SharedHostMemory> words =
-                                SharedHostMemory::Register(gpu_.driver, gpu_.options.device, member.shared, kPageBytes);
-                            if (words.ok()) pages_[peer] = std::move(*words);
-                            if (mapped.ok()) mapped = AsNo(words.status());
-                            return Status::Ok();
-                          });
-  return met.ok() ? mapped : met;
+  return gpu_.HandAround({}, own, [&](int peer, const std::byte* /*offer*/, const sys::Fd& shared) {
+    Result<SharedHostMemory> words = SharedHostMemory::Register(gpu_.driver, gpu_.options.device, shared, kPageBytes);
+    if (words.ok()) pages_[peer] = std::move(*words);
+    return AsNo(words.status());
+  });
 }
 
 // An operation of all ranks that copies nothing: only this shows that streams can exchange words.

@@ -152,6 +152,14 @@ Status Check(const Driver& driver, int result, std::string_view what) {
   return Status(Code::kSystem, fmt::format("{}: {} ({}, {})", what, text, name, result));
 }
 
+Result<unsigned long long> CaptureOf(const Driver& driver, Stream stream) {
+  int status = 0;
+  unsigned long long id = 0;
+  const int result = driver.StreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
+  if (Status s = Check(driver, result, "asking a stream whether it is being captured"); !s.ok()) return s;
+  return status == 0 ? 0 : id;
+}
+
 Result<PrimaryContext> PrimaryContext::Retain(const Driver* driver, Device device) {
   PrimaryContext context;
   const int result = driver->DevicePrimaryCtxRetain(&context.context_, device);

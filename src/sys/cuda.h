@@ -201,6 +201,9 @@ Result<const Driver*> OpenDriver();
 // Ok for 0, else kSystem: "<what>: <the driver's text> (<its name>)". `what` says which call failed and for what.
 Status Check(const Driver& driver, int result, std::string_view what);
 
+// The capture that a stream takes part in; 0: none.
+Result<unsigned long long> CaptureOf(const Driver& driver, Stream stream);
+
 // A device's primary context, which the CUDA runtime uses too; held until destroyed.
 class PrimaryContext {
  public:

@@ -120,12 +120,9 @@ Status CopyRunner::MakeSide() {
 
 // One that takes part in the same capture as `beside`, or in none: a stream stays in a capture until that has ended.
 Result<CopyRunner::Side*> CopyRunner::FindSide(Stream beside) {
-  const sys::cuda::Driver& d = *options_.driver;
   const auto capture_of = [&](Stream stream) -> unsigned long long {
-    int status = 0;
-    unsigned long long id = 0;
-    const int result = d.StreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
-    return result == 0 && status != 0 ? id : 0;
+    const Result<unsigned long long> capture = sys::cuda::CaptureOf(*options_.driver, stream);
+    return capture.ok() ? *capture : 0;
   };
   const unsigned long long own = capture_of(beside);
   for (Side& side : sides_) {
