@@ -290,6 +290,7 @@ Status GpuCommunicator::Impl::SetLimits() {
       .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
       .min_channels = LeastChannels(options, host.settings),
       .bulk = all[1] != 0,
+      .direct = true,
       .whole_lines = whole_lines,
       .machine = Machine(),
       .algo_filter = host.settings.algo,
@@ -297,7 +298,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   Result<tune::GpuChooser> made = tune::GpuChooser::Create(choosing);
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
-  choosing.bulk = false;  // batches have no bulk copies
+  choosing.bulk = choosing.direct = false;  // batches have no bulk copies, and are no transfers
   made = tune::GpuChooser::Create(choosing);
   if (!made.ok()) return made.status();
   batch_chooser = std::move(*made);
@@ -353,9 +354,11 @@ GpuCommunicator::Impl::~Impl() {
     KeepForEver(std::move(fabric));
     KeepForEver(std::move(words));
     KeepForEver(std::move(windows));
+    KeepForEver(std::move(sides));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);
+  sides.reset();
   windows.reset();
   fabric.reset();
   words = {};

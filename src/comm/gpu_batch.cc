@@ -18,8 +18,8 @@ using exec::gpu::PreparedPlan;
 using exec::gpu::Shape;
 using Kind = Operation::Kind;
 
-// An operation that takes longer by itself saves less than a twentieth by sharing its launch, and by itself it has bulk
-// copies where they pay. (8 all_reduces of 16 MiB, 59 us each, take a tenth longer one by one than one of 128 MiB.)
+// An operation that takes longer by itself saves less than a twentieth by sharing its launch, and by itself it may
+// be made of sends and receives. (8 all_reduces of 16 MiB, 59 us each, take a tenth longer one by one than one of 128 MiB.)
 constexpr double kLongUs = 100;
 
 // How many of so many items each launch has: as few launches as there can be, of equal sizes.

@@ -20,6 +20,7 @@
 #include "exec/gpu/batch.h"
 #include "exec/gpu/compile.h"
 #include "exec/gpu/launcher.h"
+#include "exec/gpu/side_streams.h"
 #include "exec/gpu/transfer.h"
 #include "sys/cuda.h"
 #include "sys/cuda_memory.h"
@@ -35,6 +36,7 @@ namespace comm {
 struct GpuRecipe {
   const exec::gpu::PreparedPlan* plan = nullptr;  // null: not decided yet
   exec::gpu::Shape shape;
+  bool direct = false;  // by sends and receives, not by the plan
   double predicted_us = 0;
 };
 using GpuRecipeTable = std::array<GpuRecipe, kSizeClasses>;
@@ -89,11 +91,16 @@ struct GpuCommunicator::Impl {
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
   Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
+  // A collective that only moves bytes, as sends and receives.
+  Status RunDirect(const Operation& operation, sys::cuda::Stream stream);
+  // Launches what is in `sends` and `receives`. lanes: see exec::gpu::GroupLimits.
+  Status LaunchTransfers(int lanes, sys::cuda::Stream stream, bool captured);
   Status Validate(const Operation& operation);
   // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
   // must be the thread's current one.
   Status Prepare(const Operation& operation);
+  Status PrepareTransfers();
   // For an operation that is launched by itself.
   Result<const comm::GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   Result<const comm::GpuRecipe*> FindIn(comm::GpuRecipes& recipes, tune::GpuChooser& chooser, Collective collective,
@@ -101,6 +108,10 @@ struct GpuCommunicator::Impl {
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
   Status Enqueue(const Operation& operation, const exec::gpu::PreparedPlan& plan, const exec::gpu::Shape& shape,
                  sys::cuda::Stream stream);
+  // Copies of the rank's own blocks, by a copy engine beside what comes next in `stream`. The result's stream is null where
+  // there are none; else `stream` must join it.
+  Result<exec::gpu::SideStreams::Side> CopyBeside(std::span<const exec::gpu::OwnCopy> copies, sys::cuda::Stream stream);
+  Status JoinCopies(const exec::gpu::SideStreams::Side& side, sys::cuda::Stream stream);
   bool IsCaptured(sys::cuda::Stream stream) const;
   exec::gpu::Launcher::Overlap OverlapFor(int blocks, bool captured) const;
   Result<sys::cuda::Kernel> FindKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan,
@@ -157,10 +168,12 @@ struct GpuCommunicator::Impl {
   std::uint64_t kernels_launched = 0;
   std::uint64_t ends_to_count = 0;  // what LaunchCounts::ended will come to
   std::vector<exec::gpu::TransferRequest> sends, receives;
+  exec::gpu::OwnCopies own_copies;  // of the group that is being enqueued
   // Of a group: which operations have been looked at, those that are alike, and what those are about.
   std::vector<char> seen;
   std::vector<const Operation*> alike;
   std::vector<exec::gpu::Work> works;
+  std::unique_ptr<exec::gpu::SideStreams> sides = std::make_unique<exec::gpu::SideStreams>(driver);
   std::unique_ptr<comm::GpuWindows> windows = std::make_unique<comm::GpuWindows>(*this);
 
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::gpu::PreparedPlan>> plans;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "comm/gpu_impl.h"
+#include "exec/gpu/copies.h"
 
 namespace tutti {
 
@@ -95,6 +96,7 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindIn(comm::GpuRecipes& a
                .threads = choice.threads,
                .chunk_bytes = choice.chunk_bytes,
                .bulk = bulk},
+              choice.direct,
               choice.predicted_us};
     return &recipe;
   }
@@ -127,23 +129,46 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   return Status::Ok();
 }
 
+Result<exec::gpu::SideStreams::Side> GpuCommunicator::Impl::CopyBeside(std::span<const exec::gpu::OwnCopy> copies,
+                                                                       sys::cuda::Stream stream) {
+  if (copies.empty()) [[likely]]
+    return exec::gpu::SideStreams::Side();
+  Result<exec::gpu::SideStreams::Side> side = sides->Fork(stream);
+  if (!side.ok()) return side;
+  for (const exec::gpu::OwnCopy& copy : copies) {
+    const int result = driver->MemcpyAsync(reinterpret_cast<sys::cuda::Address>(copy.to),
+                                           reinterpret_cast<sys::cuda::Address>(copy.from), copy.bytes, side->stream);
+    TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, result, "a copy of a rank's own block"));
+  }
+  TUTTI_RETURN_IF_ERROR(sides->End(*side));
+  return side;
+}
+
+Status GpuCommunicator::Impl::JoinCopies(const exec::gpu::SideStreams::Side& side, sys::cuda::Stream stream) {
+  return side.stream == nullptr ? Status::Ok() : sides->Join(side, stream);
+}
+
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, const PreparedPlan& plan,
                                                             proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return launcher.Find(kBarrierType, kBarrierOp, protocol);
   return comm::MovesOnly(o, plan, protocol) ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
 }
 
-Status GpuCommunicator::Impl::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind)) {
-    // Whether a block needs more teams than usual depends on the group.
-    if (2 * host.ranks - 1 > most_blocks * exec::gpu::kUsualTeams) {
-      TUTTI_RETURN_IF_ERROR(launcher.FindSendRecv(exec::gpu::kMostTeams).status());
-    }
-    return launcher.FindSendRecv(1).status();
+// Which of their kernels runs depends on the group.
+Status GpuCommunicator::Impl::PrepareTransfers() {
+  if (2 * host.ranks - 1 > most_blocks * exec::gpu::kUsualTeams) {
+    TUTTI_RETURN_IF_ERROR(launcher.FindSendRecv(exec::gpu::GroupKernel::kWide).status());
   }
+  TUTTI_RETURN_IF_ERROR(launcher.FindSendRecv(exec::gpu::GroupKernel::kLarge).status());
+  return launcher.FindSendRecv(exec::gpu::GroupKernel::kUsual).status();
+}
+
+Status GpuCommunicator::Impl::Prepare(const Operation& o) {
+  if (IsTransfer(o.kind)) return PrepareTransfers();
   if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
+  if ((*recipe)->direct) return PrepareTransfers();
   return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
 }
 
@@ -169,6 +194,7 @@ Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Strea
   if (!windows->empty() && windows->Takes(o)) return RunCopies(o, stream);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
+  if ((*recipe)->direct) return RunDirect(o, stream);
   return Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream);
 }
 
@@ -176,6 +202,27 @@ Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream st
   const bool captured = IsCaptured(stream);
   if (!captured) host.RecordGpuCall(o);
   return windows->Run(o, stream, captured);
+}
+
+Status GpuCommunicator::Impl::RunDirect(const Operation& o, sys::cuda::Stream stream) {
+  const exec::gpu::CopyList list = exec::gpu::ListCopies(o, host.rank, host.ranks);
+  const std::size_t piece = BytesOf(o);
+  const bool all = o.kind == Kind::kAllGather || o.kind == Kind::kAllToAll;
+  auto* out = static_cast<std::byte*>(o.out);
+  sends.clear();
+  receives.clear();
+  for (const exec::gpu::CopyList::Copy& copy : std::span(list.copies).first(list.count)) {
+    sends.push_back({.peer = copy.peer, .in = copy.from, .bytes = piece});
+    if (copy.peer == host.rank) receives.push_back({.peer = copy.peer, .out = out + copy.offset, .bytes = piece});
+  }
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    if ((list.written_by >> peer & 1) == 0) continue;
+    const std::size_t at = all || o.kind == Kind::kGather ? peer * piece : 0;
+    receives.push_back({.peer = peer, .out = out + at, .bytes = piece});
+  }
+  const bool captured = IsCaptured(stream);
+  if (!captured) host.RecordGpuCall(o);
+  return LaunchTransfers((all ? 2 : 1) * (host.ranks - 1), stream, captured);
 }
 
 Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
@@ -186,19 +233,33 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
     const std::size_t bytes = o.count * SizeOf(o.type);
     (o.kind == Kind::kSend ? sends : receives).push_back({.peer = o.root, .in = o.in, .out = o.out, .bytes = bytes});
   }
-  TUTTI_RETURN_IF_ERROR(
-      exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), most_blocks, whole_lines, group));
-  for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();
-  group.counts = program.counts;
-  if (group.blocks == 0) return Status::Ok();
-  const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv(group.teams_per_block);
-  if (!kernel.ok()) return kernel.status();
   const bool captured = IsCaptured(stream);
-  group.captured = captured ? 1 : 0;
+  TUTTI_RETURN_IF_ERROR(LaunchTransfers(0, stream, captured));
   for (const Operation& o : operations) {
     if (IsTransfer(o.kind) && !captured) host.RecordGpuCall(o);
   }
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::LaunchTransfers(int lanes, sys::cuda::Stream stream, bool captured) {
+  const tune::GpuMachine machine = Machine();
+  const bool beside = most_blocks <= machine.own_beside_blocks;
+  const exec::gpu::GroupLimits limits{.most_blocks = most_blocks,
+                                      .whole_lines = whole_lines,
+                                      .lanes = lanes,
+                                      .own_beside_bytes = beside ? machine.own_beside_bytes : SIZE_MAX};
+  TUTTI_RETURN_IF_ERROR(
+      exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), limits, group, own_copies));
+  for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();
+  group.counts = program.counts;
+  group.captured = captured ? 1 : 0;
+  const auto side = CopyBeside(std::span(own_copies.copies).first(own_copies.count), stream);
+  if (!side.ok()) return side.status();
+  if (group.blocks == 0) return JoinCopies(*side, stream);
+  const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv(group.kernel);
+  if (!kernel.ok()) return kernel.status();
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, group, OverlapFor(group.blocks, captured), stream));
+  TUTTI_RETURN_IF_ERROR(JoinCopies(*side, stream));
   blocks_launched += group.blocks;
   ++kernels_launched;
   if (!captured) ends_to_count += group.teams;
@@ -211,6 +272,7 @@ Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& c
   const Collective collective = CollectiveOf(o.kind);
   const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
   if (!plan.ok()) return plan.status();
+  if (tune::IsDirect(choice.algorithm, collective, choice.protocol)) return RunDirect(o, stream);
   const int channels =
       std::min({choice.channels, fabric->geometry().Channels(static_cast<int>(choice.protocol)), most_blocks});
   return Enqueue(o, **plan,

@@ -209,7 +209,7 @@ bool GpuWindows::Deregister(const void* window) {
 const Window* GpuWindows::Holding(const Operation& o) const {
   const std::size_t bytes = exec::gpu::CopiedOutputBytes(o, gpu_.host.ranks);
   for (const auto& window : windows_) {
-    if (window->symmetric() && window->Holds(o.out, bytes)) return window.get();
+    if (window->symmetric() && !window->ordered_by_driver() && window->Holds(o.out, bytes)) return window.get();
   }
   return nullptr;
 }

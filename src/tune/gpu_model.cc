@@ -12,7 +12,14 @@ namespace tutti::tune {
 
 using proto::Protocol;
 
+bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protocol) {
+  const bool at_once = algorithm == algo::Algorithm::kOneShot || algorithm == algo::Algorithm::kPairwise;
+  return at_once && protocol == Protocol::kSimple && !Reduces(collective) && collective != Collective::kBarrier &&
+         collective != Collective::kSendRecv;
+}
+
 std::string ToString(const GpuChoice& choice) {
+  if (choice.direct) return fmt::format("{}, direct", algo::Get(choice.algorithm).name);
   return fmt::format("{} {}, {} channel{} of {} threads", algo::Get(choice.algorithm).name,
                      proto::Name(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s", choice.threads);
 }
@@ -20,7 +27,7 @@ std::string ToString(const GpuChoice& choice) {
 GpuMachine StagedGpuMachine() {
   GpuMachine machine;
   machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 5.4, 3, 1024, 256};
-  machine.ways[static_cast<int>(Protocol::kSimple)] = {11, 30, 4, 32768, 512};
+  machine.ways[static_cast<int>(Protocol::kSimple)] = machine.direct = {11, 30, 4, 32768, 512};
   return machine;
 }
 
@@ -58,21 +65,24 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
 
 GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
   const Known& known = CostOf(entry, collective);
-  // In the others a rank's own block goes the same way as what it sends, and takes as long.
   const bool measured =
       collective == Collective::kBroadcast || collective == Collective::kReduce || collective == Collective::kAllGather;
-  const bool bulk = options_.bulk && measured && protocol == Protocol::kSimple && known.sends_copies;
-  const GpuWay& way = bulk ? options_.machine.bulk : options_.machine.ways[static_cast<int>(protocol)];
+  const bool direct = options_.direct && IsDirect(entry.algorithm, collective, protocol);
+  const bool bulk = options_.bulk && measured && !direct && protocol == Protocol::kSimple && known.sends_copies;
+  const GpuWay& way = direct ? options_.machine.direct
+                      : bulk ? options_.machine.bulk
+                             : options_.machine.ways[static_cast<int>(protocol)];
   const double message = static_cast<double>(bytes) * known.message;
-  GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol};
+  GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol, .direct = direct};
   const GpuMachine& machine = options_.machine;
   int most = message > static_cast<double>(machine.many_channels_bytes)
                  ? options_.max_channels
                  : std::min(options_.max_channels, machine.few_channels);
-  if (protocol == Protocol::kSimple) most = std::min(most, options_.max_simple_channels);
+  if (protocol == Protocol::kSimple && !direct) most = std::min(most, options_.max_simple_channels);
   const double channels = message / static_cast<double>(way.channel_bytes);
   choice.channels =
       std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), std::min(options_.min_channels, most), most);
+  if (direct) choice.channels = options_.max_channels;  // blocks
   choice.threads = Threads(protocol, message / choice.channels);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =

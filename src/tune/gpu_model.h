@@ -48,6 +48,12 @@ struct GpuMachine {
   // Simple where all that is sent is copied, by bulk copies.
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
+  // Collectives that only move bytes, as sends and receives (exec/gpu/transfer.h).
+  GpuWay direct = {1.45, 362, 22, 16384, 512};
+  // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
+  // it takes about 5 us to begin.
+  int own_beside_blocks = 32;
+  std::size_t own_beside_bytes = std::size_t{4} << 20;
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
   double copies_us = 26, copies_gb_per_s = 390;
 };
@@ -66,8 +72,12 @@ struct GpuChoice {
   int channels = 1;
   int threads = 256;
   std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
+  bool direct = false;          // by sends and receives instead of the plan's steps
   double predicted_us = 0;
 };
+
+// Whether this way is done by sends and receives.
+bool IsDirect(algo::Algorithm algorithm, Collective collective, proto::Protocol protocol);
 
 // "two_shot LL128, 16 channels of 512 threads".
 std::string ToString(const GpuChoice& choice);
@@ -78,6 +88,7 @@ struct GpuChooserOptions {
   int max_simple_channels = 128;  // of Simple
   int min_channels = 1;
   bool bulk = false;        // GPUs have bulk copies: Simple may use them where it only copies
+  bool direct = false;      // moves may be done by sends and receives
   bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
   GpuMachine machine;
   std::string algo_filter;   // Settings::algo

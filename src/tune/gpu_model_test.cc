@@ -48,6 +48,29 @@ TEST(GpuModel, LargeBroadcastsUseBulkCopiesWhereThereAre) {
   }
 }
 
+TEST(GpuModel, LargeMovesAreSendsAndReceives) {
+  Result<GpuChooser> made = GpuChooser::Create({.ranks = 4, .max_channels = 128, .direct = true});
+  ASSERT_TRUE(made.ok());
+  const auto best = [&](Collective c, std::size_t bytes) { return made->Candidates(c, bytes).front(); };
+  for (const Collective c :
+       {Collective::kAllGather, Collective::kAllToAll, Collective::kGather, Collective::kScatter}) {
+    EXPECT_TRUE(best(c, std::size_t{64} << 20).direct) << Name(c);
+    EXPECT_FALSE(best(c, 1024).direct) << Name(c);
+  }
+  EXPECT_EQ(ToString(best(Collective::kAllToAll, std::size_t{64} << 20)), "one_shot, direct");
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20, std::size_t{1} << 30}) {
+    EXPECT_FALSE(best(Collective::kAllReduce, bytes).direct) << bytes;
+    EXPECT_FALSE(best(Collective::kBarrier, 1).direct);
+  }
+  EXPECT_FALSE(Make(4).Candidates(Collective::kAllGather, std::size_t{64} << 20).front().direct);
+  // Each direct way is one that this rule knows too.
+  for (int c = 0; c < kCollectives; ++c) {
+    for (const GpuChoice& choice : made->Candidates(static_cast<Collective>(c), std::size_t{1} << 20)) {
+      EXPECT_EQ(choice.direct, IsDirect(choice.algorithm, static_cast<Collective>(c), choice.protocol));
+    }
+  }
+}
+
 TEST(GpuModel, TimesGrowWithSize) {
   GpuChooser chooser = Make(4);
   for (Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll, Collective::kBroadcast}) {

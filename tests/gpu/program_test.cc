@@ -511,32 +511,127 @@ TEST(GpuPrograms, ScalingFollowsTheOperator) {
   }
 }
 
-TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  for (int ranks : {1, 2, 3, 8, 16}) {
-    const transport::p2p::Layout layout = transport::p2p::Layout::Fit(ranks, 64, std::size_t{64} << 20);
-    for (int most_blocks : {1, 2, 3, 7, 8, 31, 64, 132}) {
-      std::vector<TransferRequest> sends, receives;
-      for (int peer = 0; peer < ranks; ++peer) {
-        sends.push_back({.peer = peer, .in = buffer.data(), .bytes = buffer.size()});
-        receives.push_back({.peer = peer, .out = buffer.data(), .bytes = buffer.size()});
-      }
-      const auto group = std::make_unique<Group>();
-      ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, most_blocks, true, *group).ok());
-      const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks";
-      EXPECT_GE(group->blocks, 1) << what;
-      EXPECT_LE(group->blocks, most_blocks) << what;
-      EXPECT_GE(group->blocks * group->teams_per_block, group->teams) << what;
-      EXPECT_LE(group->teams_per_block << group->log2_team_threads, kWideThreads) << what;
-      EXPECT_EQ(1 << group->log2_team_threads, group->teams_per_block <= kUsualTeams ? kTeamThreads : 32) << what;
-      int teams = 0;
-      for (int l = 0; l < group->lanes; ++l) {
-        EXPECT_EQ(group->lane[l].first_team, teams) << what;
-        teams += group->lane[l].channels;
-      }
-      EXPECT_EQ(group->teams, teams) << what;
+void ExpectWithinBlocks(int ranks, std::size_t bytes) {
+  std::vector<std::byte> in(bytes), out(bytes);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(ranks, 64, std::size_t{64} << 20);
+  for (int most_blocks : {1, 2, 3, 7, 8, 31, 64, 132}) {
+    std::vector<TransferRequest> sends, receives;
+    for (int peer = 0; peer < ranks; ++peer) {
+      sends.push_back({.peer = peer, .in = in.data(), .bytes = bytes});
+      receives.push_back({.peer = peer, .out = out.data(), .bytes = bytes});
     }
+    const auto group = std::make_unique<Group>();
+    OwnCopies beside;
+    const GroupLimits limits{.most_blocks = most_blocks};
+    ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, limits, *group, beside).ok());
+    const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks, " << bytes << " bytes";
+    EXPECT_EQ(beside.count, 0) << what;
+    EXPECT_GE(group->blocks, 1) << what;
+    EXPECT_LE(group->blocks, most_blocks) << what;
+    EXPECT_GE(group->blocks * group->teams_per_block, group->teams) << what;
+    EXPECT_LE(group->teams_per_block << group->log2_team_threads, kWideThreads) << what;
+    const bool heralds = group->kernel == GroupKernel::kLarge;
+    const bool doubled = heralds && group->teams_per_block <= kLargeTeams;
+    EXPECT_EQ(1 << group->log2_team_threads, group->teams_per_block > kUsualTeams ? 32
+                                             : doubled                            ? 2 * kTeamThreads
+                                                                                  : kTeamThreads)
+        << what;
+    EXPECT_LE(group->teams_per_block * ((1 << group->log2_team_threads) + (heralds ? 32 : 0)),
+              heralds ? kLargeThreads : kWideThreads)
+        << what;
+    int teams = 0;
+    for (int l = 0; l < group->lanes; ++l) {
+      EXPECT_EQ(group->lane[l].first_team, teams) << what;
+      teams += group->lane[l].channels;
+    }
+    EXPECT_EQ(group->teams, teams) << what;
+    const bool large = bytes > std::size_t{1} << 20;
+    const auto kernel = group->teams_per_block > kUsualTeams ? GroupKernel::kWide
+                        : large                              ? GroupKernel::kLarge
+                                                             : GroupKernel::kUsual;
+    EXPECT_EQ(group->kernel, kernel) << what;
   }
+}
+
+TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
+  for (int ranks : {1, 2, 3, 8, 16}) {
+    ExpectWithinBlocks(ranks, std::size_t{1} << 20);
+    ExpectWithinBlocks(ranks, (std::size_t{3} << 20) + 5);
+  }
+}
+
+TEST(Transfers, LeaveLargeCopiesToSelfToCopyEngines) {
+  std::vector<std::byte> buffer(2000);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(2, 64, std::size_t{64} << 20);
+  const GroupLimits limits{.most_blocks = 8, .own_beside_bytes = 100};
+  std::byte* at = buffer.data();
+  const std::vector<TransferRequest> sends = {{.peer = 0, .in = at, .bytes = 99},
+                                              {.peer = 0, .in = at + 100, .bytes = 100},
+                                              {.peer = 1, .in = at, .bytes = 500},
+                                              {.peer = 0, .in = at + 300, .bytes = 200}};  // in place
+  const std::vector<TransferRequest> receives = {{.peer = 0, .out = at + 1000, .bytes = 99},
+                                                 {.peer = 0, .out = at + 1100, .bytes = 100},
+                                                 {.peer = 0, .out = at + 300, .bytes = 200}};
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, limits, *group, beside).ok());
+  ASSERT_EQ(beside.count, 1);
+  EXPECT_EQ(beside.copies[0].from, at + 100);
+  EXPECT_EQ(beside.copies[0].to, at + 1100);
+  EXPECT_EQ(beside.copies[0].bytes, 100u);
+  ASSERT_EQ(group->transfers, 2);  // one to rank 1, one to self
+  EXPECT_EQ(group->transfer[0].bytes, 500u);
+  EXPECT_EQ(group->transfer[1].bytes, 99u);
+
+  // More than there are places for stay in the kernel.
+  std::vector<TransferRequest> many, back;
+  for (int i = 0; i <= kMostOwnCopies; ++i) {
+    many.push_back({.peer = 0, .in = at + i, .bytes = 100});
+    back.push_back({.peer = 0, .out = at + 1000 + i, .bytes = 100});
+  }
+  ASSERT_TRUE(CompileGroup(many, back, 0, layout, limits, *group, beside).ok());
+  EXPECT_EQ(beside.count, kMostOwnCopies);
+  EXPECT_EQ(group->transfers, 1);
+}
+
+TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
+  std::vector<std::byte> in(4000), out(4000);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(3, 64, std::size_t{64} << 20);
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  std::vector<TransferRequest> sends;
+  for (const int peer : {1, 2, 0}) sends.push_back({.peer = peer, .in = in.data(), .bytes = 1000});
+  const TransferRequest receive{.peer = 0, .out = out.data(), .bytes = 1000};
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_EQ(group->transfers, 2);
+  EXPECT_EQ(group->lanes, 2);
+  EXPECT_EQ(group->transfer[0].out, out.data());
+  EXPECT_EQ(group->transfer[1].out, nullptr);
+
+  // Other data, or more of it, is copied apart.
+  sends[2].in = in.data() + 16;
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_EQ(group->transfers, 3);
+  EXPECT_EQ(group->transfer[0].out, nullptr);
+  EXPECT_EQ(group->transfer[2].out, out.data());
+  EXPECT_EQ(group->lanes, 3);
+}
+
+TEST(Transfers, LinksThatAreKnownToBeUsedGetAllTeams) {
+  std::vector<std::byte> buffer(std::size_t{8} << 20);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(2, 8, std::size_t{64} << 20);
+  const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = buffer.size()};
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  int teams[2];
+  for (const int lanes : {1, 2}) {
+    const GroupLimits limits{.most_blocks = 8, .lanes = lanes};
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
+    teams[lanes - 1] = group->teams;
+    EXPECT_EQ(group->blocks, 8);
+  }
+  EXPECT_EQ(teams[0], 24);  // 4 in each block, but for one that copies to self
+  EXPECT_EQ(teams[1], 12);
 }
 
 TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
@@ -546,11 +641,30 @@ TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, buffer.size()}) {
       const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = bytes};
       const auto group = std::make_unique<Group>();
-      ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, 8, whole_lines, *group).ok());
+      const GroupLimits limits{.most_blocks = 8, .whole_lines = whole_lines};
+      OwnCopies beside;
+      ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
       const bool lines = group->transfer[0].protocol == static_cast<std::uint8_t>(proto::Protocol::kLl128);
       EXPECT_EQ(lines, whole_lines && bytes < buffer.size()) << bytes;
     }
   }
+}
+
+TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
+  for (int ranks : {1, 2, 3, 4, 8, 16}) {
+    for (int channels : {1, 2, 8, 32, 128}) {
+      for (const std::size_t most : {std::size_t{16} << 20, std::size_t{64} << 20}) {
+        const auto layout = transport::p2p::Layout::Fit(ranks, channels, most);
+        EXPECT_LE(layout.Bytes(), most) << ranks << " ranks, " << channels << " channels";
+        EXPECT_LE(layout.transfers.channels, channels * 4) << ranks;
+      }
+    }
+  }
+  const auto ring = [](int channels) {
+    return transport::p2p::Layout::Fit(2, channels, std::size_t{64} << 20).transfers.RingBytes(2);
+  };
+  EXPECT_EQ(ring(128), std::size_t{128} << 10);
+  EXPECT_EQ(ring(8), std::size_t{512} << 10);
 }
 
 TEST(Segments, KeepWithinTheirBytes) {

@@ -147,8 +147,11 @@ Status RunCaseOn(int rank, int ranks, const Case& c, std::uint64_t seed, const R
   if (shape.has_out) {
     const std::size_t elements = expected.size() / SizeOf(c.type);
     if (const std::size_t wrong = CountWrong(result, expected.data(), elements, c.type, c.op); wrong != 0) {
-      return Status(Code::kInternal,
-                    fmt::format("{}: {} of {} elements are wrong", Describe(c, ranks), wrong, elements));
+      const std::size_t size = SizeOf(c.type);
+      std::size_t first = 0;
+      while (CountWrong(result + first * size, expected.data() + first * size, 1, c.type, c.op) == 0) ++first;
+      return Status(Code::kInternal, fmt::format("{}: {} of {} elements are wrong, the first is number {}",
+                                                 Describe(c, ranks), wrong, elements, first));
     }
   }
   if (!in.Intact() || !out.Intact()) return Status(Code::kInternal, Describe(c, ranks) + ": wrote outside its buffers");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/gpu/copies.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "exec/gpu/program.h"
@@ -101,38 +102,6 @@ CopyList ListBarrier(int rank, int ranks) {
   return list;
 }
 
-CopyRunner::~CopyRunner() {
-  const sys::cuda::Driver& d = *options_.driver;
-  for (const Side& side : sides_) {
-    if (side.begin != nullptr) d.EventDestroy(side.begin);
-    if (side.end != nullptr) d.EventDestroy(side.end);
-    if (side.stream != nullptr) d.StreamDestroy(side.stream);
-  }
-}
-
-Status CopyRunner::MakeSide() {
-  const sys::cuda::Driver& d = *options_.driver;
-  Side& side = sides_.emplace_back();
-  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamCreate(&side.stream, sys::cuda::kNonBlocking), "a stream for copies"));
-  TUTTI_RETURN_IF_ERROR(Check(d, d.EventCreate(&side.begin, sys::cuda::kNoTiming), "an event"));
-  return Check(d, d.EventCreate(&side.end, sys::cuda::kNoTiming), "an event");
-}
-
-// One that takes part in the same capture as `beside`, or in none: a stream stays in a capture until that has ended.
-Result<CopyRunner::Side*> CopyRunner::FindSide(Stream beside) {
-  const auto capture_of = [&](Stream stream) -> unsigned long long {
-    const Result<unsigned long long> capture = sys::cuda::CaptureOf(*options_.driver, stream);
-    return capture.ok() ? *capture : 0;
-  };
-  const unsigned long long own = capture_of(beside);
-  for (Side& side : sides_) {
-    const unsigned long long its = capture_of(side.stream);
-    if (side.end != nullptr && side.stream != beside && (its == 0 || its == own)) return &side;
-  }
-  TUTTI_RETURN_IF_ERROR(MakeSide());
-  return &sides_.back();
-}
-
 Status CopyRunner::Copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream) {
   if (to == from) return Status::Ok();
   const sys::cuda::Driver& d = *options_.driver;
@@ -202,44 +171,40 @@ Status CopyRunner::Run(const CopyList& list, const Outputs& outputs, Stream stre
 // In a stream beside the legacy default stream: a copy to another GPU that is called in that one waits for all that either
 // GPU has to do, so for the peer that waits for it. It can not be captured.
 Status CopyRunner::EnqueueBeside(const CopyList& list, const Outputs& outputs, Stream stream) {
-  const sys::cuda::Driver& d = *options_.driver;
-  const Result<Side*> found = FindSide(stream);
-  if (!found.ok()) return found.status();
-  const Side side = **found;  // more of them may be made
-  TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side.begin, stream), "ordering copies"));
-  TUTTI_RETURN_IF_ERROR(Check(d, d.StreamWaitEvent(side.stream, side.begin, 0), "ordering copies"));
-  TUTTI_RETURN_IF_ERROR(Enqueue(list, outputs, side.stream, false));
-  TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side.end, side.stream), "ordering copies"));
-  return Check(d, d.StreamWaitEvent(stream, side.end, 0), "ordering copies");
+  const Result<SideStreams::Side> side = sides_.Fork(stream);
+  if (!side.ok()) return side.status();
+  TUTTI_RETURN_IF_ERROR(Enqueue(list, outputs, side->stream, false));
+  TUTTI_RETURN_IF_ERROR(sides_.End(*side));
+  return sides_.Join(*side, stream);
+}
+
+// Puts a rank's copy to itself into a stream beside this one, where it has copies to peers too: in one stream, two engines
+// would wait for each other, 10 us more. The result's stream is null where there is no such stream.
+Result<SideStreams::Side> CopyRunner::CopyToItself(const CopyList& list, std::byte* output, Stream stream) {
+  const auto own =
+      std::ranges::find(list.copies.begin(), list.copies.begin() + list.count, options_.rank, &CopyList::Copy::peer);
+  if (own == list.copies.begin() + list.count || own->from == output + own->offset) return SideStreams::Side();
+  if (list.sent_bytes == 0) {
+    TUTTI_RETURN_IF_ERROR(Copy(output + own->offset, own->from, own->bytes, stream));
+    return SideStreams::Side();
+  }
+  Result<SideStreams::Side> side = sides_.Fork(stream);
+  if (!side.ok()) return side;
+  TUTTI_RETURN_IF_ERROR(Copy(output + own->offset, own->from, own->bytes, side->stream));
+  TUTTI_RETURN_IF_ERROR(sides_.End(*side));
+  return side;
 }
 
 Status CopyRunner::Enqueue(const CopyList& list, const Outputs& outputs, Stream stream, bool captured) {
-  const sys::cuda::Driver& d = *options_.driver;
-  const CopyList::Copy* local = nullptr;
-  for (int i = 0; i < list.count; ++i) {
-    if (list.copies[i].peer == options_.rank) local = &list.copies[i];
-  }
-  Side* side = nullptr;
-  if (local != nullptr && local->from != outputs[options_.rank] + local->offset) {
-    Stream on = stream;
-    if (list.sent_bytes > 0) {  // in one stream, two engines would wait for each other: 10 us more
-      const Result<Side*> found = FindSide(stream);
-      if (!found.ok()) return found.status();
-      side = *found;
-      on = side->stream;
-      TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side->begin, stream), "ordering copies"));
-      TUTTI_RETURN_IF_ERROR(Check(d, d.StreamWaitEvent(on, side->begin, 0), "ordering copies"));
-    }
-    TUTTI_RETURN_IF_ERROR(Copy(outputs[options_.rank] + local->offset, local->from, local->bytes, on));
-    if (side != nullptr) TUTTI_RETURN_IF_ERROR(Check(d, d.EventRecord(side->end, on), "ordering copies"));
-  }
+  const Result<SideStreams::Side> side = CopyToItself(list, outputs[options_.rank], stream);
+  if (!side.ok()) return side.status();
   TUTTI_RETURN_IF_ERROR(Enter(list, stream));
   for (int i = 0; i < list.count; ++i) {
     const CopyList::Copy& copy = list.copies[i];
-    if (&copy == local) continue;
+    if (copy.peer == options_.rank) continue;
     TUTTI_RETURN_IF_ERROR(Copy(outputs[copy.peer] + copy.offset, copy.from, copy.bytes, stream));
   }
-  if (side != nullptr) TUTTI_RETURN_IF_ERROR(Check(d, d.StreamWaitEvent(stream, side->end, 0), "ordering copies"));
+  if (side->stream != nullptr) TUTTI_RETURN_IF_ERROR(sides_.Join(*side, stream));
   return Leave(list, stream, captured);
 }
 

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/gpu/side_streams.h"
 #include "sys/cuda.h"
 #include "transport/p2p/copy_words.h"
 #include "tutti/communicator.h"
@@ -51,7 +52,8 @@ CopyList ListCopies(const Operation& operation, int rank, int ranks);
 // An operation in which all ranks wait for each other and nothing is copied.
 CopyList ListBarrier(int rank, int ranks);
 
-// Enqueues such operations. Several streams take part: the caller's, and one beside it for what a rank copies to itself.
+// Enqueues such operations. To be destroyed with the GPU's context as the thread's current one, when nothing is pending.
+// Several streams take part: the caller's, and one beside it for what a rank copies to itself.
 // Threads: one at a time, but for what is said to be for any thread.
 class CopyRunner {
  public:
@@ -64,11 +66,9 @@ class CopyRunner {
     std::array<sys::cuda::Address, transport::p2p::kMostCopyRanks> words{};
     std::array<const transport::p2p::CopyWords*, transport::p2p::kMostCopyRanks> peers{};
   };
-  explicit CopyRunner(const Options& options) : options_(options) {}
+  explicit CopyRunner(const Options& options) : options_(options), sides_(options.driver) {}
   CopyRunner(const CopyRunner&) = delete;
   CopyRunner& operator=(const CopyRunner&) = delete;
-  // REQUIRES: the GPU's context is the thread's current one, and nothing is pending.
-  ~CopyRunner();
 
   // Where every rank's output begins, as this rank reaches it.
   using Outputs = std::array<std::byte*, transport::p2p::kMostCopyRanks>;
@@ -105,26 +105,20 @@ class CopyRunner {
   std::optional<Wait> Overdue(std::int64_t timeout_ns);
 
  private:
-  // A stream for copies beside those of the caller's, with the events that tie it to that one.
-  struct Side {
-    sys::cuda::Stream stream = nullptr;
-    sys::cuda::Event begin = nullptr, end = nullptr;
-  };
   Status RunBatch(sys::cuda::Stream stream, const char* what);
   void AddStage(std::uint32_t stage, std::uint32_t await);
   void AddExchange(std::size_t word, std::uint32_t tell, std::uint32_t await);
   void AddEnd(bool captured);
   Status Enqueue(const CopyList& list, const Outputs& outputs, sys::cuda::Stream stream, bool captured);
   Status EnqueueBeside(const CopyList& list, const Outputs& outputs, sys::cuda::Stream stream);
-  Result<Side*> FindSide(sys::cuda::Stream beside);
-  Status MakeSide();
+  Result<SideStreams::Side> CopyToItself(const CopyList& list, std::byte* output, sys::cuda::Stream stream);
   Status Enter(const CopyList& list, sys::cuda::Stream stream);
   Status Leave(const CopyList& list, sys::cuda::Stream stream, bool captured);
   Status Copy(std::byte* to, const std::byte* from, std::size_t bytes, sys::cuda::Stream stream);
   bool WordSet(std::uint32_t stage, int peer) const;
 
   const Options options_;
-  std::vector<Side> sides_;
+  SideStreams sides_;
   std::vector<sys::cuda::MemoryOperation> operations_;  // of the batch that is being made
   std::atomic<std::uint32_t> issued_{0};                // operations put into streams, but for captured ones
   std::array<std::uint32_t, transport::p2p::kMostCopyRanks> signals_sent_{};  // by peer

@@ -115,11 +115,12 @@ Result<Kernel> Launcher::FindMoveBatch(Protocol protocol, std::size_t items) {
   return FindBatchOf(kMove, protocol, items);
 }
 
-Result<Kernel> Launcher::FindSendRecv(int teams_per_block) {
-  const bool wide = teams_per_block > kUsualTeams;
-  Kernel& kernel = send_recv_[wide ? 1 : 0];
+Result<Kernel> Launcher::FindSendRecv(GroupKernel which) {
+  constexpr const char* kNames[kGroupKernels] = {"ncclTuttiSendRecv", "ncclTuttiSendRecvLarge",
+                                                 "ncclTuttiSendRecvWide"};
+  Kernel& kernel = send_recv_[static_cast<int>(which)];
   if (kernel == nullptr) [[unlikely]] {
-    const Result<Kernel> loaded = Load(kMove, wide ? "ncclTuttiSendRecvWide" : "ncclTuttiSendRecv");
+    const Result<Kernel> loaded = Load(kMove, kNames[static_cast<int>(which)]);
     if (!loaded.ok()) return loaded.status();
     kernel = *loaded;
   }
@@ -130,7 +131,9 @@ Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshak
 
 Status Launcher::LoadAll() {
   TUTTI_RETURN_IF_ERROR(FindHandshake().status());
-  for (const int teams : {1, kMostTeams}) TUTTI_RETURN_IF_ERROR(FindSendRecv(teams).status());
+  for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
+    TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
+  }
   for (int p = 0; p < proto::kProtocols; ++p) {
     const auto protocol = static_cast<Protocol>(p);
     TUTTI_RETURN_IF_ERROR(FindMove(protocol).status());
@@ -198,7 +201,8 @@ Status Launcher::Launch(Kernel kernel, const Batch& batch, int blocks, int threa
 }
 
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
-  const int threads = group.teams_per_block << group.log2_team_threads;
+  const bool heralds = group.kernel == GroupKernel::kLarge;
+  const int threads = group.teams_per_block * ((1 << group.log2_team_threads) + (heralds ? 32 : 0));
   return Start(kernel, &group, {.grid_x = group.blocks, .block_x = static_cast<unsigned>(threads), .stream = stream},
                overlap);
 }

@@ -33,7 +33,7 @@ class Launcher {
   // The same for batches of that many items, of sums and averages.
   Result<sys::cuda::Kernel> FindBatch(DataType type, proto::Protocol protocol, std::size_t items);
   Result<sys::cuda::Kernel> FindMoveBatch(proto::Protocol protocol, std::size_t items);
-  Result<sys::cuda::Kernel> FindSendRecv(int teams_per_block);
+  Result<sys::cuda::Kernel> FindSendRecv(GroupKernel kernel);
   Result<sys::cuda::Kernel> FindHandshake();
 
   // Loads every kernel now: what ranks that share a context must have done before they start any.
@@ -64,7 +64,7 @@ class Launcher {
   const sys::cuda::Driver* driver_;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
-  std::array<sys::cuda::Kernel, 2> send_recv_{};  // usual and wide
+  std::array<sys::cuda::Kernel, kGroupKernels> send_recv_{};
 };
 
 }  // namespace tutti::exec::gpu

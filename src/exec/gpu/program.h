@@ -124,6 +124,13 @@ inline constexpr std::uint8_t kBulkSends = 1, kBulkReceives = 2;
 inline constexpr int kBulkThreads = 128;
 inline constexpr std::uint32_t kBulkBytes = 14 << 14;  // of shared memory
 
+// What a rank copies to itself in an operation, where its kernel leaves that to a copy engine beside it. bytes 0: nothing.
+struct OwnCopy {
+  const std::byte* from;
+  std::byte* to;
+  std::size_t bytes;
+};
+
 // The data of one operation, and how it is cut.
 struct ProgramItem {
   const std::byte* in;

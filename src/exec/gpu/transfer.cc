@@ -50,6 +50,14 @@ GroupTransfer& Append(Group& group, Chains& chains, int peer) {
   return transfer;
 }
 
+// All teams of all ranks must be there at once, whatever the group: so a link's share of them is fixed.
+int LinkChannels(const Layout& layout, const GroupLimits& limits) {
+  const int lanes = limits.lanes > 0 ? limits.lanes : 2 * (layout.transfers.ranks - 1);
+  const int copies = limits.most_blocks;  // one in each block, so that none has more to do than others
+  const int share = (limits.most_blocks * kUsualTeams - copies) / std::max(lanes, 1);
+  return std::clamp(share, 1, layout.transfers.channels);
+}
+
 void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines) {
   const bool small = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
@@ -74,8 +82,17 @@ void SetOffsets(const Layout& layout, int rank, Group& group) {
   group.channels = static_cast<std::uint8_t>(g.channels);
 }
 
+// The first send to a peer of what this rank also sends to itself; null: there is none.
+GroupTransfer* SendOfTheSame(const TransferRequest& own, Group& group) {
+  for (GroupTransfer& send : std::span(group.transfer, group.transfers)) {
+    if (send.in == own.in && send.bytes == own.bytes && send.out == nullptr) return &send;
+  }
+  return nullptr;
+}
+
+// After the sends to peers.
 Status AddCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                 int most_channels, bool whole_lines, Group& group, Chains& chains) {
+                 const GroupLimits& limits, Group& group, Chains& chains, OwnCopies& beside) {
   std::size_t r = 0;
   const auto next_receive = [&] {
     while (r < receives.size() && receives[r].peer != rank) ++r;
@@ -91,11 +108,21 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
                     rank);
     }
     void* out = receives[r++].out;
-    if (send.bytes == 0) continue;
+    if (send.bytes == 0 || out == send.in) continue;
+    const auto* from = static_cast<const std::byte*>(send.in);
+    auto* to = static_cast<std::byte*>(out);
+    if (send.bytes >= limits.own_beside_bytes && beside.count < kMostOwnCopies) {
+      beside.copies[beside.count++] = {from, to, send.bytes};
+      continue;
+    }
+    if (GroupTransfer* same = SendOfTheSame(send, group); same != nullptr) {
+      same->out = to;
+      continue;
+    }
     GroupTransfer& copy = Append(group, chains, rank);
-    Cut(copy, send.bytes, most_channels, whole_lines);
-    copy.in = static_cast<const std::byte*>(send.in);
-    copy.out = static_cast<std::byte*>(out);
+    Cut(copy, send.bytes, limits.most_blocks, limits.whole_lines);
+    copy.in = from;
+    copy.out = to;
     chains.channels[rank] = std::max(chains.channels[rank], copy.channels);
   }
   if (!next_receive()) return Status::Ok();
@@ -105,38 +132,46 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
 
 // As few teams in a block as the limit allows: blocks that are small start sooner.
 void SetBlocks(int most_blocks, Group& group) {
+  const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
+  const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) {
+    return transfer.protocol == static_cast<std::uint8_t>(proto::Protocol::kSimple);
+  });
   int teams = 1;
-  while (teams < kMostTeams && group.teams > most_blocks * teams) teams = teams < kUsualTeams ? 2 * teams : kMostTeams;
+  while (teams < kMostTeams && group.teams > most_blocks * teams) {
+    teams = teams >= kUsualTeams ? kMostTeams : large ? teams + 1 : 2 * teams;
+  }
+  group.kernel = teams > kUsualTeams ? GroupKernel::kWide : large ? GroupKernel::kLarge : GroupKernel::kUsual;
   group.teams_per_block = static_cast<std::uint8_t>(teams);
-  group.log2_team_threads = teams <= kUsualTeams ? kLog2TeamThreads : 5;
-  group.blocks = static_cast<std::uint16_t>((group.teams + teams - 1) / teams);
+  const bool both = group.kernel == GroupKernel::kLarge && teams <= kLargeTeams;
+  group.log2_team_threads = group.kernel == GroupKernel::kWide ? 5 : both ? kLog2TeamThreads + 1 : kLog2TeamThreads;
+  group.blocks =
+      static_cast<std::uint16_t>(large ? std::min<int>(group.teams, most_blocks) : (group.teams + teams - 1) / teams);
 }
 
 }  // namespace
 
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                    const Layout& layout, int most_blocks, bool whole_lines, Group& group) {
+                    const Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside) {
   if (sends.size() + receives.size() > kMaxTransfers) return TooLarge(sends.size() + receives.size());
   SetOffsets(layout, rank, group);
   group.transfers = 0;
   group.lanes = 0;
   group.teams = 0;
+  beside.count = 0;
   const int ranks = layout.transfers.ranks;
-  // All teams of all ranks must be there at once, whatever the group: so a link's share is fixed.
-  const int share = most_blocks * kUsualTeams / (2 * ranks - 1);
-  const int most_channels = std::clamp(share, 1, layout.transfers.channels);
+  const int most_channels = LinkChannels(layout, limits);
   Chains chains[3];
-  TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, most_channels, whole_lines, group, chains[GroupLane::kCopy]));
   for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive}) {
     for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
       if (request.peer == rank || request.bytes == 0) continue;
       GroupTransfer& transfer = Append(group, chains[kind], request.peer);
-      Cut(transfer, request.bytes, most_channels, whole_lines);
+      Cut(transfer, request.bytes, most_channels, limits.whole_lines);
       transfer.in = static_cast<const std::byte*>(request.in);
-      transfer.out = static_cast<std::byte*>(request.out);
+      transfer.out = kind == GroupLane::kReceive ? static_cast<std::byte*>(request.out) : nullptr;
       chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);
     }
   }
+  TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, limits, group, chains[GroupLane::kCopy], beside));
   for (int hops = 0; hops < ranks; ++hops) {
     for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive, GroupLane::kCopy}) {
       const int peer = (kind == GroupLane::kReceive ? rank - hops + ranks : rank + hops) % ranks;
@@ -151,7 +186,7 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
       group.teams = static_cast<std::uint16_t>(group.teams + channels);
     }
   }
-  SetBlocks(most_blocks, group);
+  SetBlocks(limits.most_blocks, group);
   return Status::Ok();
 }
 

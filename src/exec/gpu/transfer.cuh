@@ -4,6 +4,9 @@
 #define TUTTI_EXEC_GPU_TRANSFER_CUH_
 
 // Sends and receives: one team of threads, one direction of one link on one channel.
+//
+// In the kernel for large transfers each team has a warp more, its herald, which tells the receiver that a message is
+// there: the fence before that takes a microsecond, in which the team goes on with the next message.
 
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
@@ -15,10 +18,13 @@ namespace tutti::exec::gpu {
 // Some of a block's threads, which wait for each other only.
 struct LinkTeam {
   u32 number, thread, threads;
+  bool herald;  // this thread is its herald's, not its own
 
   __device__ __forceinline__ explicit LinkTeam(const Group& g) : threads(1u << g.log2_team_threads) {
-    number = threadIdx.x >> g.log2_team_threads;
-    thread = threadIdx.x & (threads - 1);
+    const u32 all = g.teams_per_block << g.log2_team_threads;
+    herald = threadIdx.x >= all;
+    number = herald ? (threadIdx.x - all) / 32 : threadIdx.x >> g.log2_team_threads;
+    thread = threadIdx.x & ((herald ? 32 : threads) - 1);
   }
   __device__ __forceinline__ void Sync() const {
     if (threads == 32) {
@@ -28,7 +34,32 @@ struct LinkTeam {
       asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "r"(threads) : "memory");
     }
   }
+  __device__ __forceinline__ void SyncWithHerald() const {
+    asm volatile("bar.sync %0, %1;" ::"r"(number + 1 + kUsualTeams), "r"(threads + 32) : "memory");
+  }
 };
+
+// Where each warp of a team counts the messages that it has stored, for the herald: warps do not wait for each other.
+// Atomic, so that tools see that no race is meant.
+struct Mail {
+  u32 counts[kMostTeamWarps];
+};
+// One thread of the warp.
+__device__ __forceinline__ void Post(u32* count, u32 messages) {
+  u32 before;
+  asm volatile("atom.release.cta.shared.exch.b32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(count))), "r"(messages)
+               : "memory");
+}
+__device__ __forceinline__ u32 Posted(const u32* count) {
+  u32 messages;
+  asm volatile("atom.acquire.cta.shared.or.b32 %0, [%1], 0;"
+               : "=r"(messages)
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(count)))
+               : "memory");
+  return messages;
+}
 
 // A team's end of its link, for one protocol.
 struct LinkEnd {
@@ -130,77 +161,91 @@ __device__ __forceinline__ Span PartOf(const GroupTransfer& t, u32 channel) {
   return {begin, t.bytes - begin < part ? t.bytes - begin : part};
 }
 
-// 16-byte vectors between user memory and a ring, or from user memory to user memory. kTo: the ring is written.
+// 16-byte vectors between user memory and a ring, or from user memory to user memory.
 enum class Way { kToRing, kFromRing, kCopy };
-template <Way kWay, bool kAligned>
-__device__ __forceinline__ void MoveBulk(const LinkTeam& team, std::byte* ring, u32 start, u32 mask,
-                                         const std::byte* in, std::byte* out, u32 bytes) {
-  const u32 vectors = (bytes + 15) / 16;
-  for (u32 i = team.thread; i < vectors; i += team.threads * kUnroll) {
-    Pack<4> v[kUnroll];
-#pragma unroll
-    for (int j = 0; j < kUnroll; ++j) {
-      const u32 at = i + j * team.threads;
-      if (at >= vectors) break;
-      const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
-      if constexpr (kWay == Way::kFromRing) {
-        v[j] = LoadShared16(ring + static_cast<u64>((start + at) & mask) * 16);
-      } else if (kAligned && valid == 16) {
-        LoadWhole(in + static_cast<u64>(at) * 16, v[j]);
-      } else {
-        v[j] = LoadBytes<4>(in + static_cast<u64>(at) * 16, valid);
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < kUnroll; ++j) {
-      const u32 at = i + j * team.threads;
-      if (at >= vectors) break;
-      const u32 valid = bytes - at * 16 < 16 ? bytes - at * 16 : 16;
-      if constexpr (kWay == Way::kToRing) {
-        StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v[j]);
-      } else if (kAligned && valid == 16) {
-        StoreWhole(out + static_cast<u64>(at) * 16, v[j]);
-      } else {
-        StoreElements(out + static_cast<u64>(at) * 16, v[j], valid, 1);
-      }
-    }
+struct Vectors {
+  std::byte* ring;
+  u32 start, mask;  // of the ring, in vectors
+  const std::byte* in;
+  std::byte* out;  // may be null where the ring is written
+
+  template <Way kWay>
+  __device__ __forceinline__ Pack<4> Load(u32 at) const {
+    if constexpr (kWay == Way::kFromRing) return LoadShared16(ring + static_cast<u64>((start + at) & mask) * 16);
+    Pack<4> v;
+    LoadWhole(in + static_cast<u64>(at) * 16, v);
+    return v;
   }
-}
-template <Way kWay>
-__device__ __forceinline__ void Move(const LinkTeam& team, std::byte* ring, u32 start, u32 mask, const std::byte* in,
-                                     std::byte* out, u32 bytes) {
-  const bool aligned = (kWay == Way::kFromRing || IsAligned(in, 16)) && (kWay == Way::kToRing || IsAligned(out, 16));
-  if (aligned) {
-    MoveBulk<kWay, true>(team, ring, start, mask, in, out, bytes);
-  } else {
-    MoveBulk<kWay, false>(team, ring, start, mask, in, out, bytes);
+  template <Way kWay>
+  __device__ __forceinline__ void Store(u32 at, const Pack<4>& v) const {
+    if constexpr (kWay == Way::kToRing) StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v);
+    if (kWay != Way::kToRing || out != nullptr) StoreWhole(out + static_cast<u64>(at) * 16, v);
+  }
+  // The same for user memory of any alignment, and for less than a vector.
+  template <Way kWay>
+  __device__ __forceinline__ void MoveOne(u32 at, u32 valid) const {
+    const Pack<4> v = kWay == Way::kFromRing ? Load<kWay>(at) : LoadPack<4>(in + static_cast<u64>(at) * 16, valid);
+    if constexpr (kWay == Way::kToRing) StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v);
+    if (kWay != Way::kToRing || out != nullptr) StorePack(out + static_cast<u64>(at) * 16, v, valid, 1);
+  }
+};
+
+// kBatch: vectors that a thread has under way.
+template <Way kWay, int kBatch>
+__device__ __forceinline__ void Move(const LinkTeam& team, const Vectors& where, u32 bytes) {
+  const bool aligned = (kWay == Way::kFromRing || IsAligned(where.in, 16)) && IsAligned(where.out, 16);
+  const u32 batch = team.threads * kBatch;
+  const u32 in_batches = aligned ? bytes / 16 / batch * batch : 0;
+  for (u32 i = team.thread; i < in_batches; i += batch) {
+    Pack<4> v[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) v[j] = where.Load<kWay>(i + j * team.threads);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) where.Store<kWay>(i + j * team.threads, v[j]);
+  }
+  for (u32 i = in_batches + team.thread; i * 16 < bytes; i += team.threads) {
+    where.MoveOne<kWay>(i, bytes - i * 16 < 16 ? bytes - i * 16 : 16);
   }
 }
 
-// A quarter of the ring at a time.
-__device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part) {
+// The receiver may read the message: all that happened before is visible to it. One thread.
+__device__ __forceinline__ void Tell(const LinkEnd& end) {
+  FenceSystem();
+  StoreShared8(end.FlagWord(end.messages), end.messages + 1);
+}
+
+// Messages of Simple: a quarter of the ring at a time.
+__device__ __forceinline__ u32 MostOfMessage(const LinkEnd& end) { return (end.mask + 1) / 4 * 16; }
+
+// `posted`: messages so far, which a team that has a herald counts instead of telling the receiver.
+template <bool kHeralds, int kBatch>
+__device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part, Mail& mail,
+                                               u32& posted) {
   const bool send = end.lane.kind == GroupLane::kSend;
-  const u32 most = (end.mask + 1) / 4 * 16, least_units = (end.mask + 1) >> kLog2Flags;
+  const u32 most = MostOfMessage(end), least_units = (end.mask + 1) >> kLog2Flags;
   std::byte* ring = end.Ring();
   for (u64 at = 0; at < part.bytes; at += most) {
     const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
     const u32 units = (bytes + 15) / 16 > least_units ? (bytes + 15) / 16 : least_units;
+    const u32 start = static_cast<u32>(end.position);
     if (send) {
       AwaitRoom(end, units);
-      Move<Way::kToRing>(end.team, ring, static_cast<u32>(end.position), end.mask, t.in + part.begin + at, nullptr,
-                         bytes);
-      end.team.Sync();
-      if (end.team.thread == 0) {
-        FenceSystem();
-        StoreShared8(end.FlagWord(end.messages), end.messages + 1);
+      std::byte* out = t.out == nullptr ? nullptr : t.out + part.begin + at;
+      Move<Way::kToRing, kBatch>(end.team, {ring, start, end.mask, t.in + part.begin + at, out}, bytes);
+      if constexpr (kHeralds) {
+        __syncwarp();
+        ++posted;
+        if (end.team.thread % 32 == 0) Post(mail.counts + end.team.thread / 32, posted);
+      } else {
+        end.team.Sync();
+        if (end.team.thread == 0) Tell(end);
       }
     } else {
       if (end.team.thread == 0) {
         PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, end.lane.peer);
       }
       end.team.Sync();
-      Move<Way::kFromRing>(end.team, ring, static_cast<u32>(end.position), end.mask, nullptr, t.out + part.begin + at,
-                           bytes);
+      Move<Way::kFromRing, kBatch>(end.team, {ring, start, end.mask, nullptr, t.out + part.begin + at}, bytes);
     }
     end.position += units;
     ++end.messages;
@@ -233,7 +278,14 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
         for (int h = 0; h < 2; ++h) {
           if (valid[h] != 0) v[h] = LoadPack<4>(t.in + at + share.offset[h], valid[h]);
         }
+        __syncwarp();  // a line arrives whole only where its eight threads store it together
         StoreUnit(wire, share, flag, v);
+        if (t.out != nullptr) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if (valid[h] != 0) StorePack(t.out + at + share.offset[h], v[h], valid[h], 1);
+          }
+        }
       } else {
         v[0] = LoadShared16(wire);
         v[1] = LoadShared16(wire + kHalfUnit);
@@ -249,6 +301,19 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
   }
 }
 
+// A team's herald: what TransferSimple leaves to it. All threads of its warp.
+__device__ __forceinline__ void Herald(LinkEnd& end, const Span& part, const Mail& mail, u32& told) {
+  const u32 most = MostOfMessage(end), lane = end.team.thread, warps = end.team.threads / 32;
+  for (u64 at = 0; at < part.bytes; at += most) {
+    ++told;
+    while (!__all_sync(~0u, lane >= warps || static_cast<int>(Posted(mail.counts + lane) - told) >= 0)) {
+      __nanosleep(20);
+    }
+    if (lane == 0) Tell(end);
+    ++end.messages;
+  }
+}
+
 __device__ __forceinline__ LaunchCounts& CountsOf(const Group& g) {
   return *reinterpret_cast<LaunchCounts*>(g.segments[g.rank] + g.counts);
 }
@@ -257,16 +322,36 @@ __device__ __forceinline__ void CountEnd(const Group& g) {
   CountUp(g.captured != 0 ? CountsOf(g).captured_ended : CountsOf(g).ended);
 }
 
+__device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
+                                          const Mail& mail) {
+  if (lane.kind != GroupLane::kSend) return;
+  LinkEnd end(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
+  u32 told = 0;
+  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+    const GroupTransfer& t = g.transfer[i];
+    if (channel >= t.channels || t.protocol != static_cast<u8>(proto::Protocol::kSimple)) continue;
+    Herald(end, PartOf(t, channel), mail, told);
+  }
+  team.SyncWithHerald();
+}
+
+template <bool kHeralds, int kBatch>
 __device__ __forceinline__ void RunGroup(const Group& g) {
+  __shared__ Mail mails[kUsualTeams];
   const LinkTeam team(g);
+  if constexpr (kHeralds) {
+    if (threadIdx.x < sizeof(mails) / 4) mails[threadIdx.x / kMostTeamWarps].counts[threadIdx.x % kMostTeamWarps] = 0;
+    __syncthreads();
+  }
   // Neighbours are spread over blocks, so that each has some that send and some that receive.
   const u32 number = team.number * g.blocks + blockIdx.x;
   if (number >= g.teams) return;
-  if (g.captured != 0 && team.thread == 0) CountUp(CountsOf(g).captured_begun);
+  if (g.captured != 0 && team.thread == 0 && !team.herald) CountUp(CountsOf(g).captured_begun);
   u32 l = 0;
   while (l + 1 < g.lanes && number >= g.lane[l + 1].first_team) ++l;
   const GroupLane lane = g.lane[l];
   const u32 channel = number - lane.first_team;
+  if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mails[team.number]);
   if (lane.kind == GroupLane::kCopy) {
     for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
       const Span part = PartOf(g.transfer[i], channel);
@@ -274,8 +359,8 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
       constexpr u64 kPiece = u64{1} << 20;
       for (u64 at = 0; at < part.bytes; at += kPiece) {
         const u32 bytes = part.bytes - at < kPiece ? static_cast<u32>(part.bytes - at) : static_cast<u32>(kPiece);
-        Move<Way::kCopy>(team, nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at,
-                         bytes);
+        Move<Way::kCopy, kBatch>(
+            team, {nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at}, bytes);
       }
     }
     team.Sync();
@@ -288,17 +373,22 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
     if (small.position - small.told >= (small.mask + 1) / 4) GiveCredit(small);
     if (large.position - large.told >= (large.mask + 1) / 4) GiveCredit(large);
   }
+  u32 posted = 0;
   for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
     const GroupTransfer& t = g.transfer[i];
     if (channel >= t.channels) continue;
     const Span part = PartOf(t, channel);
     if (t.protocol == static_cast<u8>(proto::Protocol::kSimple)) {
-      TransferSimple(large, t, part);
+      TransferSimple<kHeralds, kBatch>(large, t, part, mails[kHeralds ? team.number : 0], posted);
     } else {
       TransferLl128(small, t, part);
     }
   }
-  team.Sync();
+  if (kHeralds && lane.kind == GroupLane::kSend) {
+    team.SyncWithHerald();  // it has read the position that is kept now
+  } else {
+    team.Sync();
+  }
   if (team.thread == 0) {
     small.Keep();
     large.Keep();

@@ -25,13 +25,20 @@ inline constexpr int kMaxLanes = 2 * kMaxRanks - 1;
 inline constexpr int kLog2TeamThreads = 7, kTeamThreads = 1 << kLog2TeamThreads;  // unless a block has more teams than
 inline constexpr int kUsualTeams = 4;
 inline constexpr int kUsualThreads = kUsualTeams * kTeamThreads;
+// Large transfers: teams of twice as many threads where a block has no more of them than this; and a herald for each.
+inline constexpr int kLargeTeams = 2, kMostTeamWarps = 2 * kTeamThreads / 32;
+inline constexpr int kLargeThreads = kUsualThreads + kUsualTeams * 32;
 // Where that is not enough for a team per link and direction: blocks of as many teams of one warp as there can be.
 inline constexpr int kWideThreads = 1024;
 inline constexpr int kMostTeams = kWideThreads / 32;
 
+// Which kernel runs a group: that for usual teams, the one with heralds for large transfers, or that for wide blocks.
+enum class GroupKernel : std::uint8_t { kUsual, kLarge, kWide };
+inline constexpr int kGroupKernels = 3;
+
 struct GroupTransfer {
   const std::byte* in;  // sends, and copies to self
-  std::byte* out;       // receives, and copies to self
+  std::byte* out;       // receives, and copies to self; of a send: where the data goes too, or null
   std::uint64_t bytes;
   std::uint16_t channels;
   std::uint8_t protocol;  // proto::Protocol
@@ -72,6 +79,7 @@ struct Group {
   std::uint8_t teams_per_block;
   std::uint8_t captured;  // 1: launched by a graph
   std::uint8_t log2_team_threads;
+  GroupKernel kernel;
   GroupLane lane[kMaxLanes];
   GroupTransfer transfer[kMaxTransfers];
 };
@@ -85,12 +93,25 @@ struct TransferRequest {
   std::size_t bytes = 0;
 };
 
-// Fills in the group, but for segments, host, timeout_ns and captured. Sends to self meet receives from self in order.
-// The group has at most `most_blocks` blocks, at least 1. LL128 is used where `whole_lines`. Both must be the same on all
-// ranks. kInvalidUsage where sends and receives to self do not match, kUnsupported where the group is too large for one
+// What decides how transfers are cut. The same on all ranks, but for own_beside_bytes.
+struct GroupLimits {
+  int most_blocks = 1;                      // at least 1
+  bool whole_lines = true;                  // LL128 may be used
+  int lanes = 0;                            // the most links and directions that any rank uses; 0: any
+  std::size_t own_beside_bytes = SIZE_MAX;  // copies to self of so many bytes are left to copy engines
+};
+inline constexpr int kMostOwnCopies = 8;
+struct OwnCopies {
+  OwnCopy copies[kMostOwnCopies];
+  int count = 0;
+};
+
+// Fills in the group, but for segments, host, timeout_ns and captured, and the copies that are left to copy engines.
+// Sends to self meet receives from self in order; where the same
+// data goes to a peer too, both is done at once. kInvalidUsage where sends and receives to self do not match, kUnsupported where the group is too large for one
 // launch.
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                    const transport::p2p::Layout& layout, int most_blocks, bool whole_lines, Group& group);
+                    const transport::p2p::Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside);
 
 }  // namespace tutti::exec::gpu
 

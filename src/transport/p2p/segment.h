@@ -143,6 +143,15 @@ struct Layout {
                                     : ranks <= 8 ? 16
                                                  : 8,
                         .log2_units = {0, 5, 12}};
+    // Few blocks get large messages instead of many channels.
+    constexpr int kTeamsOfBlock = 4;
+    constexpr std::size_t kSimpleBytes = std::size_t{16} << 20, kMostRingBytes = std::size_t{1} << 20;
+    Geometry& g = layout.transfers;
+    if (g.channels > most_channels * kTeamsOfBlock) g.channels = most_channels * kTeamsOfBlock;
+    while (g.RingBytes(2) < kMostRingBytes && 2 * g.RingsBytes(2) <= kSimpleBytes &&
+           8 * g.RingsBytes(2) <= most_bytes) {
+      ++g.log2_units[2];
+    }
     constexpr std::size_t kSlack = std::size_t{64} << 10;  // alignment and the positions
     const std::size_t taken = layout.transfers.Bytes() + kSlack;
     const std::size_t rest = most_bytes > taken ? most_bytes - taken : 0;

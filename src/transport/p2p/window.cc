@@ -110,6 +110,7 @@ Status Window::Export(Address base) {
 Status Window::Connect(int peer, const WindowOffer& theirs, const sys::Fd& descriptor) {
   bytes_ = std::min<std::size_t>(bytes_, theirs.bytes);
   symmetric_ = symmetric_ && theirs.symmetric != 0;
+  NotePlain(theirs);
   if (peer == options_.rank) return Status::Ok();
   const bool same_process = theirs.process == offer_.process && theirs.start == offer_.start;
   const bool ipc = theirs.way == static_cast<std::int32_t>(DeviceMemory::Way::kIpc);
@@ -127,6 +128,13 @@ Status Window::Connect(int peer, const WindowOffer& theirs, const sys::Fd& descr
   mappings_[peer] = std::move(*mapping);
   base_[peer] = mappings_[peer].data() + theirs.offset;
   return Status::Ok();
+}
+
+void Window::NotePlain(const WindowOffer& offer) {
+  if (offer.way != static_cast<std::int32_t>(DeviceMemory::Way::kIpc)) return;
+  const std::pair process(offer.process, offer.start);
+  ordered_by_driver_ |= std::ranges::find(plain_, process) != plain_.end();
+  plain_.push_back(process);
 }
 
 bool Window::Holds(const void* begin, std::size_t bytes) const {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sys/cuda_memory.h"
@@ -58,6 +59,9 @@ class Window {
 
   // All ranks say that it is symmetric.
   bool symmetric() const { return symmetric_; }
+  // Some ranks' buffers are plain cudaMalloc memory of one process. The driver may let a copy from one to the other wait
+  // for both GPUs' default streams, which may be waiting for that copy. The same on all ranks once all have connected.
+  bool ordered_by_driver() const { return ordered_by_driver_; }
   int ranks() const { return options_.ranks; }
   // Bytes that every rank's buffer has.
   std::size_t bytes() const { return bytes_; }
@@ -69,14 +73,17 @@ class Window {
 
  private:
   Status Export(sys::cuda::Address base);
+  void NotePlain(const WindowOffer& offer);
 
   WindowOptions options_;
   WindowOffer offer_{};
   sys::Fd descriptor_;
   std::size_t bytes_ = 0;
   bool symmetric_ = false;
-  std::vector<std::byte*> base_;                   // of every rank's buffer
-  std::vector<sys::cuda::DeviceMemory> mappings_;  // by rank; none where a plain pointer serves
+  bool ordered_by_driver_ = false;
+  std::vector<std::pair<std::int32_t, std::uint64_t>> plain_;  // processes of ranks with plain memory
+  std::vector<std::byte*> base_;                               // of every rank's buffer
+  std::vector<sys::cuda::DeviceMemory> mappings_;              // by rank; none where a plain pointer serves
 };
 
 }  // namespace tutti::transport::p2p

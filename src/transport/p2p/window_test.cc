@@ -161,6 +161,7 @@ TEST(Window, PartsLieWhereTheyAreMapped) {
     EXPECT_EQ(g_mappings, 1);
     EXPECT_EQ(mine->bytes(), 900u);  // the smaller one's
     EXPECT_FALSE(mine->symmetric());
+    EXPECT_FALSE(mine->ordered_by_driver());
     EXPECT_EQ(reinterpret_cast<Address>(mine->At(0, 10)), kPlain + 512 + 10);
     EXPECT_EQ(reinterpret_cast<Address>(mine->At(1, 10)), kMapped + 256 + 10);
     const auto holds = [&](std::size_t offset, std::size_t bytes) {
@@ -180,9 +181,28 @@ TEST(Window, RanksOfOneProcessUsePlainPointers) {
   Result<Window> mine = make(kPlain);
   const Result<Window> theirs = make(kPlain + 4096);
   ASSERT_TRUE(mine.ok() && theirs.ok());
+  ASSERT_TRUE(mine->Connect(0, mine->offer(), sys::Fd()).ok());
+  EXPECT_FALSE(mine->ordered_by_driver());
   ASSERT_TRUE(mine->Connect(1, theirs->offer(), sys::Fd()).ok());
+  EXPECT_TRUE(mine->ordered_by_driver());
   EXPECT_EQ(g_mappings, 0);
   EXPECT_EQ(reinterpret_cast<Address>(mine->At(1, 5)), kPlain + 4096 + 5);
+}
+
+TEST(Window, OnesInAnotherProcessAreSeenToBeOrderedByTheDriver) {
+  const auto make = [](int rank, Address buffer, std::int32_t process) {
+    return Window::Create(
+        {.driver = &FakeDriver(), .device = 0, .rank = rank, .ranks = 3, .process = process, .start = 5},
+        reinterpret_cast<void*>(buffer), 1000);
+  };
+  Result<Window> mine = make(0, kPlain, 1);
+  const Result<Window> second = make(1, kPlain, 2), third = make(2, kPlain + 4096, 2);
+  ASSERT_TRUE(mine.ok() && second.ok() && third.ok());
+  ASSERT_TRUE(mine->Connect(2, third->offer(), sys::Fd()).ok());
+  ASSERT_TRUE(mine->Connect(0, mine->offer(), sys::Fd()).ok());
+  EXPECT_FALSE(mine->ordered_by_driver());
+  ASSERT_TRUE(mine->Connect(1, second->offer(), sys::Fd()).ok());
+  EXPECT_TRUE(mine->ordered_by_driver());
 }
 
 TEST(Window, APeerThatCanNotBeMappedIsNamed) {
