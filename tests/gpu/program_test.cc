@@ -657,6 +657,7 @@ TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
         const auto layout = transport::p2p::Layout::Fit(ranks, channels, most);
         EXPECT_LE(layout.Bytes(), most) << ranks << " ranks, " << channels << " channels";
         EXPECT_LE(layout.transfers.channels, channels * 4) << ranks;
+        EXPECT_EQ((layout.Transfers() + layout.transfers.Ring(1, 0, 0)) % 128, 0u) << ranks << " ranks, " << channels;
       }
     }
   }

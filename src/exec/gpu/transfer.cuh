@@ -278,7 +278,6 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
         for (int h = 0; h < 2; ++h) {
           if (valid[h] != 0) v[h] = LoadPack<4>(t.in + at + share.offset[h], valid[h]);
         }
-        __syncwarp();  // a line arrives whole only where its eight threads store it together
         StoreUnit(wire, share, flag, v);
         if (t.out != nullptr) {
 #pragma unroll

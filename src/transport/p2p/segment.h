@@ -70,8 +70,10 @@ struct Geometry {
   constexpr int Channels(int protocol) const {
     return protocol == 2 && simple_channels != 0 ? simple_channels : channels;
   }
+  // In whole units of LL128, so that its lines lie at multiples of 128 bytes: only there they arrive whole.
   constexpr std::size_t RingsBytes(int protocol) const {
-    return static_cast<std::size_t>(peers()) * Channels(protocol) * RingBytes(protocol);
+    const std::size_t bytes = static_cast<std::size_t>(peers()) * Channels(protocol) * RingBytes(protocol);
+    return (bytes + kUnitBytes[1] - 1) / kUnitBytes[1] * kUnitBytes[1];
   }
   // `place`: Place(self, peer).
   constexpr std::size_t Ring(int protocol, int place, int channel) const {
