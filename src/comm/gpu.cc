@@ -277,6 +277,8 @@ Status GpuCommunicator::Impl::SetLimits() {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
   bulk = launcher.HasBulk() && !fabric->staged();
+  const tune::GpuMachine machine = Machine();
+  own_beside_bytes = most_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // What decides about the way of an operation must be the same on all ranks.
   const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, bulk ? 1 : 0};
   int all[2] = {own[0], own[1]};
@@ -292,7 +294,7 @@ Status GpuCommunicator::Impl::SetLimits() {
       .bulk = all[1] != 0,
       .direct = true,
       .whole_lines = whole_lines,
-      .machine = Machine(),
+      .machine = machine,
       .algo_filter = host.settings.algo,
       .proto_filter = host.settings.proto};
   Result<tune::GpuChooser> made = tune::GpuChooser::Create(choosing);

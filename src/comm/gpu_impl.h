@@ -157,14 +157,15 @@ struct GpuCommunicator::Impl {
   tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
   int overlapping_channels =
       0;  // most channels of an operation that may be launched before the one before it has ended
-  exec::gpu::Program program{};       // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};           // likewise
-  exec::gpu::Batch batch{};           // likewise
-  bool bulk = false;                  // this rank's GPU has bulk copies
-  bool whole_lines = true;            // lines of LL128 arrive whole on all links
-  int most_blocks = 1;                // of any kernel
-  sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
-  std::uint64_t blocks_launched = 0;  // of all kernels so far
+  exec::gpu::Program program{};             // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};                 // likewise
+  exec::gpu::Batch batch{};                 // likewise
+  bool bulk = false;                        // this rank's GPU has bulk copies
+  bool whole_lines = true;                  // lines of LL128 arrive whole on all links
+  int most_blocks = 1;                      // of any kernel
+  std::size_t own_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
+  sys::cuda::Stream inner = nullptr;        // for copies of the communicator's own
+  std::uint64_t blocks_launched = 0;        // of all kernels so far
   std::uint64_t kernels_launched = 0;
   std::uint64_t ends_to_count = 0;  // what LaunchCounts::ended will come to
   std::vector<exec::gpu::TransferRequest> sends, receives;

@@ -242,12 +242,8 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
 }
 
 Status GpuCommunicator::Impl::LaunchTransfers(int lanes, sys::cuda::Stream stream, bool captured) {
-  const tune::GpuMachine machine = Machine();
-  const bool beside = most_blocks <= machine.own_beside_blocks;
-  const exec::gpu::GroupLimits limits{.most_blocks = most_blocks,
-                                      .whole_lines = whole_lines,
-                                      .lanes = lanes,
-                                      .own_beside_bytes = beside ? machine.own_beside_bytes : SIZE_MAX};
+  const exec::gpu::GroupLimits limits{
+      .most_blocks = most_blocks, .whole_lines = whole_lines, .lanes = lanes, .own_beside_bytes = own_beside_bytes};
   TUTTI_RETURN_IF_ERROR(
       exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), limits, group, own_copies));
   for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();
