@@ -25,7 +25,6 @@ struct Batch {
 };
 
 struct Group {
-  int depth = 0;
   Status failure;  // of the first call that failed for another reason than a wrong argument
   std::vector<Batch> batches;
   std::size_t batches_used = 0;  // the others keep their memory for later
@@ -38,6 +37,7 @@ struct Group {
 };
 
 thread_local Group t_group;
+constinit thread_local int t_depth = 0;  // of groups; apart, since most calls ask for no more, and this needs no set-up
 
 void Group::Clear() {
   for (Batch& batch : used()) {
@@ -161,8 +161,7 @@ Status RunAll(std::vector<LifeJob>& jobs) {
   return background ? InProgress() : Status::Ok();
 }
 
-Batch& BatchOf(ncclComm* comm) {
-  Group& group = t_group;
+Batch& BatchOf(Group& group, ncclComm* comm) {
   for (Batch& batch : group.used()) {
     if (batch.comm == comm) return batch;
   }
@@ -186,9 +185,14 @@ void Keep(Batch& batch, const GpuCall& call, bool on_gpu) {
 }
 
 // The same for what was called before the communicator was made, now that it is.
-void Decide(Batch& batch) {
-  for (const GpuCall& call : batch.undecided) Keep(batch, call, RunsOnGpu(*batch.comm, call.operation));
+Status Decide(Batch& batch) {
+  for (const GpuCall& call : batch.undecided) {
+    const bool on_gpu = RunsOnGpu(*batch.comm, call.operation);
+    if (on_gpu) TUTTI_RETURN_IF_ERROR(batch.comm->gpu->Check(call.operation));
+    Keep(batch, call, on_gpu);
+  }
   batch.undecided.clear();
+  return Status::Ok();
 }
 
 // A communicator of a group failed where others have begun: these end with an error on all ranks, which would otherwise
@@ -243,7 +247,7 @@ Status RunOperations(std::span<Batch> batches) {
   bool on_gpu = false, on_host = false;
   for (Batch& batch : batches) {
     if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
-    Decide(batch);
+    TUTTI_RETURN_IF_ERROR(Decide(batch));
     on_gpu |= !batch.gpu_calls.empty();
     on_host |= !batch.operations.empty();
   }
@@ -290,7 +294,7 @@ Status RunGroup(Group& group) {
 
 }  // namespace
 
-bool InGroup() { return t_group.depth > 0; }
+bool InGroup() { return t_depth > 0; }
 
 Status RunOrDefer(LifeJob job) {
   if (InGroup()) {
@@ -336,7 +340,7 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
       if (InGroup() && why.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = why;
       return why;
     }
-    BatchOf(comm).undecided.push_back({operation, stream});
+    BatchOf(t_group, comm).undecided.push_back({operation, stream});
     return Status::Ok();
   }
   const bool on_gpu = RunsOnGpu(*comm, operation);
@@ -347,24 +351,25 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
   }
   if (!InGroup()) [[likely]]
     return on_gpu ? comm->gpu->Post(operation, stream) : comm->queue->Post(operation);
+  Group& group = t_group;
   if (Status s = on_gpu ? comm->gpu->Check(operation) : comm->queue->Check(operation); !s.ok()) {
-    if (s.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = s;
+    if (s.code() != Code::kInvalidArgument && group.failure.ok()) group.failure = s;
     return s;
   }
-  Keep(BatchOf(comm), {operation, stream}, on_gpu);
+  Keep(BatchOf(group, comm), {operation, stream}, on_gpu);
   return Status::Ok();
 }
 
-void BeginGroup() { ++t_group.depth; }
+void BeginGroup() { ++t_depth; }
 
 Status EndGroup() {
-  Group& group = t_group;
-  if (group.depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
-  if (--group.depth > 0) return Status::Ok();
+  if (t_depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
+  if (--t_depth > 0) return Status::Ok();
   struct Clearer {
-    ~Clearer() { t_group.Clear(); }
-  } clearer;
-  return RunGroup(group);
+    Group& group;
+    ~Clearer() { group.Clear(); }
+  } clearer{t_group};
+  return RunGroup(clearer.group);
 }
 
 }  // namespace tutti::capi
@@ -384,9 +389,9 @@ TUTTI_NCCL_API(ncclResult_t, ncclGroupEnd, ()) {
 TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
   return Call("ncclGroupSimulateEnd", [&]() -> Status {
     Group& group = t_group;
-    if (group.depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
+    if (t_depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");
     TUTTI_RETURN_IF_ERROR(WriteSimInfo(simInfo, NCCL_UNDEF_FLOAT));
-    if (--group.depth > 0) return Status::Ok();
+    if (--t_depth > 0) return Status::Ok();
     struct Clearer {
       ~Clearer() { t_group.Clear(); }
     } clearer;
@@ -399,7 +404,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
     double longest_us = 0;  // communicators run at the same time
     for (Batch& batch : group.used()) {
       if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
-      Decide(batch);
+      TUTTI_RETURN_IF_ERROR(Decide(batch));
       const tutti::Result<double> us = batch.comm->queue->PredictUs(batch.operations);
       if (!us.ok()) return us.status();
       longest_us = std::max(longest_us, *us);

@@ -265,7 +265,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   group.timeout_ns = program.timeout_ns;
   program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
   batch.program = program;
-  // A launch that overlaps takes room on the GPU for twice as many; leave half of it to others.
+  // A launch that overlaps takes room on the GPU while it waits, and several may; leave most of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());

@@ -41,6 +41,9 @@ bool AreAlike(const Operation& a, const Operation& b) {
          (!Reduces(collective) || (a.type == b.type && a.op == b.op));
 }
 
+// Whether two that are alike move as many bytes, so that what was found out about one holds for the other.
+bool AreOfASize(const Operation& a, const Operation& b) { return a.count == b.count && a.type == b.type; }
+
 }  // namespace
 
 bool GpuCommunicator::Impl::CanBeMerged(const Operation& o) {
@@ -59,7 +62,9 @@ Status GpuCommunicator::Impl::ForEachKind(std::span<const Operation> operations,
     alike.assign(1, &first);
     const bool merged = i + 1 < operations.size() && CanBeMerged(first);
     for (std::size_t j = i + 1; merged && j < operations.size(); ++j) {
-      if (seen[j] != 0 || !AreAlike(first, operations[j]) || !CanBeMerged(operations[j])) continue;
+      if (seen[j] != 0 || !AreAlike(first, operations[j])) continue;
+      const bool known = windows->empty() && AreOfASize(operations[j], *alike.back());
+      if (!known && !CanBeMerged(operations[j])) continue;
       alike.push_back(&operations[j]);
       seen[j] = 1;
     }
@@ -73,11 +78,17 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindBatchRecipe(std::span<
   const Operation& first = *operations[0];
   double one_by_one_us = 0;
   std::size_t bytes = 0;
+  const Operation* before = nullptr;
+  double us = 0;  // of the one before
   for (const Operation* o : operations) {
-    const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o->kind), comm::BytesOf(*o), o->root);
-    if (!recipe.ok()) return recipe;
-    one_by_one_us += (*recipe)->predicted_us;
+    if (before == nullptr || !AreOfASize(*o, *before)) {
+      const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o->kind), comm::BytesOf(*o), o->root);
+      if (!recipe.ok()) return recipe;
+      us = (*recipe)->predicted_us;
+    }
+    one_by_one_us += us;
     bytes += comm::BytesOf(*o);
+    before = o;
   }
   const Result<const comm::GpuRecipe*> recipe =
       FindIn(batch_recipes, batch_chooser, CollectiveOf(first.kind), bytes, first.root);
@@ -196,8 +207,15 @@ Result<double> GpuCommunicator::Impl::PredictCollectivesUs(std::span<const Opera
 Status GpuCommunicator::Impl::RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
   if (operations.size() == 1) return Run(operations[0], stream);
   for (const Operation& o : operations) TUTTI_RETURN_IF_ERROR(Validate(o));
+  return RunValidGroup(operations, stream);
+}
+
+Status GpuCommunicator::Impl::RunValidGroup(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  if (operations.size() == 1) return RunValid(operations[0], stream);
+  const auto transfers = std::ranges::count_if(operations, [](const Operation& o) { return IsTransfer(o.kind); });
+  if (transfers == std::ssize(operations)) return RunTransfers(operations, stream);  // one launch
   TUTTI_RETURN_IF_ERROR(PrepareGroup(operations));
-  TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
+  if (transfers > 0) TUTTI_RETURN_IF_ERROR(RunTransfers(operations, stream));
   return ForEachKind(operations, [&](auto kind) { return RunAlike(kind, stream); });
 }
 

@@ -89,12 +89,14 @@ struct GpuCommunicator::Impl {
   Status RunAs(const Operation& operation, const tune::GpuChoice& choice, sys::cuda::Stream stream);
   // REQUIRES, of both: valid operations.
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
+  Status RunValid(const Operation& operation, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
   Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
   // A collective that only moves bytes, as sends and receives.
   Status RunDirect(const Operation& operation, sys::cuda::Stream stream);
-  // Launches what is in `sends` and `receives`. lanes: see exec::gpu::GroupLimits.
-  Status LaunchTransfers(int lanes, sys::cuda::Stream stream, bool captured);
+  // Makes `group` of what is in `sends` and `receives`. lanes: see exec::gpu::GroupLimits.
+  Status CompileTransfers(int lanes);
+  Status LaunchTransfers(sys::cuda::Stream stream, bool captured);
   Status Validate(const Operation& operation);
   // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
@@ -112,6 +114,10 @@ struct GpuCommunicator::Impl {
   // there are none; else `stream` must join it.
   Result<exec::gpu::SideStreams::Side> CopyBeside(std::span<const exec::gpu::OwnCopy> copies, sys::cuda::Stream stream);
   Status JoinCopies(const exec::gpu::SideStreams::Side& side, sys::cuda::Stream stream);
+  // Whether `program` is that of this operation, but for its buffers.
+  bool IsCompiled(const Operation& operation) const;
+  // Starts the kernel of `program`.
+  Status LaunchProgram(const Operation& operation, sys::cuda::Stream stream);
   bool IsCaptured(sys::cuda::Stream stream) const;
   exec::gpu::Launcher::Overlap OverlapFor(int blocks, bool captured) const;
   Result<sys::cuda::Kernel> FindKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan,
@@ -124,6 +130,8 @@ struct GpuCommunicator::Impl {
   // gpu_batch.cc: groups. Collectives that are alike become one launch. Ranks' launches agree, because what is merged and
   // how it is cut follows from the calls' collectives, types, operators, roots and counts.
   Status RunGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // REQUIRES: Validate found no fault with them.
+  Status RunValidGroup(std::span<const Operation> operations, sys::cuda::Stream stream);
   // Prepare for a group.
   Status PrepareGroup(std::span<const Operation> operations);
   // The cost model's estimate for the collectives of a group, us.
@@ -167,9 +175,16 @@ struct GpuCommunicator::Impl {
   sys::cuda::Stream inner = nullptr;        // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;        // of all kernels so far
   std::uint64_t kernels_launched = 0;
-  std::uint64_t ends_to_count = 0;  // what LaunchCounts::ended will come to
-  std::vector<exec::gpu::TransferRequest> sends, receives;
-  exec::gpu::OwnCopies own_copies;  // of the group that is being enqueued
+  std::uint64_t ends_to_count = 0;                          // what LaunchCounts::ended will come to
+  std::vector<exec::gpu::TransferRequest> sends, receives;  // of the last group
+  exec::gpu::OwnCopies own_copies;                          // of that
+  bool group_is_compiled = false;                           // `group` is that of sends and receives called for
+  // What `program` was compiled for, and how; a call that differs in its buffers at most costs no more than those.
+  struct {
+    std::optional<Operation> operation;
+    sys::cuda::Kernel kernel = nullptr;
+    int channels = 0, threads = 0;
+  } compiled;
   // Of a group: which operations have been looked at, those that are alike, and what those are about.
   std::vector<char> seen;
   std::vector<const Operation*> alike;

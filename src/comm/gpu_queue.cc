@@ -211,6 +211,8 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
   std::lock_guard lock(lock_);
   TUTTI_RETURN_IF_ERROR(Usable());
   GpuCommunicator::Impl& gpu = *gpu_->impl();
+  if (gpu.host.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return gpu.host.Broken();
   const EnsureContext context(driver_, gpu.context.get());
   const Stream stream = calls[0].stream;
   TUTTI_RETURN_IF_ERROR(Follow(stream));
@@ -223,7 +225,7 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
     if (call.stream != stream && std::ranges::find(others, call.stream) == others.end()) others.push_back(call.stream);
   }
   for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(other, stream));
-  TUTTI_RETURN_IF_ERROR(gpu.RunGroup(operations_, stream));
+  TUTTI_RETURN_IF_ERROR(gpu.RunValidGroup(operations_, stream));
   for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(stream, other));
   return Status::Ok();
 }

@@ -61,7 +61,7 @@ class GpuQueue {
   Status Prepare(std::span<const Call> calls);
   // Enqueues an operation.
   Status Post(const Operation& operation, sys::cuda::Stream stream);
-  // The same for several as one. It takes place after what all their streams hold, and they go on after it.
+  // The same for several as one. REQUIRES: Check found no fault with them. It takes place after what all their streams hold, and they go on after it.
   Status Submit(std::span<const Call> calls);
 
   // Collective: makes a window of a buffer (comm/gpu_window.h); null where that can not be had.

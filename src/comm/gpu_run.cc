@@ -105,6 +105,7 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindIn(comm::GpuRecipes& a
 
 Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& plan, const Shape& shape,
                                       sys::cuda::Stream stream) {
+  compiled.operation.reset();
   const bool barrier = o.kind == Kind::kBarrier;
   exec::gpu::Work work = comm::WorkOf(o);
   if (barrier) {  // one byte, in the words that kernels of this rank may use
@@ -117,16 +118,29 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   possible.bulk = shape.bulk && comm::MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
   exec::gpu::Compile(plan, work, possible, fabric->geometry(), program);
   program.states += fabric->state_shift();
+  compiled.kernel = *kernel;
+  compiled.channels = static_cast<int>(program.full_parts) + (program.parts[1].count != 0 ? 1 : 0);
+  compiled.threads = shape.threads;
+  return LaunchProgram(o, stream);
+}
+
+Status GpuCommunicator::Impl::LaunchProgram(const Operation& o, sys::cuda::Stream stream) {
+  const int channels = compiled.channels;
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
   if (!captured) host.RecordGpuCall(o);
-  const int channels = static_cast<int>(program.full_parts) + (program.parts[1].count != 0 ? 1 : 0);
   TUTTI_RETURN_IF_ERROR(
-      launcher.Launch(*kernel, program, channels, shape.threads, OverlapFor(channels, captured), stream));
+      launcher.Launch(compiled.kernel, program, channels, compiled.threads, OverlapFor(channels, captured), stream));
   blocks_launched += channels;
   ++kernels_launched;
   if (!captured) ends_to_count += channels;
   return Status::Ok();
+}
+
+bool GpuCommunicator::Impl::IsCompiled(const Operation& o) const {
+  const std::optional<Operation>& last = compiled.operation;
+  return last && last->kind == o.kind && last->count == o.count && last->type == o.type && last->op == o.op &&
+         last->root == o.root;
 }
 
 Result<exec::gpu::SideStreams::Side> GpuCommunicator::Impl::CopyBeside(std::span<const exec::gpu::OwnCopy> copies,
@@ -186,16 +200,25 @@ Status GpuCommunicator::Impl::Validate(const Operation& o) {
 
 Status GpuCommunicator::Impl::Run(const Operation& o, sys::cuda::Stream stream) {
   TUTTI_RETURN_IF_ERROR(Validate(o));
+  return RunValid(o, stream);
+}
+
+Status GpuCommunicator::Impl::RunValid(const Operation& o, sys::cuda::Stream stream) {
   return IsTransfer(o.kind) ? RunTransfers(std::span(&o, 1), stream) : RunCollective(o, stream);
 }
 
 Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Stream stream) {
   if (IsEmpty(o)) return Status::Ok();
   if (!windows->empty() && windows->Takes(o)) return RunCopies(o, stream);
+  if (IsCompiled(o) && exec::gpu::ChangeBuffers(o.in, o.out, program)) [[likely]]
+    return LaunchProgram(o, stream);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   if ((*recipe)->direct) return RunDirect(o, stream);
-  return Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream);
+  TUTTI_RETURN_IF_ERROR(Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream));
+  const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
+  if (repeatable) compiled.operation = o;
+  return Status::Ok();
 }
 
 Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream stream) {
@@ -220,34 +243,54 @@ Status GpuCommunicator::Impl::RunDirect(const Operation& o, sys::cuda::Stream st
     const std::size_t at = all || o.kind == Kind::kGather ? peer * piece : 0;
     receives.push_back({.peer = peer, .out = out + at, .bytes = piece});
   }
+  TUTTI_RETURN_IF_ERROR(CompileTransfers((all ? 2 : 1) * (host.ranks - 1)));
   const bool captured = IsCaptured(stream);
   if (!captured) host.RecordGpuCall(o);
-  return LaunchTransfers((all ? 2 : 1) * (host.ranks - 1), stream, captured);
+  return LaunchTransfers(stream, captured);
 }
 
 Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
-  sends.clear();
-  receives.clear();
+  bool same = group_is_compiled;  // as the group before, but for buffers
+  std::size_t sent = 0, received = 0;
   for (const Operation& o : operations) {
     if (!IsTransfer(o.kind)) continue;
-    const std::size_t bytes = o.count * SizeOf(o.type);
-    (o.kind == Kind::kSend ? sends : receives).push_back({.peer = o.root, .in = o.in, .out = o.out, .bytes = bytes});
+    const bool send = o.kind == Kind::kSend;
+    std::vector<exec::gpu::TransferRequest>& list = send ? sends : receives;
+    std::size_t& at = send ? sent : received;
+    const exec::gpu::TransferRequest request{
+        .peer = o.root, .in = o.in, .out = o.out, .bytes = o.count * SizeOf(o.type)};
+    same = same && at < list.size();
+    if (at == list.size()) list.emplace_back();
+    same = same && list[at].peer == request.peer && list[at].bytes == request.bytes;
+    list[at++] = request;
+  }
+  same = same && sent == sends.size() && received == receives.size();
+  sends.resize(sent);
+  receives.resize(received);
+  if (!same || !exec::gpu::ChangeBuffers(sends, receives, group)) {
+    TUTTI_RETURN_IF_ERROR(CompileTransfers(0));
+    group_is_compiled = true;
   }
   const bool captured = IsCaptured(stream);
-  TUTTI_RETURN_IF_ERROR(LaunchTransfers(0, stream, captured));
+  TUTTI_RETURN_IF_ERROR(LaunchTransfers(stream, captured));
   for (const Operation& o : operations) {
     if (IsTransfer(o.kind) && !captured) host.RecordGpuCall(o);
   }
   return Status::Ok();
 }
 
-Status GpuCommunicator::Impl::LaunchTransfers(int lanes, sys::cuda::Stream stream, bool captured) {
+Status GpuCommunicator::Impl::CompileTransfers(int lanes) {
+  group_is_compiled = false;
   const exec::gpu::GroupLimits limits{
       .most_blocks = most_blocks, .whole_lines = whole_lines, .lanes = lanes, .own_beside_bytes = own_beside_bytes};
   TUTTI_RETURN_IF_ERROR(
       exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), limits, group, own_copies));
   for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();
   group.counts = program.counts;
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::LaunchTransfers(sys::cuda::Stream stream, bool captured) {
   group.captured = captured ? 1 : 0;
   const auto side = CopyBeside(std::span(own_copies.copies).first(own_copies.count), stream);
   if (!side.ok()) return side.status();

@@ -511,6 +511,130 @@ TEST(GpuPrograms, ScalingFollowsTheOperator) {
   }
 }
 
+// What Compile makes of a call with other buffers, on top of the call before, and what ChangeBuffers makes of it.
+TEST(GpuPrograms, OtherBuffersChangeNothingButAddresses) {
+  std::vector<std::byte> memory(std::size_t{4} << 20);
+  std::byte* const at = memory.data();
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  struct Buffers {
+    std::byte *in, *out;
+  };
+  int changed = 0, changed_short = 0;
+  for (int ranks : {1, 2, 3, 8}) {
+    const Geometry geometry{.ranks = ranks, .channels = kChannels, .log2_units = {10, 7, 10}};
+    for (const algo::Entry& entry : algo::Registry()) {
+      for (int c = 0; c < kCollectives; ++c) {
+        const auto collective = static_cast<Collective>(c);
+        if (collective == Collective::kSendRecv || !entry.supports(collective, ranks)) continue;
+        for (int rank = 0; rank < std::min(ranks, 2); ++rank) {
+          const Result<PreparedPlan> plan =
+              PreparePlan(algo::BuildAll(entry.algorithm, collective, ranks, ranks - 1), rank);
+          if (!plan.ok()) continue;
+          for (const std::size_t count : {std::size_t{3}, std::size_t{700}, std::size_t{20000}}) {
+            const std::size_t own = rank * count * 4;
+            const Buffers all[] = {{at, at + kMiB},
+                                   {at + kMiB, at + 16},
+                                   {at, at},
+                                   {at + own, at},
+                                   {at, at + own},
+                                   {at + 2 * kMiB + 4, at + 3 * kMiB},
+                                   {at + kMiB, at + kMiB},
+                                   {at + kMiB + own, at + kMiB}};
+            for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
+              const Shape shape{.protocol = static_cast<proto::Protocol>(protocol), .channels = 3, .bulk = true};
+              for (const Buffers& first : all) {
+                const auto program = std::make_unique<Program>(), expected = std::make_unique<Program>();
+                for (int p = 0; p < ranks; ++p) program->segments[p] = at + p * 4096;
+                Work work{.in = first.in, .out = first.out, .count = count, .type = DataType::kFloat32};
+                Compile(*plan, work, shape, geometry, *program);
+                for (const Buffers& then : all) {
+                  std::memcpy(expected.get(), program.get(), sizeof(Program));
+                  work.in = then.in;
+                  work.out = then.out;
+                  Compile(*plan, work, shape, geometry, *expected);
+                  const bool done = ChangeBuffers(then.in, then.out, *program);
+                  if (!done) Compile(*plan, work, shape, geometry, *program);
+                  for (Program* either : {program.get(), expected.get()}) {  // a form that was begun and given up
+                    const bool begun = either->is_short == 0 && plan->code_words <= Program::kShortAt;
+                    if (begun) std::memset(either->code + Program::kShortAt, 0, sizeof(ShortForm));
+                  }
+                  changed += done ? 1 : 0;
+                  changed_short += done && program->is_short != 0 ? 1 : 0;
+                  ASSERT_EQ(std::memcmp(expected.get(), program.get(), sizeof(Program)), 0)
+                      << entry.name << " " << Name(collective) << " " << ranks << " ranks, rank " << rank << ", "
+                      << count << " elements, protocol " << protocol << ", out - in " << then.out - then.in;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(changed, 10000);
+  EXPECT_GT(changed_short, 1000);
+}
+
+TEST(GpuPrograms, ItemsOfASizeAreAlikeButForTheirBuffers) {
+  const Geometry geometry{.ranks = 2, .channels = kChannels, .log2_units = {10, 7, 10}};
+  const Result<PreparedPlan> plan =
+      PreparePlan(algo::BuildAll(algo::Algorithm::kOneShot, Collective::kAllGather, 2, 0), 0);
+  ASSERT_TRUE(plan.ok());
+  std::vector<std::byte> memory(100);
+  std::vector<Work> works;
+  for (int i = 0; i < 40; ++i) {  // runs of sizes and types, some with the same count and another type
+    works.push_back({.in = memory.data() + i,
+                     .out = memory.data() + 2 * i,
+                     .count = i < 30 ? std::size_t{70} : std::size_t{9000},
+                     .type = i % 8 < 4 ? DataType::kFloat32 : DataType::kFloat64});
+  }
+  for (const int channels : {1, kChannels}) {
+    const auto batch = std::make_unique<Batch>();
+    const Shape shape{.protocol = proto::Protocol::kLl, .channels = channels};
+    (void)CompileItems(*plan, works, shape, geometry, *batch);
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      const BatchItem& item = batch->items[i];
+      Shape own = shape;
+      own.channels = static_cast<int>(item.full_parts) + (item.parts[1].count != 0 ? 1 : 0);
+      ProgramItem expected{};
+      (void)CompileItem(*plan, works[i], own, geometry, expected);
+      EXPECT_EQ(item.in, works[i].in) << i;
+      EXPECT_EQ(item.out, works[i].out) << i;
+      EXPECT_EQ(item.count, works[i].count) << i;
+      EXPECT_EQ(item.element, SizeOf(works[i].type)) << i;
+      EXPECT_EQ(item.part_elements, expected.part_elements) << i;
+      EXPECT_EQ(item.message_units, expected.message_units) << i;
+      EXPECT_EQ(item.rounds, expected.rounds) << i;
+    }
+  }
+}
+
+TEST(Transfers, OtherBuffersChangeNothingButAddresses) {
+  std::vector<std::byte> memory(4096);
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(4, 64, std::size_t{64} << 20);
+  std::vector<TransferRequest> sends, receives;
+  for (int i = 0; i < 7; ++i) {
+    sends.push_back({.peer = 2 + i % 2, .in = memory.data() + i, .bytes = 100 + (std::size_t{1} << (3 * i))});
+    receives.push_back({.peer = 3 * (i % 2), .out = memory.data() + 2 * i, .bytes = 200 + (std::size_t{1} << (3 * i))});
+  }
+  const auto group = std::make_unique<Group>(), expected = std::make_unique<Group>();
+  OwnCopies beside;
+  const GroupLimits limits{.most_blocks = 64};
+  ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *group, beside).ok());
+  std::memcpy(expected.get(), group.get(), sizeof(Group));
+  for (TransferRequest& request : sends) request.in = memory.data() + 300 + request.peer;
+  for (TransferRequest& request : receives) request.out = memory.data() + 500 + request.peer;
+  ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *expected, beside).ok());
+  EXPECT_NE(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
+  ASSERT_TRUE(ChangeBuffers(sends, receives, *group));
+  EXPECT_EQ(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
+  // What moves nothing, or stays here, has a place of its own in the group.
+  sends[3].bytes = 0;
+  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
+  sends[3] = {.peer = 1, .in = memory.data(), .bytes = 9};
+  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
+}
+
 void ExpectWithinBlocks(int ranks, std::size_t bytes) {
   std::vector<std::byte> in(bytes), out(bytes);
   const transport::p2p::Layout layout = transport::p2p::Layout::Fit(ranks, 64, std::size_t{64} << 20);

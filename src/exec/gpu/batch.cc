@@ -14,6 +14,8 @@ constexpr std::uint64_t kItemBytes = 8192;
 
 std::uint64_t LoadOf(const Work& work) { return kItemBytes + work.count * SizeOf(work.type); }
 
+bool AreOfASize(const Work& a, const Work& b) { return a.count == b.count && a.type == b.type; }
+
 std::size_t MessageBytes(const ProgramItem& item) { return item.chunk * item.element; }
 
 // Puts items behind each other on channels.
@@ -44,19 +46,38 @@ BatchCut CompileItems(const PreparedPlan& plan, std::span<const Work> works, con
   std::uint64_t total = 0;
   for (const Work& work : works) total += LoadOf(work);
   const auto channels = static_cast<std::uint64_t>(shape.channels);
-  const auto share = [&](const Work& work) { return static_cast<int>(LoadOf(work) * channels / total); };
+  // Groups often have items of one size: what follows from it is found once.
+  const Work* last_shared = nullptr;
+  int last_share = 0;
+  const auto share = [&](const Work& work) {
+    if (last_shared == nullptr || !AreOfASize(work, *last_shared)) {
+      last_share = static_cast<int>(LoadOf(work) * channels / total);
+    }
+    last_shared = &work;
+    return last_share;
+  };
   Shape own = shape;
   Chains chains(batch);
   BatchCut cut;
+  int before = -1, before_channels = 0, used = 0;  // the last one compiled
   const auto compile = [&](std::uint16_t item) {
-    const int used = CompileItem(plan, works[item], own, geometry, batch.items[item]);
+    const Work& work = works[item];
+    ProgramItem& made = batch.items[item];
+    if (before >= 0 && AreOfASize(work, works[before]) && own.channels == before_channels) {
+      made = batch.items[before];
+      made.in = static_cast<const std::byte*>(work.in);
+      made.out = static_cast<std::byte*>(work.out);
+    } else {
+      used = CompileItem(plan, work, own, geometry, made);
+    }
+    before = item;
+    before_channels = own.channels;
     cut.message_bytes = std::max(cut.message_bytes, MessageBytes(batch.items[item]));
-    return used;
   };
   for (std::uint16_t item = 0; item < works.size(); ++item) {
     own.channels = share(works[item]);
     if (own.channels == 0) continue;
-    const int used = compile(item);
+    compile(item);
     chains.Add(item, cut.blocks, used);
     cut.blocks += used;
   }

@@ -352,4 +352,28 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
   AddShortForm(plan, shape, geometry, program);
 }
 
+bool ChangeBuffers(const void* in, void* out, Program& program) {
+  const auto address = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };
+  const std::uint64_t old_in = address(program.in), old_out = address(program.out);
+  const std::uint64_t new_in = address(in), new_out = address(out);
+  if (program.rounds > 1)
+    return old_in == new_in && old_out == new_out;  // whether there are bulk copies depends on them
+  // What lies in its place already is left out of a short form.
+  const std::uint64_t all = program.ranks * program.count * program.element;
+  const auto apart = [&](std::uint64_t a, std::uint64_t b) { return a + all <= b || b + all <= a; };
+  const bool alike = new_out - new_in == old_out - old_in || (apart(old_in, old_out) && apart(new_in, new_out));
+  if (program.is_short != 0 && !alike) return false;
+  program.in = static_cast<const std::byte*>(in);
+  program.out = static_cast<std::byte*>(out);
+  if (program.is_short == 0) return true;
+  auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
+  for (int i = 0; i < form.sends; ++i) form.send[i].from += new_in - old_in;
+  for (int i = 0; i < form.takes; ++i) {
+    ShortTake& take = form.take[i];
+    if (take.ring == 0) take.at += new_in - old_in;
+    if (take.out != 0) take.out += new_out - old_out;
+  }
+  return true;
+}
+
 }  // namespace tutti::exec::gpu

@@ -58,7 +58,10 @@ struct Work {
 void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
              Program& program);
 
-// Both parts of that. What operations that follow the same plan have in common:
+// Gives a program that Compile has filled in other buffers. False where that needs more: compile it again.
+bool ChangeBuffers(const void* in, void* out, Program& program);
+
+// Both parts of Compile. What operations that follow the same plan have in common:
 void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shape,
                    const transport::p2p::Geometry& geometry, Program& program);
 // and the data of one, cut for shape.channels. Returns how many channels have something to do.

@@ -190,4 +190,13 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   return Status::Ok();
 }
 
+bool ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, Group& group) {
+  const auto skipped = [&](const TransferRequest& request) { return request.peer == group.rank || request.bytes == 0; };
+  if (std::ranges::any_of(sends, skipped) || std::ranges::any_of(receives, skipped)) return false;
+  GroupTransfer* transfer = group.transfer;  // sends first, then receives
+  for (const TransferRequest& send : sends) (transfer++)->in = static_cast<const std::byte*>(send.in);
+  for (const TransferRequest& receive : receives) (transfer++)->out = static_cast<std::byte*>(receive.out);
+  return true;
+}
+
 }  // namespace tutti::exec::gpu

@@ -113,6 +113,10 @@ struct OwnCopies {
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const transport::p2p::Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside);
 
+// Gives a group other buffers: those of transfers as many, of as many bytes and with the same peers as those that it was
+// compiled for. False where it does not know which is whose: compile it again.
+bool ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, Group& group);
+
 }  // namespace tutti::exec::gpu
 
 #endif  // TUTTI_EXEC_GPU_TRANSFER_H_
