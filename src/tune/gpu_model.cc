@@ -48,7 +48,12 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
     const int blocks = plan::MeasureFootprint(plans).blocks_per_piece;
     known.message = 1.0 / blocks;
     constexpr int kMostShortRanks = 8;
-    known.is_short = blocks == 1 && known.cost.hops <= 1 && options_.ranks <= kMostShortRanks;
+    if (options_.ranks <= kMostShortRanks) {
+      known.is_short[static_cast<int>(Protocol::kLl)] = blocks == 1 && known.cost.hops <= 1;
+      known.is_short[static_cast<int>(Protocol::kLl128)] = entry.algorithm == algo::Algorithm::kOneShot ||
+                                                           entry.algorithm == algo::Algorithm::kPairwise ||
+                                                           entry.algorithm == algo::Algorithm::kTwoShot;
+    }
     known.sends_copies = std::ranges::all_of(plans, [](const plan::RankPlan& plan) {
       bool sends = false, copies = true;
       for (int s = 0; s < plan.step_count(); ++s) {
@@ -92,7 +97,7 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   }
   const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
   constexpr double kBytesPerUsOfGb = 1000.0;
-  const bool is_short = known.is_short && protocol == Protocol::kLl;
+  const bool is_short = known.is_short[static_cast<int>(protocol)];
   choice.predicted_us = options_.machine.start_us - (is_short ? machine.short_us : 0) + known.cost.hops * way.hop_us +
                         static_cast<double>(bytes) / kBytesPerUsOfGb *
                             (known.cost.sent_max / rate + known.cost.folded_max / options_.machine.fold_gb_per_s);

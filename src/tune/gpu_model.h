@@ -35,16 +35,16 @@ struct GpuWay {
 
 // What was measured on 2 H200 with NVLink (docs/performance.md).
 struct GpuMachine {
-  double start_us = 2.1;   // a launch in a graph, the first load, the last store
-  double short_us = 0.75;  // less where a plan has a short form (exec/gpu/program.h)
+  double start_us = 2.1;  // a launch in a graph, the first load, the last store
+  double short_us = 0.9;  // less where a plan has a short form (exec/gpu/program.h)
   double fold_gb_per_s = 700;
   // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
   double pipeline_rounds = 4;
   std::size_t least_chunk_bytes = 131072;
   // More channels than few_channels pay only for messages beyond this.
   int few_channels = 64;
-  std::size_t many_channels_bytes = std::size_t{4} << 20;
-  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.45, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
+  std::size_t many_channels_bytes = std::size_t{768} << 10;
+  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.7, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
   // Simple where all that is sent is copied, by bulk copies.
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
@@ -110,9 +110,9 @@ class GpuChooser {
   struct Known {
     bool known = false;
     plan::Cost cost;
-    double message = 0;         // the largest message, in units of the collective's bytes
-    bool sends_copies = false;  // who sends does nothing but copy
-    bool is_short = false;      // has a short form, where it is one round
+    double message = 0;                     // the largest message, in units of the collective's bytes
+    bool sends_copies = false;              // who sends does nothing but copy
+    bool is_short[proto::kProtocols] = {};  // has a short form; with LL where it is one round
   };
   const Known& CostOf(const algo::Entry& entry, Collective collective);
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);

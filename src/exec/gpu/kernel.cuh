@@ -5,7 +5,7 @@
 
 // Kernel level: the interpreter. One block, one channel.
 
-#include "exec/gpu/short_ll.cuh"
+#include "exec/gpu/short_form.cuh"
 #include "exec/gpu/step_ll.cuh"
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
@@ -95,8 +95,9 @@ __device__ __forceinline__ void RunItem(Block& b) {
 template <typename Codec, proto::Protocol kProtocol>
 __device__ __forceinline__ void RunProgram(const Program& p) {
   WaitForPreviousKernel();
-  if constexpr (kProtocol == proto::Protocol::kLl) {
-    if (p.is_short != 0) return RunShortLl<Codec>(p);
+  if constexpr (kProtocol != proto::Protocol::kSimple) {
+    using Unit = std::conditional_t<kProtocol == proto::Protocol::kLl, LlUnit, Ll128Unit>;
+    if (p.is_short != 0) return RunShortForm<Codec, Unit>(p);
   }
   Block b(p, nullptr, 0, blockIdx.x);
   Prefetch(b);

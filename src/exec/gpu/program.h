@@ -67,31 +67,43 @@ struct ProgramStep {
   std::uint32_t reserved;
 };
 
-// The short form of a plan: addresses instead of numbers that lead to them, at places that the compiler knows, so that
-// little lies between the start of a kernel and its first store. For operations of one round whose pieces are one block
-// each, in which a rank sends nothing but its input: all of one_shot and pairwise among up to 8 ranks.
+// The short form of a plan: addresses instead of numbers that lead to them, at places that the compiler knows. In a time
+// slot a rank
 //
-// Addresses are those of channel 0; per channel they grow by bytes[0] in user memory, by ring_bytes in a ring.
+//   sends             what goes out as it is, inputs to peers, of one round;
+//   then takes        values of one or more operands, each an input or what a peer has sent, of the round before; where
+//                     there are forwards, it is one value, which goes on to peers;
+//   then takes late   values of what peers have forwarded, of the round before that.
+//
+// With LL128 all of one_shot, pairwise and two_shot among up to 8 ranks has one, and simple trees and rings, where they take
+// few rounds; with LL what takes one round, has pieces of one block and forwards nothing.
+//
+// Addresses are those of block 0 of channel 0. Per channel they grow by bytes[0] in user memory, by ring_bytes in a ring;
+// per block by block_bytes, per round by chunk_bytes in user memory.
 struct ShortSend {
   std::uint64_t from, to;  // input, and a peer's ring
-  std::uint32_t unit;      // of the ring, behind the operation's first one
-  std::uint32_t again;     // 1: what the send before it took
+  std::uint32_t unit;      // of the ring, behind the round's first one
+  std::uint32_t block;     // of the piece
 };
 struct ShortTake {
   std::uint64_t at;    // input, or the own ring
-  std::uint64_t out;   // where the value is complete: the output; else 0
+  std::uint64_t out;   // where it ends a value: the output, or 0
   std::uint32_t unit;  // as above
-  std::uint16_t peer;
+  std::uint8_t peer;
+  std::uint8_t block;  // of the piece
   std::uint8_t ring;   // 0: input
-  std::uint8_t first;  // 1: begins a value; 0: is added to it
+  std::uint8_t place;  // in its value: kBegins and kEnds
 };
+inline constexpr std::uint8_t kBegins = 1, kEnds = 2;
 inline constexpr int kMostShortSends = 7, kMostShortTakes = 8;
 struct ShortForm {
-  std::uint16_t sends, takes;
-  std::uint32_t bytes[2];  // of a piece, in full parts and in the last one
-  std::uint32_t ring_bytes;
-  ShortSend send[kMostShortSends];
-  ShortTake take[kMostShortTakes];
+  std::uint16_t sends, forwards, takes, late;
+  // Of a piece and of its blocks but the last, in full parts and in the last one.
+  std::uint32_t bytes[2], block_bytes[2];
+  std::uint32_t chunk_bytes;  // of a block in a round
+  std::uint64_t ring_bytes;
+  ShortSend send[kMostShortSends], forward[kMostShortSends];
+  ShortTake take[kMostShortTakes + kMostShortSends];  // late ones behind the others
 };
 
 // What all full parts are like (the first `full_parts` channels), and the one that holds the rest.

@@ -49,13 +49,19 @@ __device__ __forceinline__ std::byte* UnitAt(std::byte* ring, u32 mask, u64 unit
   return ring + static_cast<u64>(static_cast<u32>(unit) & mask) * kUnitWire;
 }
 
+// A thread's share of a unit as it lies in a ring.
+__device__ __forceinline__ void WireOf(const Share& share, u64 flag, const Pack<4> (&v)[2], Pack<4> (&wire)[2]) {
+  const u32 low = static_cast<u32>(flag), high = static_cast<u32>(flag >> 32);
+  wire[0] = share.flags ? Pack<4>{{v[0].w[0], v[0].w[1], low, high}} : v[0];
+  wire[1] = share.flags ? Pack<4>{{v[0].w[2], v[0].w[3], low, high}} : v[1];
+}
+
 // Stores a unit, which the flag makes valid. All threads of the warp together.
 __device__ __forceinline__ void StoreUnit(std::byte* at, const Share& share, u64 flag, const Pack<4> (&v)[2]) {
-  const u32 low = static_cast<u32>(flag), high = static_cast<u32>(flag >> 32);
-  const Pack<4> a = share.flags ? Pack<4>{{v[0].w[0], v[0].w[1], low, high}} : v[0];
-  const Pack<4> c = share.flags ? Pack<4>{{v[0].w[2], v[0].w[3], low, high}} : v[1];
-  StoreShared16(at, a);
-  StoreShared16(at + kHalfUnit, c);
+  Pack<4> wire[2];
+  WireOf(share, flag, v, wire);
+  StoreShared16(at, wire[0]);
+  StoreShared16(at + kHalfUnit, wire[1]);
 }
 
 __device__ __forceinline__ void SendLl128(const Block& b, const Share& share, const ProgramTarget& target, u32 round,
