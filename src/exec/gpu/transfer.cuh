@@ -308,6 +308,7 @@ __device__ __forceinline__ void Herald(LinkEnd& end, const Span& part, const Mai
     while (!__all_sync(~0u, lane >= warps || static_cast<int>(Posted(mail.counts + lane) - told) >= 0)) {
       __nanosleep(20);
     }
+    __syncwarp();  // a vote orders no memory
     if (lane == 0) Tell(end);
     ++end.messages;
   }
@@ -334,6 +335,24 @@ __device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane,
   team.SyncWithHerald();
 }
 
+// Copies to self.
+template <int kBatch>
+__device__ __forceinline__ void RunCopies(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel) {
+  constexpr u64 kPiece = u64{1} << 20;
+  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+    const GroupTransfer& t = g.transfer[i];
+    if (channel >= t.channels) continue;
+    const Span part = PartOf(t, channel);
+    for (u64 at = part.begin; at < part.begin + part.bytes; at += kPiece) {
+      const u64 rest = part.begin + part.bytes - at;
+      Move<Way::kCopy, kBatch>(team, {nullptr, 0, 0, t.in + at, t.out + at},
+                               static_cast<u32>(rest < kPiece ? rest : kPiece));
+    }
+  }
+  team.Sync();
+  if (team.thread == 0) CountEnd(g);
+}
+
 template <bool kHeralds, int kBatch>
 __device__ __forceinline__ void RunGroup(const Group& g) {
   __shared__ Mail mails[kUsualTeams];
@@ -351,21 +370,7 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
   const GroupLane lane = g.lane[l];
   const u32 channel = number - lane.first_team;
   if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mails[team.number]);
-  if (lane.kind == GroupLane::kCopy) {
-    for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
-      const Span part = PartOf(g.transfer[i], channel);
-      if (channel >= g.transfer[i].channels || g.transfer[i].in == g.transfer[i].out) continue;
-      constexpr u64 kPiece = u64{1} << 20;
-      for (u64 at = 0; at < part.bytes; at += kPiece) {
-        const u32 bytes = part.bytes - at < kPiece ? static_cast<u32>(part.bytes - at) : static_cast<u32>(kPiece);
-        Move<Way::kCopy, kBatch>(
-            team, {nullptr, 0, 0, g.transfer[i].in + part.begin + at, g.transfer[i].out + part.begin + at}, bytes);
-      }
-    }
-    team.Sync();
-    if (team.thread == 0) CountEnd(g);
-    return;
-  }
+  if (lane.kind == GroupLane::kCopy) return RunCopies<kBatch>(g, lane, team, channel);
   LinkEnd small(g, lane, team, channel, static_cast<int>(proto::Protocol::kLl128));
   LinkEnd large(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
   if (lane.kind == GroupLane::kReceive) {
