@@ -174,7 +174,7 @@ class ShortFormMaker {
     for (int t = 0; t < step.targets; ++t) {
       const ProgramTarget& target = program_.target(step.first_target + t);
       if (sends == kMostShortSends) return false;
-      list[sends++] = {.from = Input(only),
+      list[sends++] = {.from = SendsInput(step) ? Input(only) : 0,
                        .to = Ring(target.peer, program_.rank),
                        .unit = target.message * program_.message_units,
                        .block = step.block};
@@ -434,7 +434,7 @@ bool ChangeBuffers(const void* in, void* out, Program& program) {
   if (program.is_short == 0) return true;
   auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
   for (int i = 0; i < form.sends; ++i) form.send[i].from += new_in - old_in;
-  for (int i = 0; i < form.takes; ++i) {
+  for (int i = 0; i < form.takes + form.late; ++i) {
     ShortTake& take = form.take[i];
     if (take.ring == 0) take.at += new_in - old_in;
     if (take.out != 0) take.out += new_out - old_out;
