@@ -49,7 +49,7 @@ struct GpuMachine {
   GpuWay bulk = {6.0, 355, 17, 262144, 512};
   std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
   // Collectives that only move bytes, as sends and receives (exec/gpu/transfer.h).
-  GpuWay direct = {1.45, 362, 22, 16384, 512};
+  GpuWay direct = {1.0, 362, 22, 16384, 512};
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin.
   int own_beside_blocks = 32;
