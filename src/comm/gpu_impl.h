@@ -102,7 +102,6 @@ struct GpuCommunicator::Impl {
   // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
   // must be the thread's current one.
   Status Prepare(const Operation& operation);
-  Status PrepareTransfers();
   // For an operation that is launched by itself.
   Result<const comm::GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   Result<const comm::GpuRecipe*> FindIn(comm::GpuRecipes& recipes, tune::GpuChooser& chooser, Collective collective,
@@ -110,10 +109,6 @@ struct GpuCommunicator::Impl {
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
   Status Enqueue(const Operation& operation, const exec::gpu::PreparedPlan& plan, const exec::gpu::Shape& shape,
                  sys::cuda::Stream stream);
-  // Copies of the rank's own blocks, by a copy engine beside what comes next in `stream`. The result's stream is null where
-  // there are none; else `stream` must join it.
-  Result<exec::gpu::SideStreams::Side> CopyBeside(std::span<const exec::gpu::OwnCopy> copies, sys::cuda::Stream stream);
-  Status JoinCopies(const exec::gpu::SideStreams::Side& side, sys::cuda::Stream stream);
   // Whether `program` is that of this operation, but for its buffers.
   bool IsCompiled(const Operation& operation) const;
   // Starts the kernel of `program`.

@@ -143,46 +143,18 @@ bool GpuCommunicator::Impl::IsCompiled(const Operation& o) const {
          last->root == o.root;
 }
 
-Result<exec::gpu::SideStreams::Side> GpuCommunicator::Impl::CopyBeside(std::span<const exec::gpu::OwnCopy> copies,
-                                                                       sys::cuda::Stream stream) {
-  if (copies.empty()) [[likely]]
-    return exec::gpu::SideStreams::Side();
-  Result<exec::gpu::SideStreams::Side> side = sides->Fork(stream);
-  if (!side.ok()) return side;
-  for (const exec::gpu::OwnCopy& copy : copies) {
-    const int result = driver->MemcpyAsync(reinterpret_cast<sys::cuda::Address>(copy.to),
-                                           reinterpret_cast<sys::cuda::Address>(copy.from), copy.bytes, side->stream);
-    TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, result, "a copy of a rank's own block"));
-  }
-  TUTTI_RETURN_IF_ERROR(sides->End(*side));
-  return side;
-}
-
-Status GpuCommunicator::Impl::JoinCopies(const exec::gpu::SideStreams::Side& side, sys::cuda::Stream stream) {
-  return side.stream == nullptr ? Status::Ok() : sides->Join(side, stream);
-}
-
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, const PreparedPlan& plan,
                                                             proto::Protocol protocol) {
   if (o.kind == Kind::kBarrier) return launcher.Find(kBarrierType, kBarrierOp, protocol);
   return comm::MovesOnly(o, plan, protocol) ? launcher.FindMove(protocol) : launcher.Find(o.type, o.op, protocol);
 }
 
-// Which of their kernels runs depends on the group.
-Status GpuCommunicator::Impl::PrepareTransfers() {
-  if (2 * host.ranks - 1 > most_blocks * exec::gpu::kUsualTeams) {
-    TUTTI_RETURN_IF_ERROR(launcher.FindSendRecv(exec::gpu::GroupKernel::kWide).status());
-  }
-  TUTTI_RETURN_IF_ERROR(launcher.FindSendRecv(exec::gpu::GroupKernel::kLarge).status());
-  return launcher.FindSendRecv(exec::gpu::GroupKernel::kUsual).status();
-}
-
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind)) return PrepareTransfers();
+  if (IsTransfer(o.kind)) return launcher.LoadSendRecv();
   if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
-  if ((*recipe)->direct) return PrepareTransfers();
+  if ((*recipe)->direct) return launcher.LoadSendRecv();
   return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
 }
 
@@ -230,7 +202,6 @@ Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream st
 Status GpuCommunicator::Impl::RunDirect(const Operation& o, sys::cuda::Stream stream) {
   const exec::gpu::CopyList list = exec::gpu::ListCopies(o, host.rank, host.ranks);
   const std::size_t piece = BytesOf(o);
-  const bool all = o.kind == Kind::kAllGather || o.kind == Kind::kAllToAll;
   auto* out = static_cast<std::byte*>(o.out);
   sends.clear();
   receives.clear();
@@ -240,10 +211,10 @@ Status GpuCommunicator::Impl::RunDirect(const Operation& o, sys::cuda::Stream st
   }
   for (int peer = 0; peer < host.ranks; ++peer) {
     if ((list.written_by >> peer & 1) == 0) continue;
-    const std::size_t at = all || o.kind == Kind::kGather ? peer * piece : 0;
-    receives.push_back({.peer = peer, .out = out + at, .bytes = piece});
+    receives.push_back({.peer = peer, .out = out + peer * list.stride, .bytes = piece});
   }
-  TUTTI_RETURN_IF_ERROR(CompileTransfers((all ? 2 : 1) * (host.ranks - 1)));
+  const int directions = (list.writes_to != 0 ? 1 : 0) + (list.written_by != 0 ? 1 : 0);  // the same on all ranks
+  TUTTI_RETURN_IF_ERROR(CompileTransfers(directions * (host.ranks - 1)));
   const bool captured = IsCaptured(stream);
   if (!captured) host.RecordGpuCall(o);
   return LaunchTransfers(stream, captured);
@@ -292,13 +263,13 @@ Status GpuCommunicator::Impl::CompileTransfers(int lanes) {
 
 Status GpuCommunicator::Impl::LaunchTransfers(sys::cuda::Stream stream, bool captured) {
   group.captured = captured ? 1 : 0;
-  const auto side = CopyBeside(std::span(own_copies.copies).first(own_copies.count), stream);
+  const auto side = sides->Copy(std::span(own_copies.copies).first(own_copies.count), stream);
   if (!side.ok()) return side.status();
-  if (group.blocks == 0) return JoinCopies(*side, stream);
+  if (group.blocks == 0) return sides->Join(*side, stream);
   const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv(group.kernel);
   if (!kernel.ok()) return kernel.status();
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, group, OverlapFor(group.blocks, captured), stream));
-  TUTTI_RETURN_IF_ERROR(JoinCopies(*side, stream));
+  TUTTI_RETURN_IF_ERROR(sides->Join(*side, stream));
   blocks_launched += group.blocks;
   ++kernels_launched;
   if (!captured) ends_to_count += group.teams;

@@ -76,6 +76,7 @@ CopyList ListCopies(const Operation& o, int rank, int ranks) {
   const bool many_in = o.kind == Kind::kAllToAll || o.kind == Kind::kScatter;  // a piece for every rank
   const bool many_out = to_all || to_root;                                     // a piece of every rank
   const bool root = rank == o.root;
+  list.stride = many_out ? piece : 0;
   if (to_all) {
     list.writes_to = list.written_by = AllBut(rank, ranks);
   } else if (to_root) {
@@ -89,7 +90,7 @@ CopyList ListCopies(const Operation& o, int rank, int ranks) {
     if (peer == rank ? !to_itself : (list.writes_to & Bit(peer)) == 0) continue;
     list.copies[list.count++] = {.peer = peer,
                                  .from = static_cast<const std::byte*>(o.in) + (many_in ? peer * piece : 0),
-                                 .offset = many_out ? rank * piece : 0,
+                                 .offset = rank * list.stride,
                                  .bytes = piece};
     if (peer != rank) list.sent_bytes += piece;
   }
@@ -188,11 +189,8 @@ Result<SideStreams::Side> CopyRunner::CopyToItself(const CopyList& list, std::by
     TUTTI_RETURN_IF_ERROR(Copy(output + own->offset, own->from, own->bytes, stream));
     return SideStreams::Side();
   }
-  Result<SideStreams::Side> side = sides_.Fork(stream);
-  if (!side.ok()) return side;
-  TUTTI_RETURN_IF_ERROR(Copy(output + own->offset, own->from, own->bytes, side->stream));
-  TUTTI_RETURN_IF_ERROR(sides_.End(*side));
-  return side;
+  const OwnCopy copy{own->from, output + own->offset, own->bytes};
+  return sides_.Copy(std::span(&copy, 1), stream);
 }
 
 Status CopyRunner::Enqueue(const CopyList& list, const Outputs& outputs, Stream stream, bool captured) {
@@ -204,7 +202,7 @@ Status CopyRunner::Enqueue(const CopyList& list, const Outputs& outputs, Stream 
     if (copy.peer == options_.rank) continue;
     TUTTI_RETURN_IF_ERROR(Copy(outputs[copy.peer] + copy.offset, copy.from, copy.bytes, stream));
   }
-  if (side->stream != nullptr) TUTTI_RETURN_IF_ERROR(sides_.Join(*side, stream));
+  TUTTI_RETURN_IF_ERROR(sides_.Join(*side, stream));
   return Leave(list, stream, captured);
 }
 

@@ -36,6 +36,7 @@ struct CopyList {
   std::uint32_t writes_to = 0;   // peers whose output this rank writes
   std::uint32_t written_by = 0;  // peers that write this rank's
 
+  std::size_t stride = 0;      // in an output, from what one rank writes there to what the next one does
   std::size_t sent_bytes = 0;  // to peers, by this rank
 };
 

@@ -127,13 +127,18 @@ Result<Kernel> Launcher::FindSendRecv(GroupKernel which) {
   return kernel;
 }
 
+Status Launcher::LoadSendRecv() {
+  for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
+    TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
+  }
+  return Status::Ok();
+}
+
 Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshake"); }
 
 Status Launcher::LoadAll() {
   TUTTI_RETURN_IF_ERROR(FindHandshake().status());
-  for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
-    TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
-  }
+  TUTTI_RETURN_IF_ERROR(LoadSendRecv());
   for (int p = 0; p < proto::kProtocols; ++p) {
     const auto protocol = static_cast<Protocol>(p);
     TUTTI_RETURN_IF_ERROR(FindMove(protocol).status());

@@ -36,6 +36,8 @@ class Launcher {
   Result<sys::cuda::Kernel> FindSendRecv(GroupKernel kernel);
   Result<sys::cuda::Kernel> FindHandshake();
 
+  // Loads all that FindSendRecv finds: which one runs depends on the group.
+  Status LoadSendRecv();
   // Loads every kernel now: what ranks that share a context must have done before they start any.
   Status LoadAll();
 

@@ -51,7 +51,22 @@ Status SideStreams::End(const Side& side) {
   return Check(*driver_, driver_->EventRecord(side.end, side.stream), "ordering copies");
 }
 
+Result<SideStreams::Side> SideStreams::Copy(std::span<const OwnCopy> copies, Stream stream) {
+  if (copies.empty()) [[likely]]
+    return Side();
+  Result<Side> side = Fork(stream);
+  if (!side.ok()) return side;
+  for (const OwnCopy& copy : copies) {
+    const int result = driver_->MemcpyAsync(reinterpret_cast<sys::cuda::Address>(copy.to),
+                                            reinterpret_cast<sys::cuda::Address>(copy.from), copy.bytes, side->stream);
+    TUTTI_RETURN_IF_ERROR(Check(*driver_, result, "a copy of a rank's own block"));
+  }
+  TUTTI_RETURN_IF_ERROR(End(*side));
+  return side;
+}
+
 Status SideStreams::Join(const Side& side, Stream stream) {
+  if (side.stream == nullptr) return Status::Ok();
   return Check(*driver_, driver_->StreamWaitEvent(stream, side.end, 0), "ordering copies");
 }
 

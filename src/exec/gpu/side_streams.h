@@ -5,8 +5,10 @@
 
 // Streams beside the callers', for copies that take place while a caller's stream does something else.
 
+#include <span>
 #include <vector>
 
+#include "exec/gpu/program.h"
 #include "sys/cuda.h"
 #include "tutti/status.h"
 
@@ -30,7 +32,10 @@ class SideStreams {
   Result<Side> Fork(sys::cuda::Stream stream);
   // Marks the end of what the side stream has to do.
   Status End(const Side& side);
-  // What is put into `stream` from now on comes after that end.
+  // Copies of the rank's own data beside what comes next in `stream`, which must join the result. That has no stream where
+  // there is nothing to copy.
+  Result<Side> Copy(std::span<const OwnCopy> copies, sys::cuda::Stream stream);
+  // What is put into `stream` from now on comes after that end. Nothing is done for a side without a stream.
   Status Join(const Side& side, sys::cuda::Stream stream);
 
  private:

@@ -142,8 +142,8 @@ void SetBlocks(int most_blocks, Group& group) {
   }
   group.kernel = teams > kUsualTeams ? GroupKernel::kWide : large ? GroupKernel::kLarge : GroupKernel::kUsual;
   group.teams_per_block = static_cast<std::uint8_t>(teams);
-  const bool both = group.kernel == GroupKernel::kLarge && teams <= kLargeTeams;
-  group.log2_team_threads = group.kernel == GroupKernel::kWide ? 5 : both ? kLog2TeamThreads + 1 : kLog2TeamThreads;
+  const bool doubled = group.kernel == GroupKernel::kLarge && teams <= kLargeTeams;
+  group.log2_team_threads = group.kernel == GroupKernel::kWide ? 5 : doubled ? kLog2TeamThreads + 1 : kLog2TeamThreads;
   group.blocks =
       static_cast<std::uint16_t>(large ? std::min<int>(group.teams, most_blocks) : (group.teams + teams - 1) / teams);
 }
