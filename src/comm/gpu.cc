@@ -33,6 +33,8 @@ constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerM
 // How long the trial of all pairs may take: the last rank's kernel must have started by then.
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
 constexpr int kOverlapCapability = 9;  // Hopper: the first whose launches overlap (WaitForPreviousKernel)
+// Of a kernel that waits for the one before it to end, per multiprocessor.
+constexpr int kOverlappingThreads = 128;
 // Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
 constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostWords) + 128;
 static_assert(kSeenAt + exec::gpu::kMaxRanks * sizeof(std::uint32_t) <= kCountsAt);
@@ -265,11 +267,12 @@ Status GpuCommunicator::Impl::SetLimits() {
   group.timeout_ns = program.timeout_ns;
   program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
   batch.program = program;
-  // A launch that overlaps takes room on the GPU while it waits, and several may; leave most of it to others.
+  // A launch that overlaps takes room on the GPU while it waits; leave most of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
-  overlapping_channels = alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) / 4 : 0;
+  overlapping_threads =
+      alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
   // Blocks of ranks that share a GPU must all be there at once.
   most_blocks = MostChannels(options, host.settings);
   if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);

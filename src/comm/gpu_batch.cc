@@ -121,8 +121,8 @@ Status GpuCommunicator::Impl::EnqueueBatch(std::span<const Operation* const> ope
   for (const Operation* o : operations) {
     if (!captured) host.RecordGpuCall(*o);
   }
-  TUTTI_RETURN_IF_ERROR(
-      launcher.Launch(*kernel, batch, cut.blocks, shape.threads, OverlapFor(cut.blocks, captured), stream));
+  TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, batch, cut.blocks, shape.threads,
+                                        OverlapFor(cut.blocks, shape.threads, captured), stream));
   blocks_launched += cut.blocks;
   ++kernels_launched;
   if (!captured) ends_to_count += cut.blocks;

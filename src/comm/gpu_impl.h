@@ -114,7 +114,7 @@ struct GpuCommunicator::Impl {
   // Starts the kernel of `program`.
   Status LaunchProgram(const Operation& operation, sys::cuda::Stream stream);
   bool IsCaptured(sys::cuda::Stream stream) const;
-  exec::gpu::Launcher::Overlap OverlapFor(int blocks, bool captured) const;
+  exec::gpu::Launcher::Overlap OverlapFor(int blocks, int threads, bool captured) const;
   Result<sys::cuda::Kernel> FindKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan,
                                        proto::Protocol protocol);
   std::string Explain(const Operation& operation);
@@ -158,14 +158,13 @@ struct GpuCommunicator::Impl {
   sys::cuda::MappedHostMemory words;  // exec::gpu::HostWords
   exec::gpu::Launcher launcher;
   tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
-  int overlapping_channels =
-      0;  // most channels of an operation that may be launched before the one before it has ended
-  exec::gpu::Program program{};             // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};                 // likewise
-  exec::gpu::Batch batch{};                 // likewise
-  bool bulk = false;                        // this rank's GPU has bulk copies
-  bool whole_lines = true;                  // lines of LL128 arrive whole on all links
-  int most_blocks = 1;                      // of any kernel
+  int overlapping_threads = 0;   // most threads of a kernel that may be launched before the one before it has ended
+  exec::gpu::Program program{};  // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};      // likewise
+  exec::gpu::Batch batch{};      // likewise
+  bool bulk = false;             // this rank's GPU has bulk copies
+  bool whole_lines = true;       // lines of LL128 arrive whole on all links
+  int most_blocks = 1;           // of any kernel
   std::size_t own_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
   sys::cuda::Stream inner = nullptr;        // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;        // of all kernels so far

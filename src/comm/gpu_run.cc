@@ -49,10 +49,10 @@ bool GpuCommunicator::Impl::IsCaptured(sys::cuda::Stream stream) const {
 }
 
 // Launches overlap in streams, where it saves 0.7 us of 4.9; in graphs it would cost 0.1 us.
-exec::gpu::Launcher::Overlap GpuCommunicator::Impl::OverlapFor(int blocks, bool captured) const {
+exec::gpu::Launcher::Overlap GpuCommunicator::Impl::OverlapFor(int blocks, int threads, bool captured) const {
   using Overlap = exec::gpu::Launcher::Overlap;
-  return options.overlap_launches && !captured && blocks <= overlapping_channels ? Overlap::kWithPrevious
-                                                                                 : Overlap::kNo;
+  return options.overlap_launches && !captured && blocks * threads <= overlapping_threads ? Overlap::kWithPrevious
+                                                                                          : Overlap::kNo;
 }
 
 Result<const PreparedPlan*> GpuCommunicator::Impl::FindPlan(algo::Algorithm algorithm, Collective collective,
@@ -129,8 +129,8 @@ Status GpuCommunicator::Impl::LaunchProgram(const Operation& o, sys::cuda::Strea
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
   if (!captured) host.RecordGpuCall(o);
-  TUTTI_RETURN_IF_ERROR(
-      launcher.Launch(compiled.kernel, program, channels, compiled.threads, OverlapFor(channels, captured), stream));
+  TUTTI_RETURN_IF_ERROR(launcher.Launch(compiled.kernel, program, channels, compiled.threads,
+                                        OverlapFor(channels, compiled.threads, captured), stream));
   blocks_launched += channels;
   ++kernels_launched;
   if (!captured) ends_to_count += channels;
@@ -268,7 +268,8 @@ Status GpuCommunicator::Impl::LaunchTransfers(sys::cuda::Stream stream, bool cap
   if (group.blocks == 0) return sides->Join(*side, stream);
   const Result<sys::cuda::Kernel> kernel = launcher.FindSendRecv(group.kernel);
   if (!kernel.ok()) return kernel.status();
-  TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, group, OverlapFor(group.blocks, captured), stream));
+  TUTTI_RETURN_IF_ERROR(
+      launcher.Launch(*kernel, group, OverlapFor(group.blocks, exec::gpu::ThreadsPerBlock(group), captured), stream));
   TUTTI_RETURN_IF_ERROR(sides->Join(*side, stream));
   blocks_launched += group.blocks;
   ++kernels_launched;

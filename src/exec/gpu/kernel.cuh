@@ -51,12 +51,16 @@ __device__ __forceinline__ void Prefetch(const Block& b) {
   asm volatile("prefetch.global.L1 [%0];" ::"l"(b.Local(operand, 0) + threadIdx.x * kLine));
 }
 
-// The launch of this kernel and of the next one in the stream may overlap the kernel before them (Launcher); memory is
-// touched only after that one has ended. From Hopper on; earlier GPUs never overlap them.
+// The launch of this kernel may overlap the stream's kernel before it (Launcher); memory is touched only after that one has
+// ended. The next one may be launched at once where this one has few blocks, so several small ones come to wait, which hides
+// their launches; else when the one before has ended, so that no more than one large one waits. From Hopper on; earlier GPUs
+// never overlap them.
 __device__ __forceinline__ void WaitForPreviousKernel() {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
+  constexpr u32 kFewBlocks = 32;
+  if (gridDim.x <= kFewBlocks) asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 

@@ -206,10 +206,8 @@ Status Launcher::Launch(Kernel kernel, const Batch& batch, int blocks, int threa
 }
 
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
-  const bool heralds = group.kernel == GroupKernel::kLarge;
-  const int threads = group.teams_per_block * ((1 << group.log2_team_threads) + (heralds ? 32 : 0));
-  return Start(kernel, &group, {.grid_x = group.blocks, .block_x = static_cast<unsigned>(threads), .stream = stream},
-               overlap);
+  const auto threads = static_cast<unsigned>(ThreadsPerBlock(group));
+  return Start(kernel, &group, {.grid_x = group.blocks, .block_x = threads, .stream = stream}, overlap);
 }
 
 Status Launcher::Launch(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {

@@ -15,6 +15,11 @@
 
 namespace tutti::exec::gpu {
 
+constexpr int ThreadsPerBlock(const Group& group) {
+  const bool heralds = group.kernel == GroupKernel::kLarge;
+  return group.teams_per_block * ((1 << group.log2_team_threads) + (heralds ? 32 : 0));
+}
+
 // The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays
 // there; a kernel is loaded into a context when a launcher first finds it, never by a launch. Loading waits for running
 // kernels of the context, so whoever starts several kernels that depend on each other finds all of them first. It may be
