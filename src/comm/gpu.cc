@@ -263,8 +263,9 @@ Status GpuCommunicator::Impl::SetLimits() {
   program.host = static_cast<HostWords*>(words.device());
   program.timeout_ns = static_cast<std::uint64_t>(host.settings.timeout_ms) * sys::kNsPerMs;
   std::ranges::copy(program.segments, group.segments);
-  group.host = program.host;
-  group.timeout_ns = program.timeout_ns;
+  std::ranges::copy(program.segments, relay.segments);
+  group.host = relay.host = program.host;
+  group.timeout_ns = relay.timeout_ns = program.timeout_ns;
   program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
   batch.program = program;
   // A launch that overlaps takes room on the GPU while it waits; leave most of it to others.
@@ -279,22 +280,20 @@ Status GpuCommunicator::Impl::SetLimits() {
   for (int peer = 0; peer < host.ranks; ++peer) {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
-  bulk = launcher.HasBulk() && !fabric->staged();
   const tune::GpuMachine machine = Machine();
   own_beside_bytes = most_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // What decides about the way of an operation must be the same on all ranks.
-  const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, bulk ? 1 : 0};
-  int all[2] = {own[0], own[1]};
+  const int own = fabric->LinesArriveWhole() ? 1 : 0;
+  int all = own;
   if (host.ranks > 1) {
-    TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
+    TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(&own, 1), std::span(&all, 1), ReduceOp::kMin)));
   }
-  whole_lines = all[0] != 0;
+  whole_lines = all != 0;
   tune::GpuChooserOptions choosing{
       .ranks = host.ranks,
       .max_channels = std::min(most_blocks, fabric->geometry().channels),
       .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
       .min_channels = LeastChannels(options, host.settings),
-      .bulk = all[1] != 0,
       .direct = true,
       .whole_lines = whole_lines,
       .machine = machine,
@@ -303,7 +302,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   Result<tune::GpuChooser> made = tune::GpuChooser::Create(choosing);
   if (!made.ok()) return made.status();
   chooser = std::move(*made);
-  choosing.bulk = choosing.direct = false;  // batches have no bulk copies, and are no transfers
+  choosing.direct = false;  // batches are run by the interpreter
   made = tune::GpuChooser::Create(choosing);
   if (!made.ok()) return made.status();
   batch_chooser = std::move(*made);

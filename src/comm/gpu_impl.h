@@ -20,6 +20,7 @@
 #include "exec/gpu/batch.h"
 #include "exec/gpu/compile.h"
 #include "exec/gpu/launcher.h"
+#include "exec/gpu/relay.h"
 #include "exec/gpu/side_streams.h"
 #include "exec/gpu/transfer.h"
 #include "sys/cuda.h"
@@ -36,7 +37,7 @@ namespace comm {
 struct GpuRecipe {
   const exec::gpu::PreparedPlan* plan = nullptr;  // null: not decided yet
   exec::gpu::Shape shape;
-  bool direct = false;  // by sends and receives, not by the plan
+  bool direct = false;  // by teams, not by an interpreter: RunDirect
   double predicted_us = 0;
 };
 using GpuRecipeTable = std::array<GpuRecipe, kSizeClasses>;
@@ -92,8 +93,11 @@ struct GpuCommunicator::Impl {
   Status RunValid(const Operation& operation, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
   Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
-  // A collective that only moves bytes, as sends and receives.
-  Status RunDirect(const Operation& operation, sys::cuda::Stream stream);
+  // What tune::IsDirect: as a relay, or as sends and receives.
+  Status RunDirect(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
+  Status RunRelay(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
+  Status PrepareDirect(const Operation& operation, const exec::gpu::PreparedPlan& plan);
+  Result<sys::cuda::Kernel> FindRelayKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan);
   // Makes `group` of what is in `sends` and `receives`. lanes: see exec::gpu::GroupLimits.
   Status CompileTransfers(int lanes);
   Status LaunchTransfers(sys::cuda::Stream stream, bool captured);
@@ -161,8 +165,8 @@ struct GpuCommunicator::Impl {
   int overlapping_threads = 0;   // most threads of a kernel that may be launched before the one before it has ended
   exec::gpu::Program program{};  // of the operation that is being enqueued; segments stay
   exec::gpu::Group group{};      // likewise
+  exec::gpu::Relay relay{};      // likewise
   exec::gpu::Batch batch{};      // likewise
-  bool bulk = false;             // this rank's GPU has bulk copies
   bool whole_lines = true;       // lines of LL128 arrive whole on all links
   int most_blocks = 1;           // of any kernel
   std::size_t own_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits

@@ -24,6 +24,11 @@ using Kind = Operation::Kind;
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
+// Of direct ways: whether ranks fold or pass on what they receive.
+bool IsRelayed(const PreparedPlan& plan) {
+  return Reduces(plan.collective) || (plan.collective == Collective::kBroadcast && plan.blocks_per_piece > 1);
+}
+
 }  // namespace
 
 bool comm::MovesOnly(const Operation& o, const PreparedPlan& plan, proto::Protocol protocol) {
@@ -94,8 +99,7 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindIn(comm::GpuRecipes& a
               {.protocol = choice.protocol,
                .channels = choice.channels,
                .threads = choice.threads,
-               .chunk_bytes = choice.chunk_bytes,
-               .bulk = bulk},
+               .chunk_bytes = choice.chunk_bytes},
               choice.direct,
               choice.predicted_us};
     return &recipe;
@@ -114,9 +118,7 @@ Status GpuCommunicator::Impl::Enqueue(const Operation& o, const PreparedPlan& pl
   }
   const Result<sys::cuda::Kernel> kernel = FindKernel(o, plan, shape.protocol);
   if (!kernel.ok()) return kernel.status();
-  Shape possible = shape;
-  possible.bulk = shape.bulk && comm::MovesOnly(o, plan, shape.protocol);  // kernels that fold have no bulk copies
-  exec::gpu::Compile(plan, work, possible, fabric->geometry(), program);
+  exec::gpu::Compile(plan, work, shape, fabric->geometry(), program);
   program.states += fabric->state_shift();
   compiled.kernel = *kernel;
   compiled.channels = static_cast<int>(program.full_parts) + (program.parts[1].count != 0 ? 1 : 0);
@@ -154,7 +156,7 @@ Status GpuCommunicator::Impl::Prepare(const Operation& o) {
   if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
-  if ((*recipe)->direct) return launcher.LoadSendRecv();
+  if ((*recipe)->direct) return PrepareDirect(o, *(*recipe)->plan);
   return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
 }
 
@@ -186,7 +188,7 @@ Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Strea
     return LaunchProgram(o, stream);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
-  if ((*recipe)->direct) return RunDirect(o, stream);
+  if ((*recipe)->direct) return RunDirect(o, *(*recipe)->plan, stream);
   TUTTI_RETURN_IF_ERROR(Enqueue(o, *(*recipe)->plan, (*recipe)->shape, stream));
   const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
   if (repeatable) compiled.operation = o;
@@ -199,7 +201,34 @@ Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream st
   return windows->Run(o, stream, captured);
 }
 
-Status GpuCommunicator::Impl::RunDirect(const Operation& o, sys::cuda::Stream stream) {
+Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindRelayKernel(const Operation& o, const PreparedPlan& plan) {
+  return comm::MovesOnly(o, plan, proto::Protocol::kSimple) ? launcher.FindMoveRelay()
+                                                            : launcher.FindRelay(o.type, o.op);
+}
+
+Status GpuCommunicator::Impl::PrepareDirect(const Operation& o, const PreparedPlan& plan) {
+  return IsRelayed(plan) ? FindRelayKernel(o, plan).status() : launcher.LoadSendRecv();
+}
+
+Status GpuCommunicator::Impl::RunRelay(const Operation& o, const PreparedPlan& plan, sys::cuda::Stream stream) {
+  const Result<sys::cuda::Kernel> kernel = FindRelayKernel(o, plan);
+  if (!kernel.ok()) return kernel.status();
+  exec::gpu::CompileRelay(plan, comm::WorkOf(o), fabric->layout(), most_blocks, relay);
+  for (std::uint64_t& states : relay.states) states += fabric->transfer_state_shift();
+  relay.counts = program.counts;
+  const bool captured = IsCaptured(stream);
+  relay.captured = captured ? 1 : 0;
+  if (!captured) host.RecordGpuCall(o);
+  TUTTI_RETURN_IF_ERROR(
+      launcher.Launch(*kernel, relay, OverlapFor(relay.blocks, exec::gpu::ThreadsPerBlock(relay), captured), stream));
+  blocks_launched += relay.blocks;
+  ++kernels_launched;
+  if (!captured) ends_to_count += relay.teams;
+  return Status::Ok();
+}
+
+Status GpuCommunicator::Impl::RunDirect(const Operation& o, const PreparedPlan& plan, sys::cuda::Stream stream) {
+  if (IsRelayed(plan)) return RunRelay(o, plan, stream);
   const exec::gpu::CopyList list = exec::gpu::ListCopies(o, host.rank, host.ranks);
   const std::size_t piece = BytesOf(o);
   auto* out = static_cast<std::byte*>(o.out);
@@ -283,16 +312,13 @@ Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& c
   const Collective collective = CollectiveOf(o.kind);
   const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
   if (!plan.ok()) return plan.status();
-  if (tune::IsDirect(choice.algorithm, collective, choice.protocol)) return RunDirect(o, stream);
+  if (tune::IsDirect(choice.algorithm, collective, choice.protocol, host.ranks)) return RunDirect(o, **plan, stream);
   const int channels =
       std::min({choice.channels, fabric->geometry().Channels(static_cast<int>(choice.protocol)), most_blocks});
-  return Enqueue(o, **plan,
-                 {.protocol = choice.protocol,
-                  .channels = channels,
-                  .threads = choice.threads,
-                  .chunk_bytes = choice.chunk_bytes,
-                  .bulk = bulk},
-                 stream);
+  return Enqueue(
+      o, **plan,
+      {.protocol = choice.protocol, .channels = channels, .threads = choice.threads, .chunk_bytes = choice.chunk_bytes},
+      stream);
 }
 
 Status GpuCommunicator::Run(const Operation& operation, void* stream) {

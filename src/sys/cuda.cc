@@ -95,7 +95,6 @@ const char* FindAll(void* library, Driver& d) {
   TUTTI_CUDA_FUNCTION(LibraryUnload, "LibraryUnload");
   TUTTI_CUDA_FUNCTION(LibraryGetKernel, "LibraryGetKernel");
   TUTTI_CUDA_FUNCTION(KernelGetFunction, "KernelGetFunction");
-  TUTTI_CUDA_FUNCTION(KernelSetAttribute, "KernelSetAttribute");
   TUTTI_CUDA_FUNCTION(LaunchKernel, "LaunchKernelEx");
 #undef TUTTI_CUDA_FUNCTION
   return missing;

@@ -102,7 +102,6 @@ inline constexpr int kNativePeerAtomics = 3;                // of a pair: true o
 inline constexpr int kProgrammaticStreamSerialization = 6;  // LaunchAttribute::id
 inline constexpr unsigned kNonBlocking = 1;                 // streams
 inline constexpr unsigned kHostMapped = 1 | 2;  // host memory: for all contexts, in the devices' address space
-inline constexpr int kMostSharedBytes = 8;      // attribute of a kernel
 inline constexpr int kRelaxedCapture = 2;
 inline constexpr int kThreadLocalCapture = 1;
 inline constexpr int kNotReady = 600;
@@ -190,7 +189,6 @@ struct Driver {
   int (*LibraryUnload)(Library);
   int (*LibraryGetKernel)(Kernel*, Library, const char*);
   int (*KernelGetFunction)(void**, Kernel);
-  int (*KernelSetAttribute)(int, int, Kernel, Device);
   int (*LaunchKernel)(const LaunchConfig*, Kernel, void**, void**);
 };
 

@@ -12,10 +12,18 @@ namespace tutti::tune {
 
 using proto::Protocol;
 
-bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protocol) {
-  const bool at_once = algorithm == algo::Algorithm::kOneShot || algorithm == algo::Algorithm::kPairwise;
-  return at_once && protocol == Protocol::kSimple && !Reduces(collective) && collective != Collective::kBarrier &&
-         collective != Collective::kSendRecv;
+bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protocol, int ranks) {
+  using algo::Algorithm;
+  if (protocol != Protocol::kSimple || collective == Collective::kBarrier || collective == Collective::kSendRecv) {
+    return false;
+  }
+  if (Reduces(collective)) {
+    // In place, a one-shot all-reduce would store results over inputs that have not been sent.
+    const bool one_shot = algorithm == Algorithm::kOneShot && collective != Collective::kAllReduce;
+    return ranks > 1 && (one_shot || algorithm == Algorithm::kTwoShot);
+  }
+  const bool passed_on = algorithm == Algorithm::kTwoShot && collective == Collective::kBroadcast && ranks > 2;
+  return algorithm == Algorithm::kOneShot || algorithm == Algorithm::kPairwise || passed_on;
 }
 
 std::string ToString(const GpuChoice& choice) {
@@ -54,15 +62,6 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
                                                            entry.algorithm == algo::Algorithm::kPairwise ||
                                                            entry.algorithm == algo::Algorithm::kTwoShot;
     }
-    known.sends_copies = std::ranges::all_of(plans, [](const plan::RankPlan& plan) {
-      bool sends = false, copies = true;
-      for (int s = 0; s < plan.step_count(); ++s) {
-        const plan::Step step = plan.step(s);
-        sends |= !step.to.empty();
-        copies &= step.operands.size() == 1 && step.operands[0].kind != plan::Operand::Kind::kOut;
-      }
-      return copies || !sends;
-    });
     known.known = true;
   }
   return known;
@@ -70,13 +69,11 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
 
 GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
   const Known& known = CostOf(entry, collective);
-  const bool measured =
-      collective == Collective::kBroadcast || collective == Collective::kReduce || collective == Collective::kAllGather;
-  const bool direct = options_.direct && IsDirect(entry.algorithm, collective, protocol);
-  const bool bulk = options_.bulk && measured && !direct && protocol == Protocol::kSimple && known.sends_copies;
-  const GpuWay& way = direct ? options_.machine.direct
-                      : bulk ? options_.machine.bulk
-                             : options_.machine.ways[static_cast<int>(protocol)];
+  const bool direct = options_.direct && IsDirect(entry.algorithm, collective, protocol, options_.ranks);
+  const bool relay = direct && (Reduces(collective) || entry.algorithm == algo::Algorithm::kTwoShot);
+  const GpuWay& way = relay    ? options_.machine.relay
+                      : direct ? options_.machine.direct
+                               : options_.machine.ways[static_cast<int>(protocol)];
   const double message = static_cast<double>(bytes) * known.message;
   GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol, .direct = direct};
   const GpuMachine& machine = options_.machine;
@@ -91,16 +88,18 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   choice.threads = Threads(protocol, message / choice.channels);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =
-        bulk ? options_.machine.bulk_chunks_bytes / choice.channels
-             : std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
-                        options_.machine.least_chunk_bytes);
+        std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
+                 options_.machine.least_chunk_bytes);
   }
   const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
   constexpr double kBytesPerUsOfGb = 1000.0;
   const bool is_short = known.is_short[static_cast<int>(protocol)];
-  choice.predicted_us = options_.machine.start_us - (is_short ? machine.short_us : 0) + known.cost.hops * way.hop_us +
-                        static_cast<double>(bytes) / kBytesPerUsOfGb *
-                            (known.cost.sent_max / rate + known.cost.folded_max / options_.machine.fold_gb_per_s);
+  const double moved = std::max(known.cost.sent_max, known.cost.received_max);
+  const double filling_us = !relay ? 0 : machine.relay_us + (Reduces(collective) ? machine.relay_fold_us : 0);
+  const double folded = relay ? 0 : known.cost.folded_max / machine.fold_gb_per_s;
+  choice.predicted_us = machine.start_us + filling_us - (is_short ? machine.short_us : 0) +
+                        known.cost.hops * way.hop_us +
+                        static_cast<double>(bytes) / kBytesPerUsOfGb * (moved / rate + folded);
   return choice;
 }
 

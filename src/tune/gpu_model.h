@@ -6,9 +6,9 @@
 // The cost model of GPUs that write to each other's memory, and the choice it leads to. In microseconds, for an
 // operation of S bytes,
 //
-//   T = start + hops * hop + S * sent / min(channels * channel_rate, link_rate) + S * folded / fold_rate
+//   T = start + hops * hop + S * moved / min(channels * channel_rate, link_rate) + S * folded / fold_rate
 //
-// with hops, sent (bytes written to peers by the busiest rank) and folded, in units of S, from plan::Cost, the others
+// with hops, moved (bytes written to peers, or by peers, of the busiest rank) and folded, in units of S, from plan::Cost, the others
 // from GpuMachine, per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct GpuWay {
   int threads;                // of a block
 };
 
-// What was measured on 2 H200 with NVLink (docs/performance.md).
+// What was measured on 2 and 4 H200 with NVLink (docs/performance.md).
 struct GpuMachine {
   double start_us = 2.1;  // a launch in a graph, the first load, the last store
   double short_us = 0.9;  // less where a plan has a short form (exec/gpu/program.h)
@@ -44,12 +44,13 @@ struct GpuMachine {
   // More channels than few_channels pay only for messages beyond this.
   int few_channels = 64;
   std::size_t many_channels_bytes = std::size_t{768} << 10;
-  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.7, 345, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
-  // Simple where all that is sent is copied, by bulk copies.
-  GpuWay bulk = {6.0, 355, 17, 262144, 512};
-  std::size_t bulk_chunks_bytes = 24 * 98304;  // of all channels' chunks together
+  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.7, 330, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
   // Collectives that only move bytes, as sends and receives (exec/gpu/transfer.h).
   GpuWay direct = {1.0, 362, 22, 16384, 512};
+  // What relays do (exec/gpu/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
+  // they transfer.
+  GpuWay relay = {3.0, 350, 14, 16384, 512};
+  double relay_us = 4, relay_fold_us = 6;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin.
   int own_beside_blocks = 32;
@@ -72,12 +73,13 @@ struct GpuChoice {
   int channels = 1;
   int threads = 256;
   std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
-  bool direct = false;          // by sends and receives instead of the plan's steps
+  bool direct = false;          // by teams instead of an interpreter of the plan's steps
   double predicted_us = 0;
 };
 
-// Whether this way is done by sends and receives.
-bool IsDirect(algo::Algorithm algorithm, Collective collective, proto::Protocol protocol);
+// Whether this way is done by teams of threads that have one direction each: a relay (exec/gpu/relay.h), or sends and
+// receives (exec/gpu/transfer.h).
+bool IsDirect(algo::Algorithm algorithm, Collective collective, proto::Protocol protocol, int ranks);
 
 // "two_shot LL128, 16 channels of 512 threads".
 std::string ToString(const GpuChoice& choice);
@@ -87,8 +89,7 @@ struct GpuChooserOptions {
   int max_channels = 1;
   int max_simple_channels = 128;  // of Simple
   int min_channels = 1;
-  bool bulk = false;        // GPUs have bulk copies: Simple may use them where it only copies
-  bool direct = false;      // moves may be done by sends and receives
+  bool direct = false;      // what IsDirect may be done so
   bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
   GpuMachine machine;
   std::string algo_filter;   // Settings::algo
@@ -111,7 +112,6 @@ class GpuChooser {
     bool known = false;
     plan::Cost cost;
     double message = 0;                     // the largest message, in units of the collective's bytes
-    bool sends_copies = false;              // who sends does nothing but copy
     bool is_short[proto::kProtocols] = {};  // has a short form; with LL where it is one round
   };
   const Known& CostOf(const algo::Entry& entry, Collective collective);

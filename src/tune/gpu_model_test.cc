@@ -35,19 +35,6 @@ TEST(GpuModel, LargeAllReducesSendFewBytes) {
   EXPECT_EQ(best.channels, 128);
 }
 
-TEST(GpuModel, LargeBroadcastsUseBulkCopiesWhereThereAre) {
-  for (const bool bulk : {false, true}) {
-    Result<GpuChooser> made =
-        GpuChooser::Create({.ranks = 2, .max_channels = 128, .max_simple_channels = 24, .bulk = bulk});
-    ASSERT_TRUE(made.ok());
-    const GpuChoice large = made->Candidates(Collective::kBroadcast, std::size_t{256} << 20).front();
-    EXPECT_EQ(large.protocol, bulk ? Protocol::kSimple : Protocol::kLl128);
-    EXPECT_LE(large.channels, bulk ? 24 : 128);
-    EXPECT_NE(made->Candidates(Collective::kBroadcast, std::size_t{1} << 20).front().protocol, Protocol::kSimple);
-    EXPECT_EQ(made->Candidates(Collective::kAllReduce, std::size_t{256} << 20).front().protocol, Protocol::kLl128);
-  }
-}
-
 TEST(GpuModel, LargeMovesAreSendsAndReceives) {
   Result<GpuChooser> made = GpuChooser::Create({.ranks = 4, .max_channels = 128, .direct = true});
   ASSERT_TRUE(made.ok());
@@ -58,17 +45,33 @@ TEST(GpuModel, LargeMovesAreSendsAndReceives) {
     EXPECT_FALSE(best(c, 1024).direct) << Name(c);
   }
   EXPECT_EQ(ToString(best(Collective::kAllToAll, std::size_t{64} << 20)), "one_shot, direct");
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20, std::size_t{1} << 30}) {
-    EXPECT_FALSE(best(Collective::kAllReduce, bytes).direct) << bytes;
-    EXPECT_FALSE(best(Collective::kBarrier, 1).direct);
-  }
+  EXPECT_FALSE(best(Collective::kBarrier, 1).direct);
   EXPECT_FALSE(Make(4).Candidates(Collective::kAllGather, std::size_t{64} << 20).front().direct);
   // Each direct way is one that this rule knows too.
   for (int c = 0; c < kCollectives; ++c) {
     for (const GpuChoice& choice : made->Candidates(static_cast<Collective>(c), std::size_t{1} << 20)) {
-      EXPECT_EQ(choice.direct, IsDirect(choice.algorithm, static_cast<Collective>(c), choice.protocol));
+      EXPECT_EQ(choice.direct, IsDirect(choice.algorithm, static_cast<Collective>(c), choice.protocol, 4));
     }
   }
+}
+
+TEST(GpuModel, LargeReductionsAndBroadcastsAreRelays) {
+  for (const int ranks : {2, 4, 8}) {
+    Result<GpuChooser> made = GpuChooser::Create({.ranks = ranks, .max_channels = 128, .direct = true});
+    ASSERT_TRUE(made.ok());
+    const auto best = [&](Collective c, std::size_t bytes) { return made->Candidates(c, bytes).front(); };
+    for (const Collective c :
+         {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce, Collective::kBroadcast}) {
+      EXPECT_TRUE(best(c, std::size_t{256} << 20).direct) << Name(c) << " " << ranks;
+      EXPECT_FALSE(best(c, 1024).direct) << Name(c) << " " << ranks;
+    }
+    // A root receives no more than its own share of the data: not all inputs.
+    EXPECT_EQ(best(Collective::kReduce, std::size_t{256} << 20).algorithm,
+              ranks == 2 ? Algorithm::kOneShot : Algorithm::kTwoShot);
+  }
+  EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kAllReduce, Protocol::kSimple, 2));
+  EXPECT_FALSE(IsDirect(Algorithm::kTwoShot, Collective::kAllReduce, Protocol::kLl128, 2));
+  EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kReduceScatter, Protocol::kSimple, 1));
 }
 
 TEST(GpuModel, TimesGrowWithSize) {

@@ -549,7 +549,7 @@ Status RunFallback(Bench& b) {
                             refuses ? &refusing : &b.device.driver());
   TUTTI_RETURN_IF_ERROR(gpu.Connect());
   ++g_tally.cases;
-  if (!gpu.fabric->staged() || gpu.whole_lines || gpu.bulk) {
+  if (!gpu.fabric->staged() || gpu.whole_lines) {
     ++g_tally.wrong;
     return Status(Code::kInternal, "fallback: peers that can not be reached are used all the same");
   }

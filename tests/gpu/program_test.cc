@@ -661,7 +661,7 @@ TEST(GpuPrograms, OtherBuffersChangeNothingButAddresses) {
                                    {at + kMiB, at + kMiB},
                                    {at + kMiB + own, at + kMiB}};
             for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
-              const Shape shape{.protocol = static_cast<proto::Protocol>(protocol), .channels = 3, .bulk = true};
+              const Shape shape{.protocol = static_cast<proto::Protocol>(protocol), .channels = 3};
               for (const Buffers& first : all) {
                 const auto program = std::make_unique<Program>(), expected = std::make_unique<Program>();
                 for (int p = 0; p < ranks; ++p) program->segments[p] = at + p * 4096;
@@ -775,10 +775,9 @@ void ExpectWithinBlocks(int ranks, std::size_t bytes) {
     EXPECT_GE(group->blocks * group->teams_per_block, group->teams) << what;
     EXPECT_LE(group->teams_per_block << group->log2_team_threads, kWideThreads) << what;
     const bool heralds = group->kernel == GroupKernel::kLarge;
-    const bool doubled = heralds && group->teams_per_block <= kLargeTeams;
-    EXPECT_EQ(1 << group->log2_team_threads, group->teams_per_block > kUsualTeams ? 32
-                                             : doubled                            ? 2 * kTeamThreads
-                                                                                  : kTeamThreads)
+    EXPECT_EQ(group->log2_team_threads, group->teams_per_block > kUsualTeams ? 5
+                                        : heralds                            ? Log2TeamThreads(group->teams_per_block)
+                                                                             : kLog2TeamThreads)
         << what;
     EXPECT_LE(group->teams_per_block * ((1 << group->log2_team_threads) + (heralds ? 32 : 0)),
               heralds ? kLargeThreads : kWideThreads)

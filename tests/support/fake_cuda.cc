@@ -170,7 +170,6 @@ TUTTI_FAKE(KernelGetFunction, void** function, void* kernel) {
   *function = kernel;
   return 0;
 }
-TUTTI_FAKE_IDLE(KernelSetAttribute)
 TUTTI_FAKE(LaunchKernelEx, const LaunchConfig*, void* kernel, void** arguments, void**) {
   return kernel == &g_handshake ? SeeAll(*static_cast<const Handshake*>(arguments[0])) : 0;
 }

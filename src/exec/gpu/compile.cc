@@ -78,6 +78,19 @@ std::vector<int> Stores(const RankPlan& plan) {
   return out;
 }
 
+// The roles of a rank in a relay: to send what it has, to deal with what it receives, to store what others have dealt with.
+int CountRoles(const RankPlan& plan) {
+  bool sends = false, owns = false, receives = false;
+  for (int s = 0; s < plan.step_count(); ++s) {
+    const Step step = plan.step(s);
+    const bool one = step.operands.size() == 1;
+    (one && step.operands[0].kind == plan::Operand::Kind::kIn ? sends
+     : one && step.to.empty()                                 ? receives
+                                                              : owns) = true;
+  }
+  return static_cast<int>(sends) + static_cast<int>(owns) + static_cast<int>(receives);
+}
+
 Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
   const int blocks_per_piece = prepared.blocks_per_piece;
   const std::vector<std::vector<End>> received = EndsOf(plan, true), sent = EndsOf(plan, false);
@@ -136,20 +149,6 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
   program.steps = static_cast<std::uint16_t>(steps.size());
   prepared.code_words = static_cast<int>(words);
   return Status::Ok();
-}
-
-// Whether bulk copies do it: whatever they touch is aligned to vectors. Other ranks need not do the same.
-void AddBulk(const PreparedPlan& plan, const Work& work, const Shape& shape, Program& program) {
-  constexpr std::size_t kVector = 16;
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kVector == 0; };
-  const bool fits = shape.bulk && shape.protocol == proto::Protocol::kSimple && plan.copies &&
-                    program.scale == kNoScale && program.rounds > 1 && aligned(work.in) && aligned(work.out) &&
-                    (plan.one_piece || work.count * program.element % kVector == 0);
-  if (!fits) return;
-  for (int s = 0; s < program.steps; ++s) {
-    const bool receives = program.operand(program.step(s).first_operand).kind == ProgramOperand::kRecv;
-    program.bulk |= receives ? kBulkReceives : kBulkSends;
-  }
 }
 
 // Makes the short form of a plan, a step at a time.
@@ -284,27 +283,26 @@ std::uint64_t IntegerScalar(double scalar) {
   return std::isnan(scalar) ? 0 : std::uint64_t{1} << 63;
 }
 
-// Scaling of inputs and division of outputs that the operator asks for.
-void AddScaling(const PreparedPlan& plan, const Work& work, Program& program) {
-  program.scale = kNoScale;
-  program.divisor = 0;
-  program.scalar = 1.0;
-  if (!Reduces(plan.collective)) return;
+}  // namespace
+
+void SetScaling(Collective collective, const Work& work, int ranks, Scaling& scaling) {
+  scaling.scale = kNoScale;
+  scaling.divisor = 0;
+  scaling.scalar = 1.0;
+  if (!Reduces(collective)) return;
   const bool integer = static_cast<int>(work.type) <= static_cast<int>(DataType::kUint64);
   if (work.op == ReduceOp::kPreMulSum) {
-    program.scale = work.device_scalar == nullptr ? kScaleByValue : kScaleFromMemory;
-    program.scalar = work.scalar;
-    program.factor = static_cast<const std::byte*>(work.device_scalar);
+    scaling.scale = work.device_scalar == nullptr ? kScaleByValue : kScaleFromMemory;
+    scaling.scalar = work.scalar;
+    scaling.factor = static_cast<const std::byte*>(work.device_scalar);
   } else if (work.op == ReduceOp::kAvg) {
-    program.scale = integer ? kNoScale : kScaleByValue;
-    program.scalar = 1.0 / program.ranks;
-    program.divisor = integer && plan.has_output ? program.ranks : 0;
+    scaling.scale = integer ? kNoScale : kScaleByValue;
+    scaling.scalar = 1.0 / ranks;
+    scaling.divisor = integer ? static_cast<std::uint32_t>(ranks) : 0;
   }
-  program.integer_scalar =
-      work.integer_scalar ? static_cast<std::uint64_t>(*work.integer_scalar) : IntegerScalar(program.scalar);
+  scaling.integer_scalar =
+      work.integer_scalar ? static_cast<std::uint64_t>(*work.integer_scalar) : IntegerScalar(scaling.scalar);
 }
-
-}  // namespace
 
 Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
   const RankPlan& own = plans[rank];
@@ -321,8 +319,6 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
     const bool reads_output = step.operands.size() == 1 && step.operands[0].kind == plan::Operand::Kind::kOut;
     prepared.copies &= step.operands.size() == 1 && !reads_output;
   }
-  prepared.one_piece =
-      plan::InPieces(own.collective, own.ranks) == 1 && plan::OutPieces(own.collective, own.ranks) == 1;
   Program& program = prepared.program;
   std::size_t messages = 1;
   for (const RankPlan& plan : plans) {
@@ -333,6 +329,7 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
       program.max_stage = std::max(program.max_stage, static_cast<std::uint8_t>(plan.step(s).stage));
     }
     for (const std::vector<End>& link : EndsOf(plan, false)) messages = std::max(messages, link.size());
+    prepared.most_roles = std::max(prepared.most_roles, CountRoles(plan));
   }
   program.messages_per_round = static_cast<std::uint16_t>(messages);
   program.rank = static_cast<std::uint8_t>(rank);
@@ -353,8 +350,8 @@ void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shap
   program.max_stage = from.max_stage;
   program.messages_per_round = from.messages_per_round;
   program.flag_groups = shape.threads % (32 * transport::p2p::kFlagGroups) == 0 ? transport::p2p::kFlagGroups : 1;
-  program.bulk = 0;
-  AddScaling(plan, work, program);
+  SetScaling(plan.collective, work, from.ranks, program);
+  if (!plan.has_output) program.divisor = 0;
 
   const int protocol = static_cast<int>(shape.protocol);
   program.rings = geometry.Ring(protocol, 0, 0);
@@ -414,7 +411,6 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
              Program& program) {
   CompileCommon(plan, work, shape, geometry, program);
   CompileItem(plan, work, shape, geometry, program);
-  AddBulk(plan, work, shape, program);
   AddShortForm(plan, shape, geometry, program);
 }
 
@@ -422,8 +418,6 @@ bool ChangeBuffers(const void* in, void* out, Program& program) {
   const auto address = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };
   const std::uint64_t old_in = address(program.in), old_out = address(program.out);
   const std::uint64_t new_in = address(in), new_out = address(out);
-  if (program.rounds > 1)
-    return old_in == new_in && old_out == new_out;  // whether there are bulk copies depends on them
   // What lies in its place already is left out of a short form.
   const std::uint64_t all = program.ranks * program.count * program.element;
   const auto apart = [&](std::uint64_t a, std::uint64_t b) { return a + all <= b || b + all <= a; };

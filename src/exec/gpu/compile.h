@@ -26,7 +26,7 @@ struct PreparedPlan {
   int blocks_per_piece = 1;
   bool has_output = true;  // this rank stores a result
   bool copies = false;     // none of this rank's steps folds
-  bool one_piece = false;  // of input and of output
+  int most_roles = 0;      // of any rank, if the plan is a relay (relay.h)
 };
 
 // `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program.
@@ -38,7 +38,6 @@ struct Shape {
   int channels = 1;
   int threads = 256;            // of a block
   std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
-  bool bulk = false;            // the GPU has bulk copies
 };
 
 // What an operation is about. `count` elements per piece.
@@ -60,6 +59,9 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
 
 // Gives a program that Compile has filled in other buffers. False where that needs more: compile it again.
 bool ChangeBuffers(const void* in, void* out, Program& program);
+
+// Scaling of inputs and division of results that the operator asks for.
+void SetScaling(Collective collective, const Work& work, int ranks, Scaling& scaling);
 
 // Both parts of Compile. What operations that follow the same plan have in common:
 void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shape,

@@ -97,7 +97,7 @@ struct IntegerCodec {
       return r;
     }
   }
-  __device__ static Acc Factor(const Program& p) { return {{static_cast<T>(p.integer_scalar)}}; }
+  __device__ static Acc Factor(const Scaling& p) { return {{static_cast<T>(p.integer_scalar)}}; }
   __device__ static Acc Scaled(Acc a, const Acc& factor) {
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) a.v[i] = static_cast<T>(static_cast<U>(a.v[i]) * static_cast<U>(factor.v[0]));
@@ -124,7 +124,7 @@ struct FloatCodec {
   __device__ static Acc Unpack(const u32* w) { return {{__uint_as_float(w[0])}}; }
   __device__ static void Pack(const Acc& a, u32* w) { w[0] = __float_as_uint(a.v[0]); }
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Factor(const Program& p) { return {{static_cast<float>(p.scalar)}}; }
+  __device__ static Acc Factor(const Scaling& p) { return {{static_cast<float>(p.scalar)}}; }
   __device__ static Acc Scaled(const Acc& a, const Acc& factor) { return {{a.v[0] * factor.v[0]}}; }
 };
 
@@ -138,7 +138,7 @@ struct DoubleCodec {
     w[1] = __double2hiint(a.v[0]);
   }
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Factor(const Program& p) { return {{p.scalar}}; }
+  __device__ static Acc Factor(const Scaling& p) { return {{p.scalar}}; }
   __device__ static Acc Scaled(const Acc& a, const Acc& factor) { return {{a.v[0] * factor.v[0]}}; }
 };
 
@@ -148,7 +148,7 @@ struct InFloat {
   static constexpr int kWords = 1;
   using Acc = Lanes<float, N>;
   __device__ static Acc Combine(const Acc& a, const Acc& b) { return CombineLanes<Op>(a, b); }
-  __device__ static Acc Factor(const Program& p) { return {{static_cast<float>(p.scalar)}}; }
+  __device__ static Acc Factor(const Scaling& p) { return {{static_cast<float>(p.scalar)}}; }
   __device__ static Acc Scaled(Acc a, const Acc& factor) {
 #pragma unroll
     for (int i = 0; i < N; ++i) a.v[i] = a.v[i] * factor.v[0];
@@ -299,6 +299,11 @@ struct Fold {
 #pragma unroll
     for (int i = 0; i < kUnits; ++i) acc[i] = Codec::Combine(acc[i], Codec::Unpack(v.w + i * Codec::kWords));
   }
+  // Integers only.
+  __device__ __forceinline__ void Divide(u32 divisor) {
+#pragma unroll
+    for (int i = 0; i < kUnits; ++i) acc[i] = Codec::Divided(acc[i], divisor);
+  }
   __device__ __forceinline__ Pack<W> Result() const {
     Pack<W> v;
 #pragma unroll
@@ -307,23 +312,23 @@ struct Fold {
   }
 };
 
-// The factor that lies in memory (Program::factor), where all threads of the block find it. Set by ReadFactor.
+// The factor that lies in memory (Scaling::factor), where all threads of the block find it. Set by ReadFactor.
 __device__ __forceinline__ u64& SharedFactor() {
   __shared__ u64 factor;
   return factor;
 }
 // All threads of the block together, before anything is scaled.
-__device__ __forceinline__ void ReadFactor(const Program& p) {
+__device__ __forceinline__ void ReadFactor(const Scaling& p, u32 element) {
   if (threadIdx.x == 0) {
-    const Pack<2> bits = LoadBytes<2>(p.factor, p.element);
+    const Pack<2> bits = LoadBytes<2>(p.factor, element);
     SharedFactor() = bits.w[0] | static_cast<u64>(bits.w[1]) << 32;
   }
   __syncthreads();
 }
 
-// An input's elements times the program's scalar, rounded to the element type.
+// An input's elements times the scalar, rounded to the element type.
 template <typename Codec, int W>
-__device__ __forceinline__ Pack<W> ScalePack(Pack<W> v, const Program& p) {
+__device__ __forceinline__ Pack<W> ScalePack(Pack<W> v, const Scaling& p) {
   if constexpr (kScales<Codec>) {
     typename Codec::Acc factor = Codec::Factor(p);
     if (p.scale == kScaleFromMemory) {

@@ -10,9 +10,6 @@
 #include "exec/gpu/step_ll128.cuh"
 #include "exec/gpu/step_simple.cuh"
 #include "proto/protocol.h"
-#ifdef TUTTI_MOVE
-#include "exec/gpu/bulk.cuh"
-#endif
 
 namespace tutti::exec::gpu {
 
@@ -106,16 +103,8 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
   Block b(p, nullptr, 0, blockIdx.x);
   Prefetch(b);
   if (p.captured != 0 && threadIdx.x == 0) CountUp(b.Counts().captured_begun);
-  if (kScales<Codec> && p.scale == kScaleFromMemory) ReadFactor(p);
+  if (kScales<Codec> && p.scale == kScaleFromMemory) ReadFactor(p, p.element);
   if (OwesCredit(b)) b.Publish(b.base);
-#if defined(TUTTI_MOVE) && __CUDA_ARCH__ >= 900
-  if constexpr (kProtocol == proto::Protocol::kSimple) {
-    if (p.bulk != 0) {
-      RunBulk(b);
-      return b.Leave();
-    }
-  }
-#endif
   RunItem<Codec, kProtocol>(b);
   b.Leave();
 }

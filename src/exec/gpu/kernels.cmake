@@ -11,21 +11,17 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
   list(APPEND KERNEL_FLAGS -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.cuh)
-list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/program.h ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
-set(MOVE_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/bulk.cuh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.cuh
-                 ${CMAKE_CURRENT_SOURCE_DIR}/gpu/transfer.h)
-list(REMOVE_ITEM KERNEL_HEADERS ${MOVE_HEADERS})
+foreach(header program relay transfer)
+  list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${header}.h)
+endforeach()
+list(APPEND KERNEL_HEADERS ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
 
 function(tutti_kernels name)
-  set(headers ${KERNEL_HEADERS})
-  if(name STREQUAL move)
-    list(APPEND headers ${MOVE_HEADERS})
-  endif()
   add_custom_command(
     OUTPUT ${KERNEL_FOLDER}/${name}.fatbin
     COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu
             -o ${KERNEL_FOLDER}/${name}.fatbin
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu ${headers}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu ${KERNEL_HEADERS}
     COMMENT "Compiling the kernels of ${name}"
     VERBATIM)
   set_property(SOURCE gpu/images.cc APPEND PROPERTY OBJECT_DEPENDS ${KERNEL_FOLDER}/${name}.fatbin)

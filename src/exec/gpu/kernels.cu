@@ -5,9 +5,7 @@
 // images.cc), TUTTI_SUM and so on are the codecs of its operators; for moves only TUTTI_MOVE is defined.
 
 #include "exec/gpu/kernel.cuh"
-#ifdef TUTTI_MOVE
-#include "exec/gpu/transfer.cuh"
-#endif
+#include "exec/gpu/relay.cuh"
 
 namespace tutti::exec::gpu {
 
@@ -34,6 +32,13 @@ namespace tutti::exec::gpu {
   TUTTI_KERNEL(op, LL, kLl, __VA_ARGS__)       \
   TUTTI_KERNEL(op, LL128, kLl128, __VA_ARGS__) \
   TUTTI_KERNEL(op, Simple, kSimple, __VA_ARGS__)
+
+#define TUTTI_RELAY(op, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(kLargeThreads, 1)           \
+      TUTTI_NAME(op, TUTTI_TYPE, Relay)(const __grid_constant__ Relay r) { \
+    WaitForPreviousKernel();                                               \
+    RunRelay<__VA_ARGS__>(r);                                              \
+  }
 
 template <typename Op>
 using I8 = IntegerCodec<signed char, Op>;
@@ -68,6 +73,7 @@ using OrderedE5M2 = OrderedCodec<u8, 0x7c, Op>;
 
 #define TUTTI_TYPE bytes
 TUTTI_KERNELS(Move, MoveCodec)
+TUTTI_RELAY(Move, MoveCodec)
 TUTTI_BATCH_KERNELS(Batch, Move, MoveCodec)
 TUTTI_BATCH_KERNELS(FewBatch, Move, MoveCodec)
 
@@ -97,11 +103,15 @@ extern "C" __global__ void ncclTuttiHandshake(const __grid_constant__ Handshake 
 #else
 
 TUTTI_KERNELS(Sum, TUTTI_CODEC<SumOp>)
+TUTTI_RELAY(Sum, TUTTI_CODEC<SumOp>)
 TUTTI_BATCH_KERNELS(Batch, Sum, TUTTI_CODEC<SumOp>)
 TUTTI_BATCH_KERNELS(FewBatch, Sum, TUTTI_CODEC<SumOp>)
 TUTTI_KERNELS(Prod, TUTTI_CODEC<ProdOp>)
+TUTTI_RELAY(Prod, TUTTI_CODEC<ProdOp>)
 TUTTI_KERNELS(Max, TUTTI_ORDERED<MaxOp>)
+TUTTI_RELAY(Max, TUTTI_ORDERED<MaxOp>)
 TUTTI_KERNELS(Min, TUTTI_ORDERED<MinOp>)
+TUTTI_RELAY(Min, TUTTI_ORDERED<MinOp>)
 
 #endif
 

@@ -55,6 +55,12 @@ Result<Kernel> OpenKernel(const sys::cuda::Driver* driver, int index, const void
   return kernel;
 }
 
+// Of the operators that have kernels: averages and PreMulSum are sums.
+constexpr const char* kOpNames[] = {"Sum", "Prod", "Max", "Min"};
+int FoldOf(ReduceOp op) {
+  return static_cast<int>(op) < static_cast<int>(std::size(kOpNames)) ? static_cast<int>(op) : 0;
+}
+
 }  // namespace
 
 Result<Kernel> Launcher::Load(int type, const char* name) {
@@ -68,12 +74,11 @@ Result<Kernel> Launcher::Load(int type, const char* name) {
 }
 
 Result<Kernel> Launcher::Find(DataType type, ReduceOp op, Protocol protocol) {
-  constexpr const char* kNames[kOps] = {"Sum", "Prod", "Max", "Min"};
-  const int fold = static_cast<int>(op) < kOps ? static_cast<int>(op) : 0;  // averages and PreMulSum are sums
+  const int fold = FoldOf(op);
   Kernel& kernel = kernels_[static_cast<int>(type)][fold][static_cast<int>(protocol)];
   if (kernel == nullptr) [[unlikely]] {
     const std::string name =
-        fmt::format("ncclTutti{}_{}_{}", kNames[fold], KernelTypeName(type), proto::Name(protocol));
+        fmt::format("ncclTutti{}_{}_{}", kOpNames[fold], KernelTypeName(type), proto::Name(protocol));
     const Result<Kernel> loaded = Load(static_cast<int>(type), name.c_str());
     if (!loaded.ok()) return loaded.status();
     kernel = *loaded;
@@ -86,11 +91,28 @@ Result<Kernel> Launcher::FindMove(Protocol protocol) {
   if (kernel == nullptr) [[unlikely]] {
     const Result<Kernel> loaded = Load(kMove, fmt::format("ncclTuttiMove_bytes_{}", proto::Name(protocol)).c_str());
     if (!loaded.ok()) return loaded.status();
-    if (protocol == Protocol::kSimple) TUTTI_RETURN_IF_ERROR(AllowBulk(*loaded));
     kernel = *loaded;
   }
   return kernel;
 }
+
+Result<Kernel> Launcher::FindRelayOf(int type, int op, const char* name) {
+  Kernel& kernel = relays_[type][op];
+  if (kernel == nullptr) [[unlikely]] {
+    const Result<Kernel> loaded = Load(type, name);
+    if (!loaded.ok()) return loaded.status();
+    kernel = *loaded;
+  }
+  return kernel;
+}
+
+Result<Kernel> Launcher::FindRelay(DataType type, ReduceOp op) {
+  const int fold = FoldOf(op);
+  const std::string name = fmt::format("ncclTutti{}_{}_Relay", kOpNames[fold], KernelTypeName(type));
+  return FindRelayOf(static_cast<int>(type), fold, name.c_str());
+}
+
+Result<Kernel> Launcher::FindMoveRelay() { return FindRelayOf(kMove, 0, "ncclTuttiMove_bytes_Relay"); }
 
 Result<Kernel> Launcher::FindBatchOf(int type, Protocol protocol, std::size_t items) {
   const bool few = items <= kFewItems;
@@ -139,6 +161,12 @@ Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshak
 Status Launcher::LoadAll() {
   TUTTI_RETURN_IF_ERROR(FindHandshake().status());
   TUTTI_RETURN_IF_ERROR(LoadSendRecv());
+  TUTTI_RETURN_IF_ERROR(FindMoveRelay().status());
+  for (int type = 0; type < kDataTypes; ++type) {
+    for (int op = 0; op < kOps; ++op) {
+      TUTTI_RETURN_IF_ERROR(FindRelay(static_cast<DataType>(type), static_cast<ReduceOp>(op)).status());
+    }
+  }
   for (int p = 0; p < proto::kProtocols; ++p) {
     const auto protocol = static_cast<Protocol>(p);
     TUTTI_RETURN_IF_ERROR(FindMove(protocol).status());
@@ -154,21 +182,6 @@ Status Launcher::LoadAll() {
     }
   }
   return Status::Ok();
-}
-
-bool Launcher::HasBulk() const {
-  constexpr int kHopper = 9;
-  sys::cuda::Device device = 0;
-  int major = 0;
-  return driver_->CtxGetDevice(&device) == 0 &&
-         driver_->DeviceGetAttribute(&major, sys::cuda::kComputeCapabilityMajor, device) == 0 && major >= kHopper;
-}
-
-Status Launcher::AllowBulk(Kernel kernel) {
-  sys::cuda::Device device = 0;
-  if (!HasBulk() || driver_->CtxGetDevice(&device) != 0) return Status::Ok();
-  return Check(*driver_, driver_->KernelSetAttribute(sys::cuda::kMostSharedBytes, kBulkBytes, kernel, device),
-               "shared memory for bulk copies");
 }
 
 Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap) {
@@ -189,12 +202,8 @@ Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchCon
 
 Status Launcher::Launch(Kernel kernel, const Program& program, int blocks, int threads, Overlap overlap,
                         sys::cuda::Stream stream) {
-  const bool bulk = program.bulk != 0;
   return Start(kernel, &program,
-               {.grid_x = static_cast<unsigned>(blocks),
-                .block_x = static_cast<unsigned>(bulk ? kBulkThreads : threads),
-                .shared_bytes = bulk ? kBulkBytes : 0,
-                .stream = stream},
+               {.grid_x = static_cast<unsigned>(blocks), .block_x = static_cast<unsigned>(threads), .stream = stream},
                overlap);
 }
 
@@ -208,6 +217,11 @@ Status Launcher::Launch(Kernel kernel, const Batch& batch, int blocks, int threa
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
   const auto threads = static_cast<unsigned>(ThreadsPerBlock(group));
   return Start(kernel, &group, {.grid_x = group.blocks, .block_x = threads, .stream = stream}, overlap);
+}
+
+Status Launcher::Launch(Kernel kernel, const Relay& relay, Overlap overlap, sys::cuda::Stream stream) {
+  const auto threads = static_cast<unsigned>(ThreadsPerBlock(relay));
+  return Start(kernel, &relay, {.grid_x = relay.blocks, .block_x = threads, .stream = stream}, overlap);
 }
 
 Status Launcher::Launch(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {

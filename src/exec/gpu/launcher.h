@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "exec/gpu/program.h"
+#include "exec/gpu/relay.h"
 #include "exec/gpu/transfer.h"
 #include "proto/protocol.h"
 #include "sys/cuda.h"
@@ -18,6 +19,10 @@ namespace tutti::exec::gpu {
 constexpr int ThreadsPerBlock(const Group& group) {
   const bool heralds = group.kernel == GroupKernel::kLarge;
   return group.teams_per_block * ((1 << group.log2_team_threads) + (heralds ? 32 : 0));
+}
+
+constexpr int ThreadsPerBlock(const Relay& relay) {
+  return relay.teams_per_block * ((1 << relay.log2_team_threads) + 32);
 }
 
 // The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays
@@ -35,6 +40,9 @@ class Launcher {
   Result<sys::cuda::Kernel> Find(DataType type, ReduceOp op, proto::Protocol protocol);
   // The kernel for what only moves bytes.
   Result<sys::cuda::Kernel> FindMove(proto::Protocol protocol);
+  // The same for relays.
+  Result<sys::cuda::Kernel> FindRelay(DataType type, ReduceOp op);
+  Result<sys::cuda::Kernel> FindMoveRelay();
   // The same for batches of that many items, of sums and averages.
   Result<sys::cuda::Kernel> FindBatch(DataType type, proto::Protocol protocol, std::size_t items);
   Result<sys::cuda::Kernel> FindMoveBatch(proto::Protocol protocol, std::size_t items);
@@ -47,8 +55,6 @@ class Launcher {
   Status LoadAll();
 
   enum class Overlap { kNo, kWithPrevious };
-  // Whether the device of the thread's current context has bulk copies (Shape::bulk).
-  bool HasBulk() const;
 
   // Starts `blocks` blocks in a stream of the thread's current context. May be captured. Under kWithPrevious blocks may
   // already be put on multiprocessors while the stream's kernel before this one runs, where they wait for its end.
@@ -57,6 +63,7 @@ class Launcher {
   Status Launch(sys::cuda::Kernel kernel, const Batch& batch, int blocks, int threads, Overlap overlap,
                 sys::cuda::Stream stream);
   Status Launch(sys::cuda::Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream);
+  Status Launch(sys::cuda::Kernel kernel, const Relay& relay, Overlap overlap, sys::cuda::Stream stream);
   Status Launch(sys::cuda::Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream);
 
  private:
@@ -64,13 +71,14 @@ class Launcher {
   static constexpr int kOps = 4;
 
   Result<sys::cuda::Kernel> Load(int type, const char* name);
+  Result<sys::cuda::Kernel> FindRelayOf(int type, int op, const char* name);
   Result<sys::cuda::Kernel> FindBatchOf(int type, proto::Protocol protocol, std::size_t items);
-  Status AllowBulk(sys::cuda::Kernel kernel);
   Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap);
 
   const sys::cuda::Driver* driver_;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
+  std::array<std::array<sys::cuda::Kernel, kOps>, kDataTypes + 1> relays_{};
   std::array<sys::cuda::Kernel, kGroupKernels> send_recv_{};
 };
 

@@ -128,13 +128,8 @@ constexpr std::uint64_t PackFailure(int what, int channel, int step, int peer) {
 inline constexpr int kWaitedForData = 0;
 inline constexpr int kWaitedForRoom = 1;
 
-// Program::scale.
+// Scaling::scale.
 inline constexpr std::uint8_t kNoScale = 0, kScaleByValue = 1, kScaleFromMemory = 2;
-
-// Program::bulk: what a rank's plan does, where bulk copies do it (bulk.cuh).
-inline constexpr std::uint8_t kBulkSends = 1, kBulkReceives = 2;
-inline constexpr int kBulkThreads = 128;
-inline constexpr std::uint32_t kBulkBytes = 14 << 14;  // of shared memory
 
 // What a rank copies to itself in an operation, where its kernel leaves that to a copy engine beside it. bytes 0: nothing.
 struct OwnCopy {
@@ -157,23 +152,25 @@ struct ProgramItem {
   std::uint32_t message_units;
 };
 
-struct Program : ProgramItem {
+// Whether inputs are multiplied before they are folded, and results divided afterwards.
+struct Scaling {
+  double scalar;
+  std::uint64_t integer_scalar;
+  const std::byte* factor;  // kScaleFromMemory: one element
+  std::uint32_t divisor;    // >= 2: the finished output is divided (integer averages)
+  std::uint8_t scale;       // kNoScale, kScaleByValue, kScaleFromMemory
+};
+
+struct Program : ProgramItem, Scaling {
   static constexpr int kShortAt = kCodeWords - static_cast<int>(sizeof(ShortForm)) / 4;
 
   std::uint16_t messages_per_round;
   std::uint16_t steps;
   std::uint8_t max_stage;
   std::uint8_t rank, ranks;
-  std::uint8_t scale;        // whether inputs are multiplied first: kNoScale, kScaleByValue, kScaleFromMemory
   std::uint8_t captured;     // 1: launched by a graph
-  std::uint8_t bulk;         // Simple: kBulkSends and kBulkReceives; 0: by step_simple.cuh
   std::uint8_t flag_groups;  // Simple: words that say that a message is there
   std::uint8_t is_short;     // 1: there is a short form
-  std::uint8_t reserved[3];
-  std::uint32_t divisor;  // >= 2: the finished output is divided (integer averages)
-  double scalar;
-  std::uint64_t integer_scalar;
-  const std::byte* factor;  // kScaleFromMemory: one element
 
   std::byte* segments[kMaxRanks];  // as this rank reaches them
   // Offsets in a segment, of this protocol.

@@ -66,22 +66,6 @@ void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool who
   transfer.channels = static_cast<std::uint16_t>(std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels));
 }
 
-void SetOffsets(const Layout& layout, int rank, Group& group) {
-  const transport::p2p::Geometry& g = layout.transfers;
-  for (int p = 0; p < transport::p2p::kProtocols; ++p) {
-    group.rings[p] = layout.Transfers() + g.Ring(p, 0, 0);
-    group.credits[p] = layout.Transfers() + g.Credit(p, 0, 0);
-    group.states[p] = layout.TransferState(p, 0, 0, 0);
-    group.ring_bytes[p] = static_cast<std::uint32_t>(g.RingBytes(p));
-    group.log2_ring_units[p] = static_cast<std::uint8_t>(g.log2_units[p]);
-  }
-  group.counts = layout.Counts();
-  group.flags = layout.Transfers() + g.Flags(0, 0);
-  group.rank = static_cast<std::uint8_t>(rank);
-  group.ranks = static_cast<std::uint8_t>(g.ranks);
-  group.channels = static_cast<std::uint8_t>(g.channels);
-}
-
 // The first send to a peer of what this rank also sends to itself; null: there is none.
 GroupTransfer* SendOfTheSame(const TransferRequest& own, Group& group) {
   for (GroupTransfer& send : std::span(group.transfer, group.transfers)) {
@@ -142,13 +126,30 @@ void SetBlocks(int most_blocks, Group& group) {
   }
   group.kernel = teams > kUsualTeams ? GroupKernel::kWide : large ? GroupKernel::kLarge : GroupKernel::kUsual;
   group.teams_per_block = static_cast<std::uint8_t>(teams);
-  const bool doubled = group.kernel == GroupKernel::kLarge && teams <= kLargeTeams;
-  group.log2_team_threads = group.kernel == GroupKernel::kWide ? 5 : doubled ? kLog2TeamThreads + 1 : kLog2TeamThreads;
+  group.log2_team_threads = group.kernel == GroupKernel::kLarge  ? Log2TeamThreads(teams)
+                            : group.kernel == GroupKernel::kWide ? 5
+                                                                 : kLog2TeamThreads;
   group.blocks =
       static_cast<std::uint16_t>(large ? std::min<int>(group.teams, most_blocks) : (group.teams + teams - 1) / teams);
 }
 
 }  // namespace
+
+void SetOffsets(const Layout& layout, int rank, Links& links) {
+  const transport::p2p::Geometry& g = layout.transfers;
+  for (int p = 0; p < transport::p2p::kProtocols; ++p) {
+    links.rings[p] = layout.Transfers() + g.Ring(p, 0, 0);
+    links.credits[p] = layout.Transfers() + g.Credit(p, 0, 0);
+    links.states[p] = layout.TransferState(p, 0, 0, 0);
+    links.ring_bytes[p] = static_cast<std::uint32_t>(g.RingBytes(p));
+    links.log2_ring_units[p] = static_cast<std::uint8_t>(g.log2_units[p]);
+  }
+  links.counts = layout.Counts();
+  links.flags = layout.Transfers() + g.Flags(0, 0);
+  links.rank = static_cast<std::uint8_t>(rank);
+  links.ranks = static_cast<std::uint8_t>(g.ranks);
+  links.channels = static_cast<std::uint8_t>(g.channels);
+}
 
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside) {

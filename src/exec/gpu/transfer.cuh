@@ -20,7 +20,7 @@ struct LinkTeam {
   u32 number, thread, threads;
   bool herald;  // this thread is its herald's, not its own
 
-  __device__ __forceinline__ explicit LinkTeam(const Group& g) : threads(1u << g.log2_team_threads) {
+  __device__ __forceinline__ explicit LinkTeam(const Links& g) : threads(1u << g.log2_team_threads) {
     const u32 all = g.teams_per_block << g.log2_team_threads;
     herald = threadIdx.x >= all;
     number = herald ? (threadIdx.x - all) / 32 : threadIdx.x >> g.log2_team_threads;
@@ -63,7 +63,7 @@ __device__ __forceinline__ u32 Posted(const u32* count) {
 
 // A team's end of its link, for one protocol.
 struct LinkEnd {
-  const Group& g;
+  const Links& g;
   const GroupLane lane;
   const LinkTeam team;
   const u32 channel;
@@ -73,9 +73,9 @@ struct LinkEnd {
   u64 messages;
   u32 mask;
 
-  __device__ __forceinline__ LinkEnd(const Group& group, const GroupLane& which, const LinkTeam& team, u32 channel,
+  __device__ __forceinline__ LinkEnd(const Links& links, const GroupLane& which, const LinkTeam& team, u32 channel,
                                      int protocol)
-      : g(group), lane(which), team(team), channel(channel), protocol(protocol) {
+      : g(links), lane(which), team(team), channel(channel), protocol(protocol) {
     const auto* at = reinterpret_cast<const ulonglong2*>(State());
     const ulonglong2 a = __ldcg(at), b = __ldcg(at + 1);
     position = a.x;
@@ -119,7 +119,7 @@ struct LinkEnd {
 
 // Polls until the word reaches `value` (kAtLeast) or has it. One thread.
 template <bool kAtLeast>
-__device__ __forceinline__ u64 PollWord(const Group& g, const std::byte* word, u64 value, int what, int peer) {
+__device__ __forceinline__ u64 PollWord(const Links& g, const std::byte* word, u64 value, int what, int peer) {
   Patience patience;
   u64 got;
   while (got = LoadAcquire8(word), kAtLeast ? got < value : got != value) {
@@ -184,27 +184,39 @@ struct Vectors {
   // The same for user memory of any alignment, and for less than a vector.
   template <Way kWay>
   __device__ __forceinline__ void MoveOne(u32 at, u32 valid) const {
-    const Pack<4> v = kWay == Way::kFromRing ? Load<kWay>(at) : LoadPack<4>(in + static_cast<u64>(at) * 16, valid);
+    StoreOne<kWay>(at, valid,
+                   kWay == Way::kFromRing ? Load<kWay>(at) : LoadPack<4>(in + static_cast<u64>(at) * 16, valid));
+  }
+  template <Way kWay>
+  __device__ __forceinline__ void StoreOne(u32 at, u32 valid, const Pack<4>& v) const {
     if constexpr (kWay == Way::kToRing) StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v);
     if (kWay != Way::kToRing || out != nullptr) StorePack(out + static_cast<u64>(at) * 16, v, valid, 1);
   }
 };
 
-// kBatch: vectors that a thread has under way.
-template <Way kWay, int kBatch>
-__device__ __forceinline__ void Move(const LinkTeam& team, const Vectors& where, u32 bytes) {
-  const bool aligned = (kWay == Way::kFromRing || IsAligned(where.in, 16)) && IsAligned(where.out, 16);
+// From vector `first` on, as long as there are kBatch for every thread; then with smaller batches. Returns where it ended.
+template <Way kWay, int kBatch, typename V>
+__device__ __forceinline__ u32 MoveBatches(const LinkTeam& team, const V& where, u32 first, u32 end) {
   const u32 batch = team.threads * kBatch;
-  const u32 in_batches = aligned ? bytes / 16 / batch * batch : 0;
-  for (u32 i = team.thread; i < in_batches; i += batch) {
+  for (; end - first >= batch; first += batch) {
     Pack<4> v[kBatch];
+    const u32 i = first + team.thread;
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) v[j] = where.Load<kWay>(i + j * team.threads);
+    for (int j = 0; j < kBatch; ++j) v[j] = where.template Load<kWay>(i + j * team.threads);
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) where.Store<kWay>(i + j * team.threads, v[j]);
+    for (int j = 0; j < kBatch; ++j) where.template Store<kWay>(i + j * team.threads, v[j]);
   }
-  for (u32 i = in_batches + team.thread; i * 16 < bytes; i += team.threads) {
-    where.MoveOne<kWay>(i, bytes - i * 16 < 16 ? bytes - i * 16 : 16);
+  if constexpr (kBatch > 1) return MoveBatches<kWay, kBatch / 2>(team, where, first, end);
+  return first;
+}
+
+// kBatch: vectors that a thread has under way. V: Vectors, or like them.
+template <Way kWay, int kBatch, typename V = Vectors>
+__device__ __forceinline__ void Move(const LinkTeam& team, const V& where, u32 bytes) {
+  const bool aligned = (kWay == Way::kFromRing || IsAligned(where.in, 16)) && IsAligned(where.out, 16);
+  const u32 moved = aligned ? MoveBatches<kWay, kBatch>(team, where, 0, bytes / 16) : 0;
+  for (u32 i = moved + team.thread; i * 16 < bytes; i += team.threads) {
+    where.template MoveOne<kWay>(i, bytes - i * 16 < 16 ? bytes - i * 16 : 16);
   }
 }
 
@@ -314,11 +326,11 @@ __device__ __forceinline__ void Herald(LinkEnd& end, const Span& part, const Mai
   }
 }
 
-__device__ __forceinline__ LaunchCounts& CountsOf(const Group& g) {
+__device__ __forceinline__ LaunchCounts& CountsOf(const Links& g) {
   return *reinterpret_cast<LaunchCounts*>(g.segments[g.rank] + g.counts);
 }
 // One thread of every team.
-__device__ __forceinline__ void CountEnd(const Group& g) {
+__device__ __forceinline__ void CountEnd(const Links& g) {
   CountUp(g.captured != 0 ? CountsOf(g).captured_ended : CountsOf(g).ended);
 }
 

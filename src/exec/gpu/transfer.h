@@ -25,8 +25,11 @@ inline constexpr int kMaxLanes = 2 * kMaxRanks - 1;
 inline constexpr int kLog2TeamThreads = 7, kTeamThreads = 1 << kLog2TeamThreads;  // unless a block has more teams than
 inline constexpr int kUsualTeams = 4;
 inline constexpr int kUsualThreads = kUsualTeams * kTeamThreads;
-// Large transfers: teams of twice as many threads where a block has no more of them than this; and a herald for each.
-inline constexpr int kLargeTeams = 2, kMostTeamWarps = 2 * kTeamThreads / 32;
+// Where there are large transfers, as many threads as a block's teams leave to each; and a herald for each.
+constexpr std::uint8_t Log2TeamThreads(int teams) {
+  return static_cast<std::uint8_t>(kLog2TeamThreads + (teams == 1 ? 2 : teams == 2 ? 1 : 0));
+}
+inline constexpr int kMostTeamWarps = kUsualThreads / 32;
 inline constexpr int kLargeThreads = kUsualThreads + kUsualTeams * 32;
 // Where that is not enough for a team per link and direction: blocks of as many teams of one warp as there can be.
 inline constexpr int kWideThreads = 1024;
@@ -58,7 +61,8 @@ struct GroupLane {
   std::uint16_t channels;
 };
 
-struct Group {
+// What a kernel of teams needs to know of the links: see transport/p2p/segment.h.
+struct Links {
   std::byte* segments[kMaxRanks];
   HostWords* host;
   std::uint64_t timeout_ns;
@@ -72,13 +76,18 @@ struct Group {
   std::uint8_t log2_ring_units[transport::p2p::kProtocols];
   std::uint8_t rank, ranks;
   std::uint8_t channels;  // of a link, as laid out
-  std::uint16_t lanes;
-  std::uint16_t transfers;
+  std::uint8_t captured;  // 1: launched by a graph
+  std::uint8_t teams_per_block;
+  std::uint8_t log2_team_threads;
   std::uint16_t teams;  // in all
   std::uint16_t blocks;
-  std::uint8_t teams_per_block;
-  std::uint8_t captured;  // 1: launched by a graph
-  std::uint8_t log2_team_threads;
+};
+// Fills in the offsets, and what is said of ranks and channels.
+void SetOffsets(const transport::p2p::Layout& layout, int rank, Links& links);
+
+struct Group : Links {
+  std::uint16_t lanes;
+  std::uint16_t transfers;
   GroupKernel kernel;
   GroupLane lane[kMaxLanes];
   GroupTransfer transfer[kMaxTransfers];

@@ -101,8 +101,8 @@ struct Geometry {
 
   // The largest rings, and then the most channels, for which a segment stays within `most_bytes`.
   static constexpr Geometry Fit(int ranks, int most_channels, std::size_t most_bytes) {
-    constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
-    constexpr int kMostSimpleChannels = 24;  // fill a link by bulk copies; more of them get in each other's way
+    constexpr std::size_t kLeastBytes = std::size_t{64} << 10, kLeastLlBytes = std::size_t{16} << 10;
+    constexpr int kMostSimpleChannels = 24;  // its rings are large, and what is large goes by other links
     Geometry g{.ranks = ranks,
                .channels = most_channels,
                .simple_channels = most_channels < kMostSimpleChannels ? most_channels : kMostSimpleChannels,
@@ -110,10 +110,12 @@ struct Geometry {
     while (g.Bytes() > most_bytes && (g.channels > 1 || g.RingBytes(2) > kLeastBytes)) {
       if (g.RingBytes(2) > kLeastBytes && g.RingsBytes(2) >= g.RingsBytes(1)) {
         --g.log2_units[2];
+      } else if (g.RingBytes(0) > kLeastLlBytes) {
+        --g.log2_units[0];
       } else if (g.RingBytes(1) > kLeastBytes) {
         --g.log2_units[1];
       } else {
-        g.channels = (g.channels + 1) / 2;
+        g.channels = (3 * g.channels + 1) / 4;
         if (g.simple_channels > g.channels) g.simple_channels = g.channels;
       }
     }
@@ -141,17 +143,18 @@ struct Layout {
     Layout layout;
     layout.transfers = {.ranks = ranks,
                         .channels = ranks <= 2   ? 128
-                                    : ranks <= 4 ? 32
-                                    : ranks <= 8 ? 16
-                                                 : 8,
-                        .log2_units = {0, 5, 12}};
+                                    : ranks <= 4 ? 64
+                                    : ranks <= 8 ? 32
+                                                 : 16,
+                        .log2_units = {0, 5, 9}};
     // Few blocks get large messages instead of many channels.
     constexpr int kTeamsOfBlock = 4;
-    constexpr std::size_t kSimpleBytes = std::size_t{16} << 20, kMostRingBytes = std::size_t{1} << 20;
+    constexpr std::size_t kSimpleBytes = std::size_t{24} << 20, kMostRingBytes = std::size_t{1} << 20;
     Geometry& g = layout.transfers;
     if (g.channels > most_channels * kTeamsOfBlock) g.channels = most_channels * kTeamsOfBlock;
+    while (g.Bytes() > most_bytes / 2 && g.channels > kTeamsOfBlock) g.channels /= 2;
     while (g.RingBytes(2) < kMostRingBytes && 2 * g.RingsBytes(2) <= kSimpleBytes &&
-           8 * g.RingsBytes(2) <= most_bytes) {
+           5 * g.RingsBytes(2) <= most_bytes) {
       ++g.log2_units[2];
     }
     constexpr std::size_t kSlack = std::size_t{64} << 10;  // alignment and the positions

@@ -1,0 +1,175 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/relay.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "exec/gpu/compile.h"
+#include "plan/plan.h"
+#include "proto/protocol.h"
+
+namespace tutti::exec::gpu {
+namespace {
+
+constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
+// Slices and blocks begin at multiples of so many bytes.
+constexpr std::size_t kGranuleBytes = 128;
+// What a channel should have to do at least, of a block; messages of a slice, and their least length, bytes.
+constexpr std::size_t kLeastSlice = 8192;
+constexpr std::size_t kMessagesOfSlice = 4, kLeastMessage = 8192;
+// A team has a block to itself, or half of one, where there are so many blocks.
+constexpr int kManyBlocks = 96, kSomeBlocks = 48;
+
+RelayRole::Kind KindOf(const Program& program, const ProgramStep& step) {
+  const bool input = program.operand(step.first_operand).kind == ProgramOperand::kIn;
+  if (step.operands == 1 && input) return RelayRole::kSend;
+  return step.operands == 1 && step.targets == 0 ? RelayRole::kReceive : RelayRole::kOwner;
+}
+
+// Collects the steps of each role; all that does not depend on an operation.
+class Roles {
+ public:
+  explicit Roles(const Program& program) : program_(program) {}
+
+  // False: the step is none of a relay.
+  bool Add(const ProgramStep& step) {
+    const RelayRole::Kind kind = KindOf(program_, step);
+    const bool owner = kind == RelayRole::kOwner;
+    if (kind == RelayRole::kSend && step.targets == 0) return false;
+    if (owner && roles_[kind].has_value()) return false;
+    if (!roles_[kind]) roles_[kind] = {.kind = kind};
+    RelayRole& role = *roles_[kind];
+    for (int k = 0; k < step.operands; ++k) {
+      const ProgramOperand& operand = program_.operand(step.first_operand + k);
+      if (operand.kind == ProgramOperand::kOut) return false;
+      if (operand.kind == ProgramOperand::kIn) {
+        if (operand.block != step.block && kind == RelayRole::kOwner) return false;
+        continue;
+      }
+      if (role.sources == kMaxRelayPeers) return false;
+      if (role.sources > 0 && role.source_channel != operand.index) return false;
+      role.source_channel = operand.index;
+      role.source[role.sources++] = operand.peer;
+    }
+    for (int k = 0; k < step.targets; ++k) {
+      const ProgramTarget& target = program_.target(step.first_target + k);
+      if (role.targets == kMaxRelayPeers) return false;
+      if (role.targets > 0 && role.target_channel != target.message) return false;
+      role.target_channel = target.message;
+      role.target[role.targets++] = target.peer;
+    }
+    return true;
+  }
+
+  std::optional<RelayRole>& operator[](int kind) { return roles_[kind]; }
+
+ private:
+  const Program& program_;
+  std::optional<RelayRole> roles_[kMaxRelayRoles];  // channels are numbers of messages
+};
+
+// User memory of an operation, block by block.
+struct Memory {
+  const Work& work;
+  std::size_t element;
+  plan::BlockCut cut;
+
+  std::size_t Offset(std::uint32_t piece, std::uint32_t block) const {
+    return (piece * work.count + cut.Begin(static_cast<int>(block))) * element;
+  }
+  RelayBlock Find(const Program& program, const ProgramStep& step) const {
+    RelayBlock found{.bytes = cut.Size(step.block) * element};
+    for (int k = 0; k < step.operands; ++k) {
+      const ProgramOperand& operand = program.operand(step.first_operand + k);
+      if (operand.kind != ProgramOperand::kIn) continue;
+      found.in = static_cast<const std::byte*>(work.in) + Offset(operand.index, operand.block);
+      found.bytes = cut.Size(static_cast<int>(operand.block)) * element;
+    }
+    if (step.stores != 0) found.out = static_cast<std::byte*>(work.out) + Offset(step.piece, step.block);
+    return found;
+  }
+};
+
+// The same on all ranks.
+void Cut(const PreparedPlan& plan, const transport::p2p::Geometry& links, std::size_t block_bytes, int most_blocks,
+         Relay& relay) {
+  const int teams = most_blocks >= kManyBlocks ? 1 : most_blocks >= kSomeBlocks ? 2 : kUsualTeams;
+  relay.teams_per_block = static_cast<std::uint8_t>(teams);
+  relay.log2_team_threads = Log2TeamThreads(teams);
+  const auto most = static_cast<std::size_t>(
+      std::max(1, std::min(links.channels / plan.program.messages_per_round, most_blocks * teams / plan.most_roles)));
+  const std::size_t slices = std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, most);
+  const auto round_up = [](std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; };
+  relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
+  relay.slices = static_cast<std::uint16_t>(slices);
+  const std::size_t ring = links.RingBytes(kSimple);
+  relay.message = static_cast<std::uint32_t>(
+      std::min(ring / 4, std::max(round_up(relay.slice / kMessagesOfSlice, kGranuleBytes), kLeastMessage)));
+  const std::uint32_t least_units = 1u << (links.log2_units[kSimple] - transport::p2p::kLog2Flags);
+  relay.units = std::max(relay.message / 16, least_units);
+  relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);
+}
+
+}  // namespace
+
+bool IsRelay(const PreparedPlan& plan) {
+  const Program& program = plan.program;
+  Roles roles(program);
+  for (int i = 0; i < program.steps; ++i) {
+    if (!roles.Add(program.step(i))) return false;
+  }
+  return program.steps > 0;
+}
+
+void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p2p::Layout& layout, int most_blocks,
+                  Relay& relay) {
+  const Program& program = plan.program;
+  SetOffsets(layout, program.rank, relay);
+  SetScaling(plan.collective, work, program.ranks, relay);
+  const std::size_t element = SizeOf(work.type);
+  relay.element = static_cast<std::uint32_t>(element);
+  const Memory memory{
+      work, element,
+      plan::BlockCut::Equal(work.count, plan.blocks_per_piece, std::max<std::size_t>(kGranuleBytes / element, 1))};
+  Cut(plan, layout.transfers, memory.cut.block * element, most_blocks, relay);
+
+  Roles roles(program);
+  int sends = 0, receives = 0;
+  relay.own = kNoInput;
+  for (int i = 0; i < program.steps; ++i) {
+    const ProgramStep& step = program.step(i);
+    roles.Add(step);
+    RelayBlock block = memory.Find(program, step);
+    switch (KindOf(program, step)) {
+      case RelayRole::kSend:
+        if (block.out == block.in) block.out = nullptr;
+        for (int t = 0; t < step.targets; ++t) {
+          relay.send[sends++] = block;
+          block.out = nullptr;  // once is enough
+        }
+        break;
+      case RelayRole::kOwner:
+        relay.owned = block;
+        for (int k = 0; k < step.operands; ++k) {
+          if (program.operand(step.first_operand + k).kind == ProgramOperand::kIn)
+            relay.own = static_cast<std::uint8_t>(k);
+        }
+        break;
+      case RelayRole::kReceive:
+        relay.receive[receives++] = block;
+    }
+  }
+  relay.roles = 0;
+  for (int kind = 0; kind < kMaxRelayRoles; ++kind) {
+    if (!roles[kind]) continue;
+    RelayRole& role = relay.role[relay.roles++];
+    role = *roles[kind];
+    role.source_channel = static_cast<std::uint16_t>(role.source_channel * relay.slices);
+    role.target_channel = static_cast<std::uint16_t>(role.target_channel * relay.slices);
+  }
+  relay.teams = static_cast<std::uint16_t>(relay.roles * relay.slices);
+  relay.blocks = static_cast<std::uint16_t>((relay.teams + relay.teams_per_block - 1) / relay.teams_per_block);
+}
+
+}  // namespace tutti::exec::gpu
