@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "sys/error.h"
@@ -33,10 +34,10 @@ int CreateMemfd(const char* name) {
   return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-// What MapOnce has mapped in this process, by device and inode. A file keeps its inode while it is mapped, so an entry
+// What MapOnce has mapped in this process, by device, inode and offset. A file keeps its inode while it is mapped, so an entry
 // whose mapping has gone is of a file that may have gone too.
 struct MapTable {
-  using Key = std::pair<dev_t, ino_t>;
+  using Key = std::tuple<dev_t, ino_t, std::size_t>;
   struct Entry {
     std::weak_ptr<std::byte> data;
     std::size_t bytes = 0;
@@ -97,19 +98,20 @@ Result<Fd> CreateSharedMemory(const char* name, std::size_t bytes) {
                                  tried));
 }
 
-Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access) {
+Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access, std::size_t offset) {
   struct stat info;
   if (fstat(fd.get(), &info) != 0) {
     return SystemError(errno, fmt::format("cannot map shared memory: fstat of descriptor {} failed", fd.get()));
   }
-  if (bytes == 0 || !S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) < bytes) {
+  const auto object_bytes = static_cast<std::uint64_t>(info.st_size);
+  if (bytes == 0 || !S_ISREG(info.st_mode) || object_bytes < bytes || object_bytes - bytes < offset) {
     return Status(Code::kInvalidArgument,
                   fmt::format("cannot map {} bytes of shared memory: the object has {} bytes and is {} regular file. "
                               "Likely the two sides run different versions or settings",
-                              bytes, info.st_size, S_ISREG(info.st_mode) ? "a" : "not a"));
+                              offset + bytes, info.st_size, S_ISREG(info.st_mode) ? "a" : "not a"));
   }
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* data = mmap(nullptr, bytes, protection, MAP_SHARED, fd.get(), 0);
+  void* data = mmap(nullptr, bytes, protection, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
   if (data == MAP_FAILED) {
     return SystemError(errno, fmt::format("cannot map {} bytes of shared memory", bytes),
                        errno == EACCES ? "The descriptor allows reading only."
@@ -119,21 +121,23 @@ Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access) {
   SharedMapping mapping;
   mapping.data_ = {static_cast<std::byte*>(data), [bytes](std::byte* p) { munmap(p, bytes); }};
   mapping.bytes_ = bytes;
+  mapping.access_ = access;
   return mapping;
 }
 
-Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access) {
+Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access, std::size_t offset) {
   struct stat info;
-  if (fstat(fd.get(), &info) != 0) return Map(fd, bytes, access);  // which reports it
+  if (fstat(fd.get(), &info) != 0) return Map(fd, bytes, access, offset);  // which reports it
   MapTable& table = Mapped();
   std::lock_guard lock(table.mutex);
-  MapTable::Entry& entry = table.entries[{info.st_dev, info.st_ino}];
+  MapTable::Entry& entry = table.entries[{info.st_dev, info.st_ino, offset}];
   SharedMapping mapping;
   mapping.data_ = entry.data.lock();
   mapping.bytes_ = entry.bytes;
+  mapping.access_ = entry.access;
   const bool may_write = entry.access == Access::kReadWrite || access == Access::kRead;
   if (mapping.data_ != nullptr && entry.bytes >= bytes && may_write) return mapping;
-  Result<SharedMapping> fresh = Map(fd, bytes, access);
+  Result<SharedMapping> fresh = Map(fd, bytes, access, offset);
   if (fresh.ok()) entry = {fresh->data_, bytes, access};
   std::erase_if(table.entries, [](const auto& item) { return item.second.data.expired(); });
   return fresh;

@@ -24,13 +24,15 @@ class SharedMapping {
 
   std::byte* data() const { return data_.get(); }  // page-aligned; null where there is no mapping
   std::size_t bytes() const { return bytes_; }
+  Access access() const { return access_; }
   void Unmap() { *this = SharedMapping(); }
 
  private:
-  friend Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
-  friend Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access);
+  friend Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access, std::size_t offset);
+  friend Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access, std::size_t offset);
   std::shared_ptr<std::byte> data_;
   std::size_t bytes_ = 0;
+  Access access_ = Access::kRead;
 };
 
 // Makes a shared memory object of `bytes` zeros. Pages are allocated when first touched, on the NUMA node of
@@ -41,13 +43,13 @@ class SharedMapping {
 // pages allocated at once, so that a full file system is an error here and not a SIGBUS later.
 Result<Fd> CreateSharedMemory(const char* name, std::size_t bytes);
 
-// Maps the first `bytes` of a shared memory object. Fails unless the object really has that many, so that a
-// peer which lies about its size cannot cause SIGBUS.
-Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access);
-// The same, but where this process holds a mapping of the object that MapOnce made, of at least `bytes` and with at
-// least that access, returns it. So ranks that are threads see each other's pages at one address, and n of
-// them need n mappings instead of n squared. Any thread.
-Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access);
+// Maps `bytes` of a shared memory object, from `offset` on, which is a multiple of the page size. Fails unless the object
+// really has that many, so that a peer which lies about its size cannot cause SIGBUS.
+Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access, std::size_t offset = 0);
+// The same, but where this process holds a mapping of the object that MapOnce made, from that very offset, of at least
+// `bytes` and with at least that access, returns it. So ranks that are threads see each other's pages at one address, and
+// n of them need n mappings instead of n squared. Any thread.
+Result<SharedMapping> MapOnce(const Fd& fd, std::size_t bytes, Access access, std::size_t offset = 0);
 
 // Gives pages of a shared memory object back to the system, for all who have mapped them; they are zeros when touched
 // next. REQUIRES: offset and bytes are multiples of 4096; the mapping is writable.

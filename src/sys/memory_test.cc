@@ -71,6 +71,24 @@ TEST(MemoryTest, MapOnceNeverGivesLessThanWasAskedFor) {
   EXPECT_EQ(std::to_integer<int>(whole->data()[8191]), 7);
 }
 
+// A part is another mapping, of its own access, that the process makes once too.
+TEST(MemoryTest, APartIsMappedBesideTheWhole) {
+  Result<Fd> fd = CreateSharedMemory("tutti-test", 16384);
+  ASSERT_TRUE(fd.ok());
+  Result<SharedMapping> whole = MapOnce(*fd, 16384, Access::kRead);
+  Result<SharedMapping> part = MapOnce(*fd, 8192, Access::kReadWrite, 8192);
+  ASSERT_TRUE(whole.ok() && part.ok());
+  EXPECT_EQ(whole->access(), Access::kRead);
+  EXPECT_EQ(part->access(), Access::kReadWrite);
+  part->data()[1] = std::byte{7};
+  EXPECT_EQ(std::to_integer<int>(whole->data()[8193]), 7);
+  EXPECT_EQ(MapOnce(*fd, 8192, Access::kReadWrite, 8192)->data(), part->data());
+  EXPECT_EQ(MapOnce(*fd, 16384, Access::kRead)->data(), whole->data());
+  EXPECT_EQ(MapOnce(*fd, 4096, Access::kRead, 8192)->access(), Access::kReadWrite);
+  EXPECT_FALSE(MapOnce(*fd, 8192, Access::kRead, 12288).ok());
+  EXPECT_FALSE(Map(*fd, 4096, Access::kRead, std::size_t{0} - 4096).ok());
+}
+
 TEST(MemoryTest, LyingAboutTheSizeIsAnError) {
   Result<Fd> fd = CreateSharedMemory("tutti-test", 4096);
   ASSERT_TRUE(fd.ok());
