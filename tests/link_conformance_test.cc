@@ -3,6 +3,7 @@
 // What every link must do, whatever its transport and protocol: messages of any size arrive whole and in order, however
 // many are in flight, through any number of passes of its rings; and its set-up refuses what is not a link.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
@@ -11,6 +12,7 @@
 
 #include "exec/cpu/wire.h"
 #include "proto/protocol.h"
+#include "sys/mappings.h"
 #include "sys/process.h"
 #include "transport/shm/fabric.h"
 
@@ -79,7 +81,7 @@ bool TryRead(Fabric& f, int channel, int peer, Protocol protocol, std::vector<st
   const proto::Post* post = exec::cpu::ReadPost(rx, f.rings(), mark, 10);
   if (post == nullptr) return false;
   EXPECT_EQ(post->bytes, data.size());
-  std::copy_n(rx.pool + post->address, data.size(), data.begin());
+  std::copy_n(rx.PoolData(post->address, data.size(), data.size()), data.size(), data.begin());
   exec::cpu::ReleasePosts(rx);
   return true;
 }
@@ -233,6 +235,80 @@ TEST(Segment, RefusesWhatIsNotOne) {
   const Result<Segment> wrong_rank = Segment::Open(geometry, 1, other->fd());
   ASSERT_FALSE(wrong_rank.ok());
   EXPECT_NE(wrong_rank.status().message().find("rank 1"), std::string::npos);
+}
+
+// The mapping of this process that holds `address`.
+sys::Mapping MappingOf(const std::byte* address) {
+  const Result<std::vector<sys::Mapping>> all = sys::ReadMappings(getpid());
+  const auto where = reinterpret_cast<std::uint64_t>(address);
+  for (const sys::Mapping& mapping : all.ok() ? *all : std::vector<sys::Mapping>{}) {
+    if (mapping.begin <= where && where < mapping.end) return mapping;
+  }
+  return {};
+}
+
+// A rank's segment as a process sees it in which the rank is not: what this one had mapped of it has gone.
+sys::Fd OfARankElsewhere(const transport::shm::Geometry& geometry) {
+  Result<Segment> own = Segment::Create(geometry, 1);
+  EXPECT_TRUE(own.ok());
+  own->pool()[5] = std::byte{42};
+  return std::move(*own->fd().Duplicate());
+}
+
+TEST(Segment, APeersPoolIsMappedASecondTimeToReadLongMessages) {
+  const transport::shm::Geometry geometry = transport::shm::MakeGeometry(2, 1, 1 << 20);
+  const sys::Fd fd = OfARankElsewhere(geometry);
+  Result<Segment> peer = Segment::Open(geometry, 1, fd);
+  ASSERT_TRUE(peer.ok()) << peer.status().ToString();
+  const std::byte* again = peer->pool_for_long_messages();
+  ASSERT_NE(again, peer->pool());
+  EXPECT_EQ(std::to_integer<int>(peer->pool()[5]), 42);
+  EXPECT_EQ(std::to_integer<int>(again[5]), 42);
+  EXPECT_FALSE(MappingOf(reinterpret_cast<std::byte*>(peer->header())).writable);
+  EXPECT_FALSE(MappingOf(peer->pool()).writable);
+  EXPECT_TRUE(MappingOf(again).writable);
+  EXPECT_EQ(MappingOf(again).end - MappingOf(again).begin, geometry.pool_bytes);
+  // All ranks of this process share both.
+  Result<Segment> same = Segment::Open(geometry, 1, fd);
+  ASSERT_TRUE(same.ok());
+  EXPECT_EQ(same->pool(), peer->pool());
+  EXPECT_EQ(same->pool_for_long_messages(), again);
+  *peer = Segment();
+  *same = Segment();
+  EXPECT_FALSE(MappingOf(again).writable);
+}
+
+TEST(Segment, OneMappingHasToDoWhereTheSecondFails) {
+  const transport::shm::Geometry geometry = transport::shm::MakeGeometry(2, 1, 1 << 20);
+  const sys::Fd fd = OfARankElsewhere(geometry);
+  const Result<sys::Fd> read_only = sys::ReopenReadOnly(fd);
+  ASSERT_TRUE(read_only.ok());
+  const Result<Segment> peer = Segment::Open(geometry, 1, *read_only);
+  ASSERT_TRUE(peer.ok()) << peer.status().ToString();
+  EXPECT_EQ(peer->pool_for_long_messages(), peer->pool());
+}
+
+TEST(Segment, ARankOfThisProcessIsMappedOnce) {
+  const transport::shm::Geometry geometry = transport::shm::MakeGeometry(2, 1, 1 << 20);
+  const Result<Segment> own = Segment::Create(geometry, 1);
+  ASSERT_TRUE(own.ok());
+  const Result<Segment> peer = Segment::Open(geometry, 1, own->fd());
+  ASSERT_TRUE(peer.ok());
+  EXPECT_EQ(peer->pool(), own->pool());
+  EXPECT_EQ(peer->pool_for_long_messages(), own->pool());
+}
+
+TEST(Segment, OnlyLongMessagesAreReadThroughTheSecondMapping) {
+  const std::byte pools[2] = {};
+  transport::Incoming rx;
+  rx.short_pool = &pools[0];
+  rx.long_pool = &pools[1];
+  const std::size_t border = transport::kShortPoolMessageBytes;
+  EXPECT_EQ(rx.PoolData(0, 0, 8192), &pools[0]);
+  EXPECT_EQ(rx.PoolData(0, border, 8192), &pools[0]);
+  EXPECT_EQ(rx.PoolData(0, border + 1, 8192), &pools[1]);
+  EXPECT_EQ(rx.PoolData(0, 8192, 8192), &pools[1]);
+  EXPECT_EQ(rx.PoolData(0, 8193, 8192), &pools[0]);
 }
 
 // However many ranks: everything lies inside, aligned, and the shared pages stay within what is promised.

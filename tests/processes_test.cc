@@ -341,5 +341,48 @@ TEST(Processes, EveryOperationOnEightRanks) {
   for (int rank = 0; rank < 8; ++rank) EXPECT_EQ(job.said(rank), "OK");
 }
 
+// Through the shared pages, around the lengths at which the mapping changes through which they are read.
+TEST(Processes, MessagesByPoolOfAnyLength) {
+  constexpr int kRanks = 3;
+  Settings settings;
+  settings.proto = "Simple";
+  settings.single_copy = SingleCopy::kOff;
+  Job job(kRanks);
+  job.Start(
+      [](const CommunicatorOptions& options, Board&) -> Status {
+        Result<Communicator> c = Communicator::Create(options);
+        if (!c.ok()) return c.status();
+        const int r = options.rank;
+        for (const std::size_t bytes :
+             {1u, 2047u, 2048u, 2049u, 2112u, 4096u, 6144u, 6150u, 8191u, 8192u, 8193u, 24576u, 24579u, 300001u}) {
+          for (int turn = 0; turn < 3; ++turn) {  // the same pages again, with other values
+            std::vector<std::uint8_t> in(bytes), out(bytes), sum(bytes), from(bytes);
+            const auto value = [&](int rank, std::size_t i) {
+              return static_cast<std::uint8_t>((i * 7 + i / 251 + rank * 13 + turn * 5) % 80);
+            };
+            for (std::size_t i = 0; i < bytes; ++i) in[i] = value(r, i);
+            if (r == 1) out = in;
+            TUTTI_RETURN_IF_ERROR(c->Run(Broadcast(out, 1)));
+            TUTTI_RETURN_IF_ERROR(c->Run(Reduce(in, sum, turn)));
+            std::vector<std::uint8_t> all(bytes);
+            TUTTI_RETURN_IF_ERROR(c->Run(AllReduce(in, all)));
+            const Operation exchange[] = {Send(in, (r + 1) % kRanks), Recv(from, (r + kRanks - 1) % kRanks)};
+            TUTTI_RETURN_IF_ERROR(c->RunGroup(exchange));
+            for (std::size_t i = 0; i < bytes; ++i) {
+              const int expected = value(0, i) + value(1, i) + value(2, i);
+              if (out[i] != value(1, i)) return Status(Code::kInternal, "broadcast is wrong");
+              if (r == turn && sum[i] != expected) return Status(Code::kInternal, "reduce is wrong");
+              if (all[i] != expected) return Status(Code::kInternal, "all_reduce is wrong");
+              if (from[i] != value((r + kRanks - 1) % kRanks, i)) return Status(Code::kInternal, "send_recv is wrong");
+            }
+          }
+        }
+        return Status::Ok();
+      },
+      settings);
+  ASSERT_TRUE(job.Join(std::chrono::milliseconds(30000)));
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.said(rank), "OK");
+}
+
 }  // namespace
 }  // namespace tutti

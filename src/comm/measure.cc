@@ -74,8 +74,7 @@ static_assert(sizeof(Readings) <= transport::shm::kNoteBytes);
 
 // Rank 1: reads what rank 0 has just written, in the pool and in rank 0's own memory.
 Status Read(Fabric& fabric, const WaitAtInit& wait) {
-  const transport::shm::Segment& writer = fabric.segment(0);
-  const Header* theirs = writer.header();
+  const Header* theirs = fabric.segment(0).header();
   const transport::Incoming& link = fabric.in(0, 0);
   std::vector<std::byte> landing(kLarge);
   Least pool, fresh_large, fresh_small, large, small;
@@ -86,7 +85,7 @@ Status Read(Fabric& fabric, const WaitAtInit& wait) {
       Tell(fabric.own().header(), turn);
       continue;
     }
-    pool.Time([&] { CopyBytes(landing.data(), writer.pool(), kLarge); });
+    pool.Time([&] { CopyBytes(landing.data(), link.PoolData(0, kLarge, kLarge), kLarge); });
     const auto* remote = reinterpret_cast<const std::byte*>(theirs->address);
     const auto fetch = [&](std::size_t offset, std::size_t bytes) {
       if (link.reach == Reach::kSameProcess) CopyBytes(landing.data(), remote + offset, bytes);

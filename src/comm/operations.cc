@@ -92,6 +92,17 @@ std::vector<exec::cpu::Sharing> SharingOf(const plan::RankPlan& plan) {
   return sharing;
 }
 
+// PreparedPlan::long_bytes_max of a rank that folds and sends nothing, or of any other.
+std::size_t LongBytesMax(const plan::RankPlan& plan) {
+  bool folds = false;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    if (!step.to.empty()) return exec::cpu::kAnyLength;
+    folds |= step.operands.size() > 1;
+  }
+  return folds ? transport::kLongestFoldedAlone : exec::cpu::kAnyLength;
+}
+
 // Fills in what the executor wants to know of a plan.
 std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name) {
   auto prepared = std::make_unique<PreparedPlan>();
@@ -104,6 +115,7 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   }
   if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
   prepared->sharing = SharingOf(plan);
+  prepared->long_bytes_max = LongBytesMax(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);
   return prepared;

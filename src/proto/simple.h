@@ -8,10 +8,10 @@
 // The word sits in a post, one cache line that tells the receiver where the data lies. A link owns a ring of posts;
 // post number i (from 0) is in place i mod ring size.
 //
-//   byte  0          8          16         24     28       32         40     48         64
-//         +----------+----------+----------+------+--------+----------+------+----------+
-//         | sequence | address  |  bytes   | kind | region |   mark   | help | (unused) |
-//         +----------+----------+----------+------+--------+----------+------+----------+
+//   byte  0          8          16         24     28       32         40     48        52         64
+//         +----------+----------+----------+------+--------+----------+------+---------+----------+
+//         | sequence | address  |  bytes   | kind | region |   mark   | help | readers | (unused) |
+//         +----------+----------+----------+------+--------+----------+------+---------+----------+
 //
 // `mark` names the call that the data belongs to (trace/call.h); a reader takes no data of another one. `help` and the
 // receiver's offer are for a copy that both ends share: exec/cpu/shared_copy.h.
@@ -42,6 +42,7 @@ struct alignas(64) Post {
   std::uint32_t region;
   std::uint64_t mark;
   std::atomic<std::uint64_t> help;
+  std::uint32_t readers;  // kPool: how many peers get the data from these pages
 };
 static_assert(sizeof(Post) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

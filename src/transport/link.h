@@ -54,19 +54,38 @@ enum class Reach : std::uint8_t {
   kSystemCall,   // process_vm_readv
 };
 
+// Messages by pool of more than this are read through the second mapping of the pool, where there is one. It pays from
+// where the C library's memcpy hands over to the processor's string instruction (2112 bytes on processors that have a fast
+// one); up to there it costs up to a fifth. Values that several peers read from the same pages are left out (Post::readers):
+// they would take up to a tenth longer. docs/decisions/0003-segments.md has the figures.
+inline constexpr std::size_t kShortPoolMessageBytes = 2048;
+// And of up to this, where a rank folds what the others send and sends nothing: they wait for it, so that it does not gain
+// when they write sooner, and longer messages take it up to a tenth longer.
+inline constexpr std::size_t kLongestFoldedAlone = 8192;
+
 // The receiver's end. `credit` is the receiver's own.
 struct Incoming {
   const proto::LlLine* ll = nullptr;
   const proto::Ll128Line* ll128 = nullptr;
   const proto::Post* posts = nullptr;
   proto::Credit* credit = nullptr;
-  const std::byte* pool = nullptr;  // the sender's pool, as mapped here
-  std::int32_t pid = 0;             // the sender's process
+  // The sender's pool, as mapped here for short messages and for long ones. The same pages; at one address where there is
+  // one mapping only.
+  const std::byte* short_pool = nullptr;
+  const std::byte* long_pool = nullptr;
+  std::int32_t pid = 0;  // the sender's process
   Reach reach = Reach::kNone;
 
   std::uint64_t ll_head = 0;
   std::uint64_t ll128_head = 0;
   std::uint64_t post_head = 0;
+
+  // A message of `bytes` bytes at `offset` of the sender's pool. `long_bytes_max`: none longer is read through the second
+  // mapping.
+  const std::byte* PoolData(std::uint64_t offset, std::size_t bytes, std::size_t long_bytes_max) const {
+    const bool is_long = bytes > kShortPoolMessageBytes && bytes <= long_bytes_max;
+    return (is_long ? long_pool : short_pool) + offset;
+  }
 };
 
 }  // namespace tutti::transport

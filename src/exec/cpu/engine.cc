@@ -231,7 +231,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
     part.computed = true;
   }
   for (; part.sent < step.to.size(); ++part.sent) {
-    if (!Send<P>(job, part, step.to[part.sent], work.bytes)) return false;
+    if (!Send<P>(job, part, step, work.bytes)) return false;
   }
   if (part.pool_slot >= 0) {
     pool_.Release(part.pool_slot);
@@ -281,7 +281,8 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
 }
 
 template <Protocol P>
-bool Engine::Send(Job& job, Part& part, int peer, std::size_t bytes) {
+bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
+  const int peer = step.to[part.sent];
   const transport::RingSizes& rings = fabric_->rings();
   transport::Outgoing& tx = fabric_->out(part.channel, peer);
   const int slots = part.plan->footprint.link_slots;
@@ -297,7 +298,9 @@ bool Engine::Send(Job& job, Part& part, int peer, std::size_t bytes) {
       PostReference(part.channel, peer, job.mark, part.value, bytes);
     } else {
       const std::uint64_t offset = pool_.Offset(part.pool_slot);
-      pool_.AddReader(part.pool_slot, &tx, WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes));
+      pool_.AddReader(part.pool_slot, &tx,
+                      WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes, 0,
+                                static_cast<std::uint32_t>(step.to.size())));
     }
   }
   fabric_->Nudge(peer);
@@ -331,10 +334,9 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     } else if constexpr (P == Protocol::kLl128) {
       arrived = ReadLl128(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
     } else {
-      const Sharing sharing = part.plan->sharing[part.step];
+      const Sharing sharing = job.by_reference ? part.plan->sharing[part.step] : Sharing::kNone;
       arrived = ReceivePost(
-          job,
-          {part.channel, operand.index, job.mark, work.bytes, landing, job.by_reference ? sharing : Sharing::kNone},
+          job, {part.channel, operand.index, job.mark, work.bytes, landing, sharing, part.plan->long_bytes_max},
           &where);
     }
     if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
@@ -353,7 +355,7 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
   *where = message.landing;
   switch (post->kind) {
     case PostKind::kPool:
-      *where = rx.pool + post->address;
+      *where = rx.PoolData(post->address, message.bytes, post->readers == 1 ? message.long_bytes_max : 0);
       break;
     case PostKind::kRegion:
       *where = fabric_->RegionAddress(post->region, peer, post->address);

@@ -82,6 +82,7 @@ class Engine {
     std::size_t bytes;
     std::byte* landing;
     Sharing sharing = Sharing::kNone;
+    std::size_t long_bytes_max = kAnyLength;  // PreparedPlan::long_bytes_max
   };
   // Copies that are shared with a sender (shared_copy.h): one at a time per link.
   struct Share {
@@ -107,7 +108,7 @@ class Engine {
   template <proto::Protocol P>
   void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
   template <proto::Protocol P>
-  bool Send(Job& job, Part& part, int peer, std::size_t bytes);
+  bool Send(Job& job, Part& part, const plan::Step& step, std::size_t bytes);
   void StartTransfers(Job& job);
   bool RunTransfers(Job& job);
   bool RunTransfer(Job& job, int index);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace tutti::exec::cpu {
 // sends nothing, so that nobody reads what lies there, and it is the one message from that sender.
 enum class Sharing : std::uint8_t { kNone, kShared, kEarly };
 
+inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
+
 // A rank's plan with what the executor asks of it for every operation, found out once.
 struct PreparedPlan {
   plan::RankPlan plan;
@@ -32,6 +35,8 @@ struct PreparedPlan {
   // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
   std::vector<int> previous;
   std::vector<Sharing> sharing;  // per step
+  // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
+  std::size_t long_bytes_max = kAnyLength;
   // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
   bool by_reference = false;
 };

@@ -163,7 +163,8 @@ inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
 
 // Publishes data that has been written before this call. Returns the post's running number.
 inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, proto::PostKind kind,
-                               std::uint64_t address, std::size_t bytes, std::uint32_t region = 0) {
+                               std::uint64_t address, std::size_t bytes, std::uint32_t region = 0,
+                               std::uint32_t readers = 1) {
   proto::Post& post = tx.posts[tx.post_head & (rings.posts() - 1)];
   post.address = address;
   post.bytes = bytes;
@@ -171,6 +172,7 @@ inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64
   post.region = region;
   post.mark = mark;
   post.help.store(0, std::memory_order_relaxed);
+  post.readers = readers;
   post.sequence.store(tx.post_head + 1, std::memory_order_release);
   return tx.post_head++;
 }

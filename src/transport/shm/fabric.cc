@@ -53,7 +53,8 @@ Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
     rx.ll128 = theirs.ll128(channel, options_.rank);
     rx.posts = theirs.posts(channel, options_.rank);
     rx.credit = own_.credit(channel, peer);
-    rx.pool = theirs.pool();
+    rx.short_pool = theirs.pool();
+    rx.long_pool = theirs.pool_for_long_messages();
     rx.pid = process.pid;
     rx.reach = reach;
   }

@@ -88,7 +88,15 @@ Result<Segment> Segment::Open(const Geometry& geometry, int rank, const sys::Fd&
                               rank, kSegmentVersion, h->version, h->rank),
                   rank);
   }
+  s.MapPoolForLongMessages(fd);
   return s;
+}
+
+void Segment::MapPoolForLongMessages(const sys::Fd& fd) {
+  if (mapping_.access() == sys::Access::kReadWrite) return;  // the owner's own mapping, in this process
+  Result<sys::SharedMapping> again =
+      sys::MapOnce(fd, geometry_.pool_bytes, sys::Access::kReadWrite, geometry_.pool_offset);
+  if (again.ok()) pool_mapping_ = std::move(*again);
 }
 
 std::byte* Segment::lane(int channel, int receiver) const {

@@ -4,7 +4,8 @@
 #define TUTTI_TRANSPORT_SHM_SEGMENT_H_
 
 // The shared pages of one rank. Each rank owns one segment, writes only there, and maps its peers' segments
-// read-only: a rank can not damage what another one writes.
+// read-only: a rank can not damage what another one writes. Pools of peers in other processes are mapped a second time,
+// writable, and only ever read through that: docs/decisions/0003-segments.md says what for.
 //
 //   +--------+-----------+---------------------------+------------------------+------------------------+
 //   | header | black box | credits                   | outgoing rings         | pool                   |
@@ -91,13 +92,14 @@ static_assert(sizeof(Header) <= kHeaderBytes);
 // What shared pages of segments are called in /proc/PID/maps, and what else is called so to a part.
 inline constexpr char kSegmentName[] = "tutti";
 
-// One mapped segment, the own one (writable) or a peer's (read-only).
+// One mapped segment, the own one (writable) or a peer's (read-only, but for the second mapping of its pool).
 class Segment {
  public:
   Segment() = default;
   // The own segment: created, zeroed, header filled in. The descriptor to pass on is fd().
   static Result<Segment> Create(const Geometry& geometry, int rank);
-  // A peer's, from the descriptor it passed. Checks magic, version, size and rank.
+  // A peer's, from the descriptor it passed. Checks magic, version, size and rank. A peer in this process has its pages
+  // mapped already, and they are not mapped again; and a second mapping of the pool that fails is done without.
   static Result<Segment> Open(const Geometry& geometry, int rank, const sys::Fd& fd);
 
   Header* header() const { return reinterpret_cast<Header*>(base()); }
@@ -107,6 +109,12 @@ class Segment {
   proto::Post* posts(int channel, int receiver) const;
   std::byte* box() const { return base() + kBoxOffset; }
   std::byte* pool() const { return base() + geometry_.pool_offset; }
+  // The same pages, for whoever reads long messages (Incoming::PoolData): where there is one, through a mapping that would
+  // let this process write. It is handed out for reading only. Some processors then pass lines on in a state in which
+  // their owner overwrites them sooner.
+  const std::byte* pool_for_long_messages() const {
+    return pool_mapping_.data() != nullptr ? pool_mapping_.data() : pool();
+  }
   // Gives the pool's pages back to the system; they return zeroed when touched. REQUIRES: the own segment, and no peer
   // reads the pool.
   Status ReleasePool();
@@ -121,9 +129,11 @@ class Segment {
  private:
   std::byte* base() const { return static_cast<std::byte*>(mapping_.data()); }
   std::byte* lane(int channel, int receiver) const;
+  void MapPoolForLongMessages(const sys::Fd& fd);
 
   Geometry geometry_;
   sys::SharedMapping mapping_;
+  sys::SharedMapping pool_mapping_;  // a peer's pool once more; none where `mapping_` is writable, or where it failed
   sys::Fd fd_;
 };
 
