@@ -44,7 +44,9 @@ def start_ranks(ranks, seconds, arguments=None, command=(), environment=None):
     command += sys.argv[1:] if arguments is None else arguments
     processes = []
     for rank in range(ranks):
-        own = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
+        # One thread each on the CPU, as torchrun has it: else every rank's arithmetic takes all cores.
+        own = dict({"OMP_NUM_THREADS": "1"}, **os.environ)
+        own.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), PYTHONUNBUFFERED="1", **(environment or {}))
         processes.append(subprocess.Popen(command, env=own, start_new_session=True))
     good = True

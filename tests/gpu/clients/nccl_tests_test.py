@@ -47,7 +47,18 @@ class Judging(unittest.TestCase):
         self.assertIn("no rows", nccl_tests.judge(0, "# Out of bounds values : 0 OK"))
 
 
+class LeavingOut(unittest.TestCase):
+    def test_hypercube_by_several_gpus_of_a_thread(self):
+        for name, gpus, out in (("hypercube_perf", 4, True), ("hypercube_perf", 2, False), ("hypercube_perf", 1, False),
+                                ("all_reduce_perf", 4, False)):
+            self.assertEqual(nccl_tests.why_left_out(name, ["-c", "1", "-g", str(gpus)]) is not None, out, (name, gpus))
+
+
 class Ranks(unittest.TestCase):
+    def test_one_thread_each(self):
+        good, _ = self.run_ranks("import os,sys;sys.exit(os.environ['OMP_NUM_THREADS']!='1')")
+        self.assertTrue(good or "OMP_NUM_THREADS" in os.environ)
+
     def run_ranks(self, code, seconds=20):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             good = common.start_ranks(2, seconds, ["-c", code], [sys.executable])
