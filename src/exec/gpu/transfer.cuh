@@ -46,7 +46,7 @@ struct Mail {
 };
 // One thread of the warp.
 __device__ __forceinline__ void Post(u32* count, u32 messages) {
-  u32 before;
+  [[maybe_unused]] u32 before;
   asm volatile("atom.release.cta.shared.exch.b32 %0, [%1], %2;"
                : "=r"(before)
                : "r"(static_cast<u32>(__cvta_generic_to_shared(count))), "r"(messages)
