@@ -69,6 +69,9 @@ class Job {
       pids_.push_back(pid);
     }
   }
+  void SignalAll(int signal) {
+    for (const pid_t pid : pids_) kill(pid, signal);
+  }
   void WaitReady(int ranks) {
     while (board_->ready < ranks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -277,6 +280,32 @@ TEST(Timeout, NamesTheLateRankAndTheStep) {
   EXPECT_NE(job.said(0).find("rank 1"), std::string::npos) << job.said(0);
   EXPECT_NE((job.said(0) + job.said(2)).find("for data from rank 1 in all_reduce"), std::string::npos)
       << job.said(0) << job.said(2);
+}
+
+// As when a container is frozen or a virtual machine moves: the rank that waits has slept through its deadline, and the
+// one that it waits for was stopped just as long.
+TEST(Timeout, LeavesOutTimeInWhichAllWereStopped) {
+  Job job(2);
+  Settings settings;
+  settings.timeout_ms = 2000;
+  job.Start(
+      [](const CommunicatorOptions& options, Board& board) -> Status {
+        Result<Communicator> c = Communicator::Create(options);
+        if (!c.ok()) return c.status();
+        ++board.ready;
+        while (options.rank == 1 && board.go == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return c->Run(Barrier());
+      },
+      settings);
+  job.WaitReady(2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  job.SignalAll(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+  job.SignalAll(SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  job.board().go = 1;
+  ASSERT_TRUE(job.Join());
+  for (const int rank : {0, 1}) EXPECT_EQ(job.said(rank), "OK");
 }
 
 int CountEntries(const char* folder) {

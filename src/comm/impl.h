@@ -121,8 +121,9 @@ struct Communicator::Impl {
   // wait.cc
   Status WaitFor(const exec::cpu::Job& job);
   struct WaitState {
-    std::int64_t since_ns;       // when something last moved
-    std::int64_t last_probe_ns;  // when the peers' processes were last looked for
+    std::int64_t since_ns;        // when something last moved
+    std::int64_t stopped_ns = 0;  // of the time since then: when this rank was stopped itself
+    std::int64_t last_probe_ns;   // when the peers' processes were last looked for
     std::uint64_t moves;
     std::int64_t begin_ns;
     std::int64_t waited_ns = 0;
