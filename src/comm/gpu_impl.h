@@ -93,6 +93,10 @@ struct GpuCommunicator::Impl {
   Status RunValid(const Operation& operation, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
   Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
+  // An all_reduce of which copy engines do the second shot.
+  Status RunShots(const Operation& operation, sys::cuda::Stream stream);
+  // Writes a call into the black box, and no call that is a part of one.
+  void Record(const Operation& operation, bool captured);
   // What tune::IsDirect: as a relay, or as sends and receives.
   Status RunDirect(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
   Status RunRelay(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
@@ -183,6 +187,7 @@ struct GpuCommunicator::Impl {
     sys::cuda::Kernel kernel = nullptr;
     int channels = 0, threads = 0;
   } compiled;
+  const Operation* whole = nullptr;  // of which what is being enqueued is a part
   // Of a group: which operations have been looked at, those that are alike, and what those are about.
   std::vector<char> seen;
   std::vector<const Operation*> alike;

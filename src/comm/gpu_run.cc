@@ -130,7 +130,7 @@ Status GpuCommunicator::Impl::LaunchProgram(const Operation& o, sys::cuda::Strea
   const int channels = compiled.channels;
   const bool captured = IsCaptured(stream);
   program.captured = captured ? 1 : 0;
-  if (!captured) host.RecordGpuCall(o);
+  Record(o, captured);
   TUTTI_RETURN_IF_ERROR(launcher.Launch(compiled.kernel, program, channels, compiled.threads,
                                         OverlapFor(channels, compiled.threads, captured), stream));
   blocks_launched += channels;
@@ -154,6 +154,7 @@ Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, 
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {
   if (IsTransfer(o.kind)) return launcher.LoadSendRecv();
   if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
+  if (windows->TakesSecondShot(o)) return Prepare(exec::gpu::ShotsOf(o, host.rank, host.ranks).scatter);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
   if ((*recipe)->direct) return PrepareDirect(o, *(*recipe)->plan);
@@ -183,7 +184,10 @@ Status GpuCommunicator::Impl::RunValid(const Operation& o, sys::cuda::Stream str
 
 Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Stream stream) {
   if (IsEmpty(o)) return Status::Ok();
-  if (!windows->empty() && windows->Takes(o)) return RunCopies(o, stream);
+  if (!windows->empty()) {
+    if (windows->Takes(o)) return RunCopies(o, stream);
+    if (windows->TakesSecondShot(o)) return RunShots(o, stream);
+  }
   if (IsCompiled(o) && exec::gpu::ChangeBuffers(o.in, o.out, program)) [[likely]]
     return LaunchProgram(o, stream);
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
@@ -197,8 +201,22 @@ Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Strea
 
 Status GpuCommunicator::Impl::RunCopies(const Operation& o, sys::cuda::Stream stream) {
   const bool captured = IsCaptured(stream);
-  if (!captured) host.RecordGpuCall(o);
+  Record(o, captured);
   return windows->Run(o, stream, captured);
+}
+
+// Also in place: a peer's copies into this rank's output wait for a word that this stream writes behind the kernel, which
+// has read the input by then.
+Status GpuCommunicator::Impl::RunShots(const Operation& o, sys::cuda::Stream stream) {
+  const exec::gpu::Shots shots = exec::gpu::ShotsOf(o, host.rank, host.ranks);
+  whole = &o;
+  const Status scattered = RunCollective(shots.scatter, stream);
+  whole = nullptr;
+  return scattered.ok() ? windows->Run(shots.gather, stream, IsCaptured(stream)) : scattered;
+}
+
+void GpuCommunicator::Impl::Record(const Operation& o, bool captured) {
+  if (!captured) host.RecordGpuCall(whole == nullptr ? o : *whole);
 }
 
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindRelayKernel(const Operation& o, const PreparedPlan& plan) {
@@ -218,7 +236,7 @@ Status GpuCommunicator::Impl::RunRelay(const Operation& o, const PreparedPlan& p
   relay.counts = program.counts;
   const bool captured = IsCaptured(stream);
   relay.captured = captured ? 1 : 0;
-  if (!captured) host.RecordGpuCall(o);
+  Record(o, captured);
   TUTTI_RETURN_IF_ERROR(
       launcher.Launch(*kernel, relay, OverlapFor(relay.blocks, exec::gpu::ThreadsPerBlock(relay), captured), stream));
   blocks_launched += relay.blocks;
@@ -245,7 +263,7 @@ Status GpuCommunicator::Impl::RunDirect(const Operation& o, const PreparedPlan& 
   const int directions = (list.writes_to != 0 ? 1 : 0) + (list.written_by != 0 ? 1 : 0);  // the same on all ranks
   TUTTI_RETURN_IF_ERROR(CompileTransfers(directions * (host.ranks - 1)));
   const bool captured = IsCaptured(stream);
-  if (!captured) host.RecordGpuCall(o);
+  Record(o, captured);
   return LaunchTransfers(stream, captured);
 }
 
@@ -274,7 +292,7 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
   const bool captured = IsCaptured(stream);
   TUTTI_RETURN_IF_ERROR(LaunchTransfers(stream, captured));
   for (const Operation& o : operations) {
-    if (IsTransfer(o.kind) && !captured) host.RecordGpuCall(o);
+    if (IsTransfer(o.kind)) Record(o, captured);
   }
   return Status::Ok();
 }
@@ -332,6 +350,9 @@ Status GpuCommunicator::RunGroup(std::span<const Operation> operations, void* st
 std::string GpuCommunicator::Impl::Explain(const Operation& o) {
   if (IsTransfer(o.kind)) return "direct";
   if (windows->Takes(o)) return "copy engines";
+  if (windows->TakesSecondShot(o)) {
+    return Explain(exec::gpu::ShotsOf(o, host.rank, host.ranks).scatter) + ", then copy engines";
+  }
   const std::vector<tune::GpuChoice> choices =
       chooser.Candidates(CollectiveOf(o.kind), comm::SmallestOfClass(comm::SizeClass(BytesOf(o))));
   return choices.empty() ? "nothing that NCCL_ALGO and NCCL_PROTO allow" : tune::ToString(choices.front());

@@ -214,8 +214,14 @@ const Window* GpuWindows::Holding(const Operation& o) const {
   return nullptr;
 }
 
+// An operation of `bytes` bytes (count * element size) as far as copy engines can do it.
+double GpuWindows::PredictCopiesUs(Collective collective, std::size_t bytes) {
+  if (collective == Collective::kAllReduce) return gpu_.chooser.PredictShotsUs(bytes);
+  return tune::PredictCopiesUs(gpu_.Machine(), bytes * static_cast<std::size_t>(gpu_.host.ranks - 1));
+}
+
 bool GpuWindows::Pays(const Operation& o) {
-  if (zero_ctas_) return true;
+  if (zero_ctas_ && o.kind != Kind::kAllReduce) return true;  // which needs a kernel anyway
   if (o.kind == Kind::kGather || o.kind == Kind::kScatter) return false;
   if (!gpu_.host.settings.algo.empty() || !gpu_.host.settings.proto.empty()) return false;  // the user wants kernels
   const auto collective = static_cast<Collective>(o.kind);
@@ -224,9 +230,8 @@ bool GpuWindows::Pays(const Operation& o) {
   if (known == kUnknown) {
     const std::size_t bytes = SmallestOfClass(size_class);
     const std::vector<tune::GpuChoice> choices = gpu_.chooser.Candidates(collective, bytes);
-    const std::size_t sent = bytes * static_cast<std::size_t>(gpu_.host.ranks - 1);
-    const double copies_us = tune::PredictCopiesUs(gpu_.Machine(), sent);
-    known = !choices.empty() && copies_us < choices.front().predicted_us ? kYes : kNo;
+    const bool sooner = !choices.empty() && PredictCopiesUs(collective, bytes) < choices.front().predicted_us;
+    known = sooner ? kYes : kNo;
   }
   return known == kYes;
 }
@@ -234,6 +239,12 @@ bool GpuWindows::Pays(const Operation& o) {
 bool GpuWindows::Takes(const Operation& o) {
   if (windows_.empty() || owner_ == nullptr || !exec::gpu::CopiesCanDo(o.kind)) return false;
   if (exec::gpu::ScattersInPlace(o, gpu_.host.rank)) return false;
+  return Holding(o) != nullptr && Pays(o);
+}
+
+bool GpuWindows::TakesSecondShot(const Operation& o) {
+  if (windows_.empty() || owner_ == nullptr || o.kind != Kind::kAllReduce) return false;
+  if (o.count % static_cast<std::size_t>(gpu_.host.ranks) != 0) return false;
   return Holding(o) != nullptr && Pays(o);
 }
 

@@ -46,7 +46,9 @@ class GpuWindows {
   bool Deregister(const void* window);
   // Whether copy engines are to do an operation, which is valid and moves something.
   bool Takes(const Operation& operation);
-  // REQUIRES: Takes.
+  // Whether it is an all_reduce whose second shot (exec::gpu::ShotsOf) they are to do.
+  bool TakesSecondShot(const Operation& operation);
+  // REQUIRES: Takes, or the second shot of what TakesSecondShot.
   Status Run(const Operation& operation, sys::cuda::Stream stream, bool captured);
 
   // One-sided: see exec::gpu::CopyRunner. kInvalidArgument for a rank, place or count that does not exist; kUnsupported
@@ -82,6 +84,7 @@ class GpuWindows {
   Status TryRunner();
   Status CanSignal(int peer, bool captured) const;
   bool Pays(const Operation& operation);
+  double PredictCopiesUs(Collective collective, std::size_t bytes);
   const transport::p2p::Window* Holding(const Operation& operation) const;
 
   GpuCommunicator::Impl& gpu_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tune/chooser.h"
 
@@ -101,6 +102,14 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
                         known.cost.hops * way.hop_us +
                         static_cast<double>(bytes) / kBytesPerUsOfGb * (moved / rate + folded);
   return choice;
+}
+
+double GpuChooser::PredictShotsUs(std::size_t bytes) {
+  const std::size_t piece = bytes / static_cast<std::size_t>(options_.ranks);
+  const std::vector<GpuChoice> scatter = Candidates(Collective::kReduceScatter, piece);
+  if (scatter.empty()) return std::numeric_limits<double>::infinity();
+  return scatter.front().predicted_us +
+         PredictCopiesUs(options_.machine, piece * static_cast<std::size_t>(options_.ranks - 1));
 }
 
 int GpuChooser::Threads(Protocol protocol, double message_bytes) const {

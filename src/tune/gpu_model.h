@@ -104,6 +104,9 @@ class GpuChooser {
 
   // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none.
   std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes);
+  // An all_reduce of `bytes` bytes by two shots, the first one in a kernel, the second one by copy engines that write into
+  // windows; infinite where the filters leave no kernel.
+  double PredictShotsUs(std::size_t bytes);
   // Threads of a block for a channel's messages of that many bytes.
   int Threads(proto::Protocol protocol, double message_bytes) const;
 

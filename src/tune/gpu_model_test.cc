@@ -74,6 +74,21 @@ TEST(GpuModel, LargeReductionsAndBroadcastsAreRelays) {
   EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kReduceScatter, Protocol::kSimple, 1));
 }
 
+TEST(GpuModel, CopyEnginesDoTheSecondShotOfTheLargestAllReduces) {
+  for (const int ranks : {2, 4, 8}) {
+    Result<GpuChooser> made = GpuChooser::Create({.ranks = ranks, .max_channels = 128, .direct = true});
+    ASSERT_TRUE(made.ok());
+    const auto gain = [&](std::size_t bytes) {
+      return made->Candidates(Collective::kAllReduce, bytes).front().predicted_us / made->PredictShotsUs(bytes);
+    };
+    EXPECT_LT(gain(std::size_t{1} << 20), 1) << ranks;
+    EXPECT_LT(gain(std::size_t{64} << 20), 1) << ranks;
+    EXPECT_GT(gain(std::size_t{256} << 20), 1) << ranks;
+    EXPECT_LT(gain(std::size_t{1} << 40), 1.12) << ranks;  // no more than the rates' ratio
+  }
+  EXPECT_GT(Make(2, "", "^LL,LL128,Simple").PredictShotsUs(std::size_t{1} << 30), 1e300);
+}
+
 TEST(GpuModel, TimesGrowWithSize) {
   GpuChooser chooser = Make(4);
   for (Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll, Collective::kBroadcast}) {

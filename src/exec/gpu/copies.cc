@@ -97,6 +97,17 @@ CopyList ListCopies(const Operation& o, int rank, int ranks) {
   return list;
 }
 
+Shots ShotsOf(const Operation& o, int rank, int ranks) {
+  Shots shots{o, o};
+  shots.scatter.kind = Kind::kReduceScatter;
+  shots.scatter.count = o.count / static_cast<std::size_t>(ranks);
+  shots.scatter.out = static_cast<std::byte*>(o.out) + rank * shots.scatter.count * SizeOf(o.type);
+  shots.gather.kind = Kind::kAllGather;
+  shots.gather.count = shots.scatter.count;
+  shots.gather.in = shots.scatter.out;
+  return shots;
+}
+
 CopyList ListBarrier(int rank, int ranks) {
   CopyList list;
   list.writes_to = list.written_by = AllBut(rank, ranks);

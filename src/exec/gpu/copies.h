@@ -3,9 +3,9 @@
 #ifndef TUTTI_EXEC_GPU_COPIES_H_
 #define TUTTI_EXEC_GPU_COPIES_H_
 
-// Operations that only move bytes, done by the GPUs' copy engines: each rank writes into the peers' buffers, which lie in
-// windows. No kernel runs, so multiprocessors are free for others, and an engine fills a link better than kernels do (392
-// GB/s against 355 on H200); in return it costs about ten microseconds.
+// Operations that only move bytes, done by the GPUs' copy engines, and the second shot of all_reduces, which does so too: each
+// rank writes into the peers' buffers, which lie in windows. No kernel runs, so multiprocessors are free for others, and an
+// engine fills a link better than kernels do (392 GB/s against 355 on H200); in return it costs about ten microseconds.
 
 #include <array>
 #include <atomic>
@@ -49,6 +49,14 @@ std::size_t CopiedOutputBytes(const Operation& operation, int ranks);
 // The part of `rank` in an operation that CopiesCanDo. Ranks write to their peers in an order that lets no two write to
 // the same one at a time. REQUIRES: ranks <= kMostCopyRanks.
 CopyList ListCopies(const Operation& operation, int rank, int ranks);
+
+// An all_reduce in two shots: a reduce_scatter, which folds, and an all_gather, which CopiesCanDo. Both in the all_reduce's
+// buffers; the first one's output is where the second one reads.
+struct Shots {
+  Operation scatter, gather;
+};
+// REQUIRES: an all_reduce whose count is a multiple of `ranks`.
+Shots ShotsOf(const Operation& all_reduce, int rank, int ranks);
 
 // An operation in which all ranks wait for each other and nothing is copied.
 CopyList ListBarrier(int rank, int ranks);

@@ -258,6 +258,45 @@ class Ranks {
     stream(rank).Push([=, this] { Compare(rank, call); });
   }
 
+  // An all_reduce of bytes in two shots: a stand-in for the kernel, which sends its input away before it folds what came of
+  // the others, and an all_gather. Call `i` of `inboxes`; filled before and compared behind, all in the rank's stream.
+  struct Inbox {
+    explicit Inbox(int ranks) : sent(ranks) {}
+    std::vector<std::vector<std::uint8_t>> sent;  // by sender
+    std::atomic<int> senders{0};
+  };
+  void CheckShots(int rank, std::size_t piece, bool in_place, int seed, Inbox& inbox) {
+    std::vector<std::uint8_t>& in = in_place ? out_[rank] : in_[rank];
+    const Operation o{.kind = Kind::kAllReduce,
+                      .in = in.data(),
+                      .out = out_[rank].data(),
+                      .count = piece * static_cast<std::size_t>(count()),
+                      .type = DataType::kUint8};
+    const Shots shots = ShotsOf(o, rank, count());
+    stream(rank).Push([=, this, &in, &inbox] {
+      std::ranges::fill(out_[rank], std::uint8_t{0x5a});
+      for (std::size_t i = 0; i < o.count; ++i) in[i] = ValueOf(rank, i, seed);
+      inbox.sent[rank].assign(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(o.count));
+      ++inbox.senders;
+      Await([&] { return inbox.senders == count(); });
+      auto* folded = static_cast<std::uint8_t*>(shots.scatter.out);
+      for (std::size_t i = 0; i < shots.scatter.count; ++i) {
+        folded[i] = 0;
+        for (const auto& sent : inbox.sent) folded[i] += sent[rank * piece + i];
+      }
+    });
+    CopyRunner::Outputs outputs{};
+    for (int peer = 0; peer < count(); ++peer) outputs[peer] = reinterpret_cast<std::byte*>(out_[peer].data());
+    ASSERT_TRUE(runner(rank).Run(ListCopies(shots.gather, rank, count()), outputs, stream(rank).handle(), false).ok());
+    stream(rank).Push([=, this] {
+      for (std::size_t i = 0; i < out_[rank].size(); ++i) {
+        std::uint8_t expected = i < o.count ? 0 : 0x5a;
+        for (int peer = 0; i < o.count && peer < count(); ++peer) expected += ValueOf(peer, i, seed);
+        if (out_[rank][i] != expected) ++wrong_;
+      }
+    });
+  }
+
  private:
   void Fill(int rank, int seed) {
     for (std::size_t i = 0; i < in_[rank].size(); ++i) in_[rank][i] = ValueOf(rank, i, seed);
@@ -308,6 +347,22 @@ int RunSequence(int count, int calls, std::uint32_t seed) {
   return ranks.wrong();
 }
 
+TEST(Copies, ShotsUseTheBuffersOfTheAllReduce) {
+  float in[12], out[12];
+  const Operation o{
+      .kind = Kind::kAllReduce, .in = in, .out = out, .count = 12, .type = DataType::kFloat32, .op = ReduceOp::kAvg};
+  const Shots shots = ShotsOf(o, 2, 3);
+  EXPECT_EQ(shots.scatter.kind, Kind::kReduceScatter);
+  EXPECT_EQ(shots.scatter.op, ReduceOp::kAvg);
+  EXPECT_EQ(shots.scatter.count, 4u);
+  EXPECT_EQ(shots.scatter.in, in);
+  EXPECT_EQ(shots.scatter.out, out + 8);
+  EXPECT_EQ(shots.gather.kind, Kind::kAllGather);
+  EXPECT_EQ(shots.gather.count, 4u);
+  EXPECT_EQ(shots.gather.in, out + 8);
+  EXPECT_EQ(shots.gather.out, out);
+}
+
 TEST(Copies, ListsOfAllRanksFitTogether) {
   for (const Kind kind : kKinds) {
     for (int ranks = 1; ranks <= transport::p2p::kMostCopyRanks; ++ranks) {
@@ -334,6 +389,30 @@ TEST(Copies, EveryOperationInAnyOrder) {
   for (const int ranks : {2, 3, 5}) EXPECT_EQ(RunSequence(ranks, 100, 7u + static_cast<unsigned>(ranks)), 0);
 }
 
+int RunAllReduces(int count, int calls, std::uint32_t seed) {
+  Ranks ranks(count);
+  std::deque<Ranks::Inbox> inboxes;
+  for (int i = 0; i < calls; ++i) inboxes.emplace_back(count);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < calls; ++i) {
+        const std::size_t piece = 1 + random() % 3000;
+        const bool in_place = random() % 2 == 0;
+        ranks.CheckShots(rank, piece, in_place, i, inboxes[i]);
+      }
+      ranks.stream(rank).Synchronize();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ranks.wrong();
+}
+
+TEST(Copies, SecondShotsOfAllReduces) {
+  for (const int ranks : {2, 3, 5}) EXPECT_EQ(RunAllReduces(ranks, 60, 11u + static_cast<unsigned>(ranks)), 0);
+}
+
 TEST(Copies, CanaryWithoutWaitsIsFound) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer finds it, and calls it an error of the test";
@@ -341,6 +420,9 @@ TEST(Copies, CanaryWithoutWaitsIsFound) {
   g_skip_waits = true;
   int wrong = 0;
   for (std::uint32_t seed = 0; seed < 20 && wrong == 0; ++seed) wrong = RunSequence(3, 50, seed);
+  EXPECT_GT(wrong, 0);
+  wrong = 0;
+  for (std::uint32_t seed = 0; seed < 20 && wrong == 0; ++seed) wrong = RunAllReduces(3, 50, seed);
   g_skip_waits = false;
   EXPECT_GT(wrong, 0);
 }
