@@ -231,17 +231,19 @@ Result<Received> ReceiveMessage(const Fd& socket, std::span<std::byte> buffer) {
   iovec data = {buffer.data(), buffer.size()};
   msghdr header{};
   ssize_t n;
-  // A peer that closes with our bytes unread raises ECONNRESET once, ahead of what it had sent before: ask
-  // again.
-  for (int resets = 0;;) {
+  // Two things may be said ahead of what a peer sent before it closed, so each is believed the second time only: ECONNRESET,
+  // where it left bytes of ours unread; and the end of a packet socket, where Linux finds no message, then a message and the
+  // end come, and it looks for the end (unix_dgram_recvmsg).
+  for (int resets = 0, ends = 0;;) {
     header = {};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
     header.msg_control = control;
     header.msg_controllen = sizeof(control);
     n = recvmsg(socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const bool again = n < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0));
-    if (!again) break;
+    const bool reset = n < 0 && errno == ECONNRESET && resets++ == 0;
+    const bool end = n == 0 && !buffer.empty() && ends++ == 0;
+    if (!reset && !end && (n >= 0 || errno != EINTR)) break;
   }
   if (n < 0) return ReceiveError(errno);
   Received received{.bytes = static_cast<std::size_t>(n)};

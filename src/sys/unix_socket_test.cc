@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -108,6 +109,36 @@ TEST(UnixSocketTest, WhatWasSentBeforeCloseArrives) {
     EXPECT_EQ(got->bytes, 10u);
     EXPECT_EQ(ReceiveMessage(pair->a, buffer).status().code(), Code::kRemote);
   }
+}
+
+// Linux can report the end of a packet socket although a message is there, to a receiver that looks at the very time of both.
+TEST(UnixSocketTest, ALastMessageIsNotOverlooked) {
+  constexpr int kPairs = 20000;
+  std::atomic<Fd*> sender{nullptr};
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) {
+      Fd* socket = sender;
+      if (socket == nullptr) continue;
+      EXPECT_TRUE(SendMessage(*socket, Bytes("last")).ok());
+      socket->Close();
+      sender = nullptr;
+    }
+  });
+  int overlooked = 0;
+  for (int i = 0; i < kPairs; ++i) {
+    Result<SocketPair> pair = MakeSocketPair(SocketKind::kPacket);
+    ASSERT_TRUE(pair.ok());
+    sender = &pair->b;
+    std::byte buffer[16];
+    Result<Received> got = Status(Code::kInProgress, "");
+    while (!got.ok() && got.status().code() == Code::kInProgress) got = ReceiveMessage(pair->a, buffer);
+    overlooked += got.ok() ? 0 : 1;
+    while (sender != nullptr) CpuPause();
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(overlooked, 0);
 }
 
 TEST(UnixSocketTest, WaitsOnSeveral) {
