@@ -44,8 +44,11 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
     Result<sys::Fd> socket = sys::TryConnect(sys::SocketKind::kPacket, name);
     if (socket.ok()) {
       if (attendance.options->report != nullptr) ++attendance.options->report->attempts;
-      reason = Visitor(attendance, std::move(*socket), buffer).Run(on_member);
-      if (reason.code() != Code::kInProgress) return reason;
+      const Status visit = Visitor(attendance, std::move(*socket), buffer).Run(on_member);
+      // What earlier visits met says more than that the last one had no time left; a host that let this rank in is named.
+      if (visit.code() == Code::kTimeout && visit.peer() < 0 && !reason.ok()) break;
+      if (visit.code() != Code::kInProgress) return visit;
+      reason = visit;
     } else if (socket.status().code() != Code::kInProgress) {
       return socket.status();
     } else if (role == Role::kVisitOrGather) {
