@@ -13,10 +13,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
 
+#include "comm/queue.h"
 #include "tutti/tutti.h"
 
 namespace tutti {
@@ -283,18 +285,18 @@ TEST(Timeout, NamesTheLateRankAndTheStep) {
 }
 
 // As when a container is frozen or a virtual machine moves: the rank that waits has slept through its deadline, and the
-// one that it waits for was stopped just as long.
-TEST(Timeout, LeavesOutTimeInWhichAllWereStopped) {
+// one that it waits for was stopped just as long. `wait`: how ranks wait for a barrier.
+void ExpectStopsAreLeftOut(const std::function<Status(Communicator)>& wait) {
   Job job(2);
   Settings settings;
   settings.timeout_ms = 2000;
   job.Start(
-      [](const CommunicatorOptions& options, Board& board) -> Status {
+      [&](const CommunicatorOptions& options, Board& board) -> Status {
         Result<Communicator> c = Communicator::Create(options);
         if (!c.ok()) return c.status();
         ++board.ready;
         while (options.rank == 1 && board.go == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return c->Run(Barrier());
+        return wait(std::move(*c));
       },
       settings);
   job.WaitReady(2);
@@ -306,6 +308,22 @@ TEST(Timeout, LeavesOutTimeInWhichAllWereStopped) {
   job.board().go = 1;
   ASSERT_TRUE(job.Join());
   for (const int rank : {0, 1}) EXPECT_EQ(job.said(rank), "OK");
+}
+
+TEST(Timeout, LeavesOutTimeInWhichAllWereStopped) {
+  ExpectStopsAreLeftOut([](Communicator c) { return c.Run(Barrier()); });
+}
+
+// The same where the progress thread waits.
+TEST(Timeout, LeavesOutStopsOfOperationsThatWereLeftAlone) {
+  ExpectStopsAreLeftOut([](Communicator c) {
+    const auto queue = std::make_shared<comm::Queue>(std::move(c));
+    Status s = queue->Post(Barrier());
+    while (s.ok() && !queue->idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (s.ok()) s = queue->Poll();
+    queue->Close();
+    return s;
+  });
 }
 
 int CountEntries(const char* folder) {

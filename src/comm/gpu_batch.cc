@@ -118,9 +118,7 @@ Status GpuCommunicator::Impl::EnqueueBatch(std::span<const Operation* const> ope
     LogBatch(first, static_cast<int>(operations.size()), shape, cut.blocks);
   const bool captured = IsCaptured(stream);
   batch.program.captured = captured ? 1 : 0;
-  for (const Operation* o : operations) {
-    if (!captured) host.RecordGpuCall(*o);
-  }
+  for (const Operation* o : operations) Record(*o, captured);
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, batch, cut.blocks, shape.threads,
                                         OverlapFor(cut.blocks, shape.threads, captured), stream));
   blocks_launched += cut.blocks;

@@ -236,16 +236,17 @@ bool GpuWindows::Pays(const Operation& o) {
   return known == kYes;
 }
 
+bool GpuWindows::CanWrite(const Operation& o) {
+  return !windows_.empty() && owner_ != nullptr && Holding(o) != nullptr && Pays(o);
+}
+
 bool GpuWindows::Takes(const Operation& o) {
-  if (windows_.empty() || owner_ == nullptr || !exec::gpu::CopiesCanDo(o.kind)) return false;
-  if (exec::gpu::ScattersInPlace(o, gpu_.host.rank)) return false;
-  return Holding(o) != nullptr && Pays(o);
+  return exec::gpu::CopiesCanDo(o.kind) && !exec::gpu::ScattersInPlace(o, gpu_.host.rank) && CanWrite(o);
 }
 
 bool GpuWindows::TakesSecondShot(const Operation& o) {
-  if (windows_.empty() || owner_ == nullptr || o.kind != Kind::kAllReduce) return false;
-  if (o.count % static_cast<std::size_t>(gpu_.host.ranks) != 0) return false;
-  return Holding(o) != nullptr && Pays(o);
+  const bool even = o.count % static_cast<std::size_t>(gpu_.host.ranks) == 0;
+  return o.kind == Kind::kAllReduce && even && CanWrite(o);
 }
 
 Status GpuWindows::Run(const Operation& o, sys::cuda::Stream stream, bool captured) {

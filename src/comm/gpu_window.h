@@ -84,6 +84,8 @@ class GpuWindows {
   Status TryRunner();
   Status CanSignal(int peer, bool captured) const;
   bool Pays(const Operation& operation);
+  // Whether copy engines can write an operation's output, and are to.
+  bool CanWrite(const Operation& operation);
   double PredictCopiesUs(Collective collective, std::size_t bytes);
   const transport::p2p::Window* Holding(const Operation& operation) const;
 

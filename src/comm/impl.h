@@ -121,13 +121,14 @@ struct Communicator::Impl {
   // wait.cc
   Status WaitFor(const exec::cpu::Job& job);
   struct WaitState {
-    std::int64_t since_ns;        // when something last moved
-    std::int64_t stopped_ns = 0;  // of the time since then: when this rank was stopped itself
-    std::int64_t last_probe_ns;   // when the peers' processes were last looked for
+    std::int64_t since_ns;       // when something last moved
+    std::int64_t last_probe_ns;  // when the peers' processes were last looked for
     std::uint64_t moves;
     std::int64_t begin_ns;
     std::int64_t waited_ns = 0;
     std::int64_t now_ns;
+    std::int64_t looked_ns = 0;  // LookAround's: when it last looked, and from when on the wait counts
+    std::int64_t counts_from_ns = 0;
     std::int64_t useless_ns = 0;  // spent in yields that let no other rank run
   };
   Status WaitOn(const exec::cpu::Job& job, WaitState& wait);

@@ -25,8 +25,8 @@ constexpr std::int64_t kSleepNs = 500000;
 // another rank run takes longer than kSwitchNs. After kUselessNs of useless ones a crowded rank sleeps.
 constexpr std::int64_t kSwitchNs = 700, kUselessNs = 15000;
 constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
-// A rank that comes back later than this from giving its core away was stopped: by a signal, a debugger, the freezing of its
-// container or virtual machine. Its peers may have been too, so a stop counts as no more than this towards the timeout.
+// A rank that has not looked around for longer than this was stopped: by a signal, a debugger, the freezing of its container
+// or virtual machine. Its peers may have been too, so a stop counts as no more than this towards the timeout.
 constexpr std::int64_t kStoppedNs = 250 * kNsPerMs;
 constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
 
@@ -187,7 +187,10 @@ void Communicator::Impl::LookAround(WaitState& wait, std::int64_t now_ns) {
     if (engine->moves() == wait.moves) Break(s);
     return;
   }
-  const std::int64_t waited_ms = (now_ns - wait.since_ns - wait.stopped_ns) / kNsPerMs;
+  const std::int64_t stopped_ns = now_ns - std::max(wait.looked_ns, wait.since_ns) - kStoppedNs;
+  wait.looked_ns = now_ns;
+  wait.counts_from_ns = std::max(wait.counts_from_ns, wait.since_ns) + std::max<std::int64_t>(stopped_ns, 0);
+  const std::int64_t waited_ms = (now_ns - wait.counts_from_ns) / kNsPerMs;
   if (waited_ms <= settings.timeout_ms) return;
   Break(Status(
       Code::kTimeout,
@@ -263,16 +266,13 @@ Status Communicator::Impl::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
       return s;
     }
     const std::int64_t now_ns = sys::NowNs();
-    const std::int64_t turn_ns = now_ns - wait.now_ns;
-    AddWaited(turn_ns);
-    const bool useless = crowded && wait.waited_ns >= spin_ns && turn_ns < kSwitchNs;
-    wait.useless_ns = useless ? wait.useless_ns + turn_ns : 0;
-    wait.stopped_ns += std::max<std::int64_t>(turn_ns - kStoppedNs, 0);
+    AddWaited(now_ns - wait.now_ns);
+    const bool useless = crowded && wait.waited_ns >= spin_ns && now_ns - wait.now_ns < kSwitchNs;
+    wait.useless_ns = useless ? wait.useless_ns + now_ns - wait.now_ns : 0;
     wait.now_ns = now_ns;
     if (engine->moves() != wait.moves) {
       wait.moves = engine->moves();
       wait.since_ns = now_ns;
-      wait.stopped_ns = 0;
     }
     wait.waited_ns = now_ns - wait.since_ns;
     if (turn % kTurnsPerLook == 0 || wait.waited_ns > kYieldNs) LookAround(wait, now_ns);
