@@ -274,6 +274,8 @@ Status Windows::CheckPointers() {
 Status Windows::CheckSignals() {
   if (windows_[0] == nullptr || (options_.threads && gpus_ < ranks_))
     return Status::Ok();  // not where ranks share both
+  // Puts ask nobody: the next rank may still look at what was there.
+  TUTTI_RETURN_IF_ERROR(job_.Meet(ranks_, job_.arrived(), ++meetings_));
   const int next = (rank_ + 1) % ranks_, previous = (rank_ + ranks_ - 1) % ranks_;
   const cudaStream_t stream = place_.stream(0);
   constexpr std::size_t kPiece = 10007;
