@@ -30,7 +30,6 @@ constexpr std::int64_t kNsPerMs = 1000000;
 // it costs to switch to another rank and back).
 constexpr std::int64_t kSpinNs = 10000;
 constexpr std::int64_t kCrowdedSpinNs = 700;
-constexpr int kCrowdedPolls = 20;
 // A wait at init gives the core away, and after so many turns sleeps, so as not to be in the way of the others.
 constexpr int kTurnsBeforeSleep = 1000;
 constexpr std::int64_t kSleepAtInitNs = 50000;
@@ -182,7 +181,7 @@ Status Communicator::Impl::CreateChooser(int common_cpus) {
   if (!result.ok()) return result.status();
   chooser = std::move(*result);
   spin_ns = settings.spin_us >= 0 ? settings.spin_us * 1000 : crowded ? kCrowdedSpinNs : kSpinNs;
-  if (crowded) engine->set_spins(kCrowdedPolls);
+  if (crowded) engine->set_spins(0);  // Pause decides first whether anything is worth polling for
   return Status::Ok();
 }
 

@@ -516,11 +516,17 @@ bool Engine::WaitsForPeerOn(int cpu) const {
   if (fabric_->CpuOf(job.waits_for) == cpu) return true;
   if (job.collective == Collective::kSendRecv || job.waits_what != Job::WaitsFor::kData) return false;
   const Part& part = job.parts[job.waiting_part];
-  const Step step = part.plan->plan.step(part.step);
-  for (std::size_t i = part.operand + 1; i < step.operands.size(); ++i) {
-    const Operand& operand = step.operands[i];
-    if (IsLocal(operand) || fabric_->CpuOf(operand.index) != cpu) continue;
-    if (!PeekNext(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol).arrived) return true;
+  const plan::RankPlan& plan = part.plan->plan;
+  const int stage = plan.step(part.step).stage;
+  std::size_t first = part.operand + 1;
+  for (int s = part.step; s < plan.step_count(); ++s, first = 0) {
+    const Step step = plan.step(s);
+    if (step.stage != stage) break;  // what comes later may need what this rank has yet to send
+    for (std::size_t i = first; i < step.operands.size(); ++i) {
+      const Operand& operand = step.operands[i];
+      if (IsLocal(operand) || fabric_->CpuOf(operand.index) != cpu) continue;
+      if (!PeekNext(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol).arrived) return true;
+    }
   }
   return false;
 }

@@ -61,7 +61,7 @@ class Engine {
   // Grows with every step and transfer part that ends: whoever waits sees that something still moves.
   std::uint64_t moves() const { return moves_; }
 
-  // Polls of a flag before Advance gives up on it for the moment. Few where ranks share cores.
+  // Polls of a flag before Advance gives up on it for the moment. None where ranks share cores.
   void set_spins(int spins) { spins_ = spins; }
 
   const ChunkRules& chunks() const { return chunks_; }
