@@ -113,7 +113,8 @@ struct CommunicatorOptions {
 // Errors: a failed operation leaves the communicator broken; every later call returns the first error. Peers that
 // wait for a broken, aborted, destroyed or dead rank are told within a second, by its rank.
 // Reproducible: for the same (ranks, count, type, op) results carry the same bits on every rank and in every run, and
-// unless an algorithm is forced the result is the fold of the inputs in rank order, whatever the size.
+// unless an algorithm is forced the result is the fold of the inputs in rank order, whatever the size; but a reduce of
+// device memory by more than two ranks may be folded along a ring or a tree, depending on its size and root.
 class Communicator {
  public:
   // Meets the other ranks and connects to them. Blocks until all are there or settings.init_timeout_ms have passed.

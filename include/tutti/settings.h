@@ -21,7 +21,7 @@ enum class SingleCopy : std::uint8_t {
 // meaning, default, unit and range.
 struct Settings {
   // NCCL_ALGO: which algorithms may be chosen, in NCCL's syntax: "ring,tree", "^pat", "allreduce:tree;broadcast:ring".
-  // Empty: every algorithm whose result is the fold in rank order.
+  // Empty: every algorithm whose result is the fold in rank order; for a reduce of device memory, every one.
   std::string algo;
   // NCCL_PROTO: likewise for protocols: "LL", "LL128", "Simple". Empty: all.
   std::string proto;

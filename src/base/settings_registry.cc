@@ -200,7 +200,9 @@ constexpr Setting kSettings[] = {
     // Choices of algorithm and memory.
     Row({.name = "NCCL_ALGO",
          .values = "names, separated by commas; ^ before them excludes them; collective:names; ... for some only",
-         .meaning = "Which algorithms may be chosen. Unset: every algorithm whose result is the fold in rank order.",
+         .meaning =
+             "Which algorithms may be chosen. Unset: every algorithm whose result is the fold in rank order; for a "
+             "reduce of device memory, every one.",
          .agreement = Agreement::kRankZero},
         kText<&S::algo>),
     Row({.name = "NCCL_PROTO",

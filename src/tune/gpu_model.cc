@@ -27,6 +27,19 @@ bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protoco
   return algorithm == Algorithm::kOneShot || algorithm == Algorithm::kPairwise || passed_on;
 }
 
+namespace {
+
+// Whether every rank takes from one other rank and passes on to one.
+bool IsChain(algo::Algorithm algorithm, Collective collective, int ranks) {
+  const bool passes_on = collective == Collective::kBroadcast || collective == Collective::kReduce;
+  return algorithm == algo::Algorithm::kRing && passes_on && ranks > 2;
+}
+
+// Folds of a reduce may be in any order, since one rank alone has the result (docs/decisions/0002-rank-order.md).
+bool MustBeOrdered(Collective collective) { return Reduces(collective) && collective != Collective::kReduce; }
+
+}  // namespace
+
 std::string ToString(const GpuChoice& choice) {
   if (choice.direct) return fmt::format("{}, direct", algo::Get(choice.algorithm).name);
   return fmt::format("{} {}, {} channel{} of {} threads", algo::Get(choice.algorithm).name,
@@ -37,6 +50,7 @@ GpuMachine StagedGpuMachine() {
   GpuMachine machine;
   machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 5.4, 3, 1024, 256};
   machine.ways[static_cast<int>(Protocol::kSimple)] = machine.direct = {11, 30, 4, 32768, 512};
+  machine.chain_hop_us = 5;
   return machine;
 }
 
@@ -59,9 +73,9 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
     constexpr int kMostShortRanks = 8;
     if (options_.ranks <= kMostShortRanks) {
       known.is_short[static_cast<int>(Protocol::kLl)] = blocks == 1 && known.cost.hops <= 1;
-      known.is_short[static_cast<int>(Protocol::kLl128)] = entry.algorithm == algo::Algorithm::kOneShot ||
-                                                           entry.algorithm == algo::Algorithm::kPairwise ||
-                                                           entry.algorithm == algo::Algorithm::kTwoShot;
+      known.is_short[static_cast<int>(Protocol::kLl128)] =
+          entry.algorithm == algo::Algorithm::kOneShot || entry.algorithm == algo::Algorithm::kPairwise ||
+          entry.algorithm == algo::Algorithm::kTwoShot || IsChain(entry.algorithm, collective, options_.ranks);
     }
     known.known = true;
   }
@@ -92,14 +106,21 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
         std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
                  options_.machine.least_chunk_bytes);
   }
-  const double rate = std::min(choice.channels * way.channel_gb_per_s, way.link_gb_per_s);
+  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
+  const bool passed_on = HasRoot(collective) && known.cost.hops > 1 && protocol == Protocol::kLl128;
+  const double link = passed_on ? std::min(way.link_gb_per_s, machine.passed_on_gb_per_s) : way.link_gb_per_s;
+  const double rate = std::min(choice.channels * way.channel_gb_per_s, link);
   constexpr double kBytesPerUsOfGb = 1000.0;
   const bool is_short = known.is_short[static_cast<int>(protocol)];
   const double moved = std::max(known.cost.sent_max, known.cost.received_max);
-  const double filling_us = !relay ? 0 : machine.relay_us + (Reduces(collective) ? machine.relay_fold_us : 0);
-  const double folded = relay ? 0 : known.cost.folded_max / machine.fold_gb_per_s;
+  const bool to_root = collective == Collective::kReduce && known.cost.hops > 1;
+  const double filling_us = !relay ? 0
+                                   : machine.relay_us + (Reduces(collective) ? machine.relay_fold_us : 0) +
+                                         (to_root ? machine.relay_root_us : 0);
+  const double later_hop_us = chain ? machine.chain_hop_us : way.hop_us;
+  const double folded = relay || chain ? 0 : known.cost.folded_max / machine.fold_gb_per_s;
   choice.predicted_us = machine.start_us + filling_us - (is_short ? machine.short_us : 0) +
-                        known.cost.hops * way.hop_us +
+                        (known.cost.hops > 0 ? way.hop_us + (known.cost.hops - 1) * later_hop_us : 0) +
                         static_cast<double>(bytes) / kBytesPerUsOfGb * (moved / rate + folded);
   return choice;
 }
@@ -127,7 +148,7 @@ std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t
       if (!entry.supports(collective, options_.ranks)) continue;
       const bool asked = filtered && filters_.algorithms.Says(collective);
       if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
-      if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
+      if (!asked && MustBeOrdered(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
         if (!filters_.protocols.Allows(collective, protocol)) continue;
         if (static_cast<Protocol>(protocol) == Protocol::kLl128 && !options_.whole_lines) continue;

@@ -38,6 +38,10 @@ struct GpuMachine {
   double start_us = 2.1;  // a launch in a graph, the first load, the last store
   double short_us = 0.9;  // less where a plan has a short form (exec/gpu/program.h)
   double fold_gb_per_s = 700;
+  // Of a chain from or to a root, every hop but the first: in a row of operations its ranks are at work on different ones.
+  double chain_hop_us = 0.8;
+  // What is passed on from or to a root, with LL128; folds included.
+  double passed_on_gb_per_s = 290;
   // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
   double pipeline_rounds = 4;
   std::size_t least_chunk_bytes = 131072;
@@ -50,7 +54,8 @@ struct GpuMachine {
   // What relays do (exec/gpu/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
   // they transfer.
   GpuWay relay = {3.0, 350, 14, 16384, 512};
-  double relay_us = 4, relay_fold_us = 6;
+  // With a root that owns nothing, all of its steps belong to that.
+  double relay_us = 1, relay_fold_us = 9, relay_root_us = 24;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin.
   int own_beside_blocks = 32;

@@ -74,6 +74,34 @@ TEST(GpuModel, LargeReductionsAndBroadcastsAreRelays) {
   EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kReduceScatter, Protocol::kSimple, 1));
 }
 
+// Only the root has the result, so another order is no harm, and the ring lets ranks go on to the next operation sooner.
+TEST(GpuModel, ReducesOfManyRanksGoAlongTheRing) {
+  for (const int ranks : {3, 4, 8}) {
+    Result<GpuChooser> made = GpuChooser::Create({.ranks = ranks, .max_channels = 128, .direct = true});
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->Candidates(Collective::kReduce, 1024).front().algorithm, Algorithm::kOneShot) << ranks;
+    const GpuChoice best = made->Candidates(Collective::kReduce, std::size_t{4} << 20).front();
+    EXPECT_EQ(best.algorithm, Algorithm::kRing) << ranks;
+    EXPECT_EQ(best.protocol, Protocol::kLl128) << ranks;
+  }
+}
+
+TEST(GpuModel, OtherReductionsAreInRankOrderUnlessAskedOtherwise) {
+  for (const int ranks : {2, 4, 8}) {
+    for (const bool filtered : {false, true}) {
+      GpuChooser chooser = Make(ranks, filtered ? "reduce:one_shot,two_shot" : "");
+      for (const Collective c : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce}) {
+        if (c == Collective::kReduce && !filtered) continue;
+        for (std::size_t bytes = 8; bytes <= std::size_t{1} << 30; bytes *= 16) {
+          for (const GpuChoice& choice : chooser.Candidates(c, bytes)) {
+            EXPECT_TRUE(algo::Get(choice.algorithm).rank_ordered(c, ranks)) << ToString(choice);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(GpuModel, CopyEnginesDoTheSecondShotOfTheLargestAllReduces) {
   for (const int ranks : {2, 4, 8}) {
     Result<GpuChooser> made = GpuChooser::Create({.ranks = ranks, .max_channels = 128, .direct = true});

@@ -115,7 +115,7 @@ Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, 
                .root = static_cast<int>(random() % b.ranks())};
         c.in_place = collective != Collective::kAllToAll && random() % 3 == 0;
         c.misalign = random() % 3 == 0 ? SizeOf(c.type) : 0;
-        const int channels = static_cast<int>(random() % std::min(MostChannels(b), 8)) + 1;
+        const int channels = static_cast<int>(random() % std::min(MostChannels(b), 12)) + 1;
         const int threads = 32 * (1 << random() % 5);
         TUTTI_RETURN_IF_ERROR(Agree(
             b,

@@ -204,7 +204,7 @@ class Machine {
       for (int p = 0; p < ranks_; ++p) rank.program.segments[p] = segments_[p].data();
       Compile(*prepared, {.in = rank.in.data(), .out = rank.out.data(), .count = count, .type = DataType::kUint32},
               shape, geometry_, rank.program);
-      if (rank.program.is_short == 0) return "none";
+      if (rank.program.is_short == kSteps) return "none";
     }
     for (int channel = 0; channel < shape.channels; ++channel) {
       if (std::string error = RunShortChannel(static_cast<int>(shape.protocol), channel); !error.empty()) return error;
@@ -530,6 +530,29 @@ TEST(GpuPrograms, ShortFormsDoWhatTheirPlansSay) {
   }
 }
 
+TEST(GpuPrograms, FewBlocksAskForOperandsOfSeveralPeersTogether) {
+  const auto form = [](int ranks, int rank, Collective collective, proto::Protocol protocol, int channels) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(algo::Algorithm::kOneShot, collective, ranks);
+    const Result<PreparedPlan> plan = PreparePlan(plans, rank);
+    EXPECT_TRUE(plan.ok());
+    std::byte buffer[8]{};
+    const auto program = std::make_unique<Program>();
+    Compile(*plan, {.in = buffer, .out = buffer, .count = 1, .type = DataType::kFloat32},
+            {.protocol = protocol, .channels = channels}, Geometry::Fit(ranks, 32, std::size_t{32} << 20), *program);
+    return program->is_short;
+  };
+  using proto::Protocol;
+  for (const Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll}) {
+    EXPECT_EQ(form(4, 1, c, Protocol::kLl, 1), kShortTogether);
+    EXPECT_EQ(form(4, 1, c, Protocol::kLl, 8), kShortTogether);
+    EXPECT_EQ(form(4, 1, c, Protocol::kLl, 9), kShort);
+    EXPECT_EQ(form(2, 1, c, Protocol::kLl, 1), kShort);
+    EXPECT_EQ(form(4, 1, c, Protocol::kLl128, 1), kShort);
+    EXPECT_EQ(form(4, 1, c, Protocol::kSimple, 1), kSteps);
+  }
+  EXPECT_EQ(form(4, 1, Collective::kBroadcast, Protocol::kLl, 1), kShort);  // takes from the root alone
+}
+
 TEST(GpuPrograms, BatchesOfEveryAlgorithmAndProtocol) {
   std::mt19937 random(8);
   for (int ranks : {1, 2, 3, 4, 8}) {
@@ -675,11 +698,11 @@ TEST(GpuPrograms, OtherBuffersChangeNothingButAddresses) {
                   const bool done = ChangeBuffers(then.in, then.out, *program);
                   if (!done) Compile(*plan, work, shape, geometry, *program);
                   for (Program* either : {program.get(), expected.get()}) {  // a form that was begun and given up
-                    const bool begun = either->is_short == 0 && plan->code_words <= Program::kShortAt;
+                    const bool begun = either->is_short == kSteps && plan->code_words <= Program::kShortAt;
                     if (begun) std::memset(either->code + Program::kShortAt, 0, sizeof(ShortForm));
                   }
                   changed += done ? 1 : 0;
-                  changed_short += done && program->is_short != 0 ? 1 : 0;
+                  changed_short += done && program->is_short != kSteps ? 1 : 0;
                   ASSERT_EQ(std::memcmp(expected.get(), program.get(), sizeof(Program)), 0)
                       << entry.name << " " << Name(collective) << " " << ranks << " ranks, rank " << rank << ", "
                       << count << " elements, protocol " << protocol << ", out - in " << then.out - then.in;

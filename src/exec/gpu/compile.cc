@@ -249,7 +249,7 @@ bool MakeShortForm(const Program& program, const ShortFormMaker& maker, ShortFor
 
 void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport::p2p::Geometry& geometry,
                   Program& program) {
-  program.is_short = 0;
+  program.is_short = kSteps;
   // Of more rounds, and of several rounds without a fold, the steps are as fast.
   constexpr std::uint32_t kMostShortRounds = 4;
   const bool whole = program.rounds == 1 && plan.blocks_per_piece == 1;
@@ -272,7 +272,11 @@ void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport:
   for (int i = 0; i < 2; ++i) form.block_bytes[i] = bytes(program.parts[i].block);
   form.chunk_bytes = bytes(program.chunk);
   form.ring_bytes = geometry.peers() * std::uint64_t{program.ring_bytes};
-  program.is_short = 1;
+  // With more blocks, or with one peer, it takes longer (docs/decisions/0009-short-forms.md).
+  constexpr int kFewChannels = 8, kOfOnePeer = 3;
+  const bool together =
+      shape.protocol == proto::Protocol::kLl && shape.channels <= kFewChannels && form.sends + form.takes > kOfOnePeer;
+  program.is_short = together ? kShortTogether : kShort;
 }
 
 std::uint64_t IntegerScalar(double scalar) {
@@ -422,10 +426,10 @@ bool ChangeBuffers(const void* in, void* out, Program& program) {
   const std::uint64_t all = program.ranks * program.count * program.element;
   const auto apart = [&](std::uint64_t a, std::uint64_t b) { return a + all <= b || b + all <= a; };
   const bool alike = new_out - new_in == old_out - old_in || (apart(old_in, old_out) && apart(new_in, new_out));
-  if (program.is_short != 0 && !alike) return false;
+  if (program.is_short != kSteps && !alike) return false;
   program.in = static_cast<const std::byte*>(in);
   program.out = static_cast<std::byte*>(out);
-  if (program.is_short == 0) return true;
+  if (program.is_short == kSteps) return true;
   auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
   for (int i = 0; i < form.sends; ++i) form.send[i].from += new_in - old_in;
   for (int i = 0; i < form.takes + form.late; ++i) {

@@ -98,7 +98,10 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
   WaitForPreviousKernel();
   if constexpr (kProtocol != proto::Protocol::kSimple) {
     using Unit = std::conditional_t<kProtocol == proto::Protocol::kLl, LlUnit, Ll128Unit>;
-    if (p.is_short != 0) return RunShortForm<Codec, Unit>(p);
+    if (p.is_short == kShort) return RunShortForm<Codec, Unit, false>(p);
+    if constexpr (kProtocol == proto::Protocol::kLl) {
+      if (p.is_short == kShortTogether) return RunShortForm<Codec, Unit, true>(p);
+    }
   }
   Block b(p, nullptr, 0, blockIdx.x);
   Prefetch(b);

@@ -95,6 +95,8 @@ struct ShortTake {
   std::uint8_t place;  // in its value: kBegins and kEnds
 };
 inline constexpr std::uint8_t kBegins = 1, kEnds = 2;
+// Program::is_short. Together: with LL, operands of several peers are asked for together.
+inline constexpr std::uint8_t kSteps = 0, kShort = 1, kShortTogether = 2;
 inline constexpr int kMostShortSends = 7, kMostShortTakes = 8;
 struct ShortForm {
   std::uint16_t sends, forwards, takes, late;
@@ -170,7 +172,7 @@ struct Program : ProgramItem, Scaling {
   std::uint8_t rank, ranks;
   std::uint8_t captured;     // 1: launched by a graph
   std::uint8_t flag_groups;  // Simple: words that say that a message is there
-  std::uint8_t is_short;     // 1: there is a short form
+  std::uint8_t is_short;     // whether there is a short form: kSteps, kShort, kShortTogether
 
   std::byte* segments[kMaxRanks];  // as this rank reaches them
   // Offsets in a segment, of this protocol.

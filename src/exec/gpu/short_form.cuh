@@ -10,7 +10,8 @@
 // multiprocessor, where every instruction that needs the one before it costs five cycles and every number that is looked up
 // a hundred. Larger ones, with LL128, spend it on the instructions for each unit. So whatever is known to the host is there
 // as a constant, the rest is worked out before the loops over units, and there is little code: with more operands looked at
-// at a time (docs/decisions/0009-short-forms.md) the kernel has too few registers and loses more than it gains.
+// at a time (docs/decisions/0009-short-forms.md) the kernel has too few registers and loses more than it gains. But where few
+// blocks exchange lines of LL with several peers, kTogether pays: all inputs, and then all lines, are asked for together.
 
 #include "exec/gpu/step_ll.cuh"
 #include "exec/gpu/step_ll128.cuh"
@@ -54,10 +55,13 @@ struct LlUnit {
   __device__ __forceinline__ Wire Get(const std::byte* at) const { return LoadShared16(at); }
   __device__ __forceinline__ static Wire AsWire(const Value& v) { return {{v.w[0], 0, v.w[1], 0}}; }
   __device__ __forceinline__ static Value AsValue(const Wire& line) { return {{line.w[0], line.w[2]}}; }
+  __device__ __forceinline__ static bool IsThere(const Wire& line, u32 flag) {
+    return line.w[1] == flag && line.w[3] == flag;
+  }
   // What was sent, once it is there; `line`: what was there.
   __device__ __forceinline__ Value Await(Patience& patience, const Program& p, const std::byte* at, u32 flag,
                                          int number, int peer, Wire line) const {
-    while (line.w[1] != flag || line.w[3] != flag) {
+    while (!IsThere(line, flag)) {
       if (!KeepWaiting(patience, p, kWaitedForData, number, peer)) break;
       line = LoadShared16(at);
     }
@@ -146,6 +150,8 @@ struct Ll128Unit {
 
 // Takes that are looked at before the first of them is waited for.
 static constexpr int kTakesAtOnce = 2;
+// Together: inputs that are asked for before the first of them is stored, and lines that are asked for until all are there.
+static constexpr int kSendsTogether = 3, kTakesTogether = 4;
 
 // A take as the loop over its units needs it.
 struct Taken {
@@ -157,7 +163,7 @@ struct Taken {
 };
 
 // A channel's share of an operation.
-template <typename Codec, typename Unit>
+template <typename Codec, typename Unit, bool kTogether>
 struct ShortRun {
   using Value = typename Unit::Value;
   using Wire = typename Unit::Wire;
@@ -228,6 +234,7 @@ struct ShortRun {
   // thread once, not all of a warp from the same place.
   template <typename Room>
   __device__ __forceinline__ void Send(const Room& room) {
+    if constexpr (kTogether) return SendTogether(room);
     bool ready = false;
 #pragma unroll 1
     for (int k = 0; k < form.sends; ++k) {
@@ -245,6 +252,32 @@ struct ShortRun {
     }
     if (!ready) room();
   }
+  template <typename Room>
+  __device__ __forceinline__ void SendTogether(const Room& room) {
+    bool ready = false;
+#pragma unroll 1
+    for (u32 i = unit.first; i * Unit::kData < most; i += unit.stride) {
+#pragma unroll
+      for (int first = 0; first < kMostShortSends; first += kSendsTogether) {
+        if (first >= form.sends) break;
+        Value v[kSendsTogether];
+#pragma unroll
+        for (int k = 0; k < kSendsTogether && first + k < kMostShortSends; ++k) {
+          if (first + k >= form.sends) break;
+          v[k] = Input(User(form.send[first + k].from, 0), i, most);
+        }
+        if (!ready) room();
+        ready = true;
+#pragma unroll
+        for (int k = 0; k < kSendsTogether && first + k < kMostShortSends; ++k) {
+          if (first + k >= form.sends) break;
+          const ShortSend& s = form.send[first + k];
+          unit.Put(Place(Ring(s.to), s.unit, i), v[k], FlagOf(s.unit, i));
+        }
+      }
+    }
+    if (!ready) room();
+  }
   __device__ __forceinline__ void Forward(u32 i, const Value& v) const {
 #pragma unroll 1
     for (int k = 0; k < form.forwards; ++k) {
@@ -255,6 +288,7 @@ struct ShortRun {
 
   // Takes `begin` to `end` of the form's.
   __device__ __forceinline__ void Take(int begin, int end) {
+    if constexpr (kTogether) return TakeTogether();
     Taken taken[kTakesAtOnce];
     Prepare(begin, end, taken);
     Sum sum;
@@ -279,18 +313,55 @@ struct ShortRun {
       } while (first < end);
     }
   }
+  // All takes, in one round of pieces of one block.
+  __device__ __forceinline__ void TakeTogether() {
+#pragma unroll 1
+    for (u32 i = unit.first; i * Unit::kData < most; i += unit.stride) {
+      Sum sum;
+#pragma unroll
+      for (int first = 0; first < kMostShortTakes; first += kTakesTogether) {
+        if (first >= form.takes) break;
+        Wire wire[kTakesTogether];
+#pragma unroll
+        for (int k = 0; k < kTakesTogether; ++k) {
+          if (first + k >= form.takes) break;
+          const Taken t = TakenOf(first + k);
+          wire[k] = t.ring != 0 ? unit.Get(Place(t.at, t.unit, i)) : Unit::AsWire(Input(t.at, i, most));
+        }
+        int missing = -1;
+        do {
+          missing = -1;
+#pragma unroll
+          for (int k = 0; k < kTakesTogether; ++k) {
+            if (first + k >= form.takes) break;
+            const Taken t = TakenOf(first + k);
+            if (t.ring == 0 || Unit::IsThere(wire[k], FlagOf(t.unit, i))) continue;
+            missing = first + k;
+            wire[k] = unit.Get(Place(t.at, t.unit, i));
+          }
+        } while (missing >= 0 && KeepWaiting(patience, p, kWaitedForData, missing, form.take[missing].peer));
+#pragma unroll
+        for (int k = 0; k < kTakesTogether; ++k) {
+          if (first + k >= form.takes) break;
+          Conclude(TakenOf(first + k), first + k, i, Unit::AsValue(wire[k]), sum);
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ Taken TakenOf(int number) const {
+    const ShortTake& t = form.take[number];
+    return {.at = t.ring != 0 ? Ring(t.at) : User(t.at, t.block),
+            .out = t.out != 0 ? User(t.out, t.block) : nullptr,
+            .unit = t.unit,
+            .bytes = Length(t.block),
+            .ring = t.ring,
+            .place = t.place};
+  }
   __device__ __forceinline__ void Prepare(int first, int end, Taken (&taken)[kTakesAtOnce]) const {
 #pragma unroll
     for (int k = 0; k < kTakesAtOnce; ++k) {
       taken[k].bytes = 0;
-      if (first + k >= end) continue;
-      const ShortTake& t = form.take[first + k];
-      taken[k] = {.at = t.ring != 0 ? Ring(t.at) : User(t.at, t.block),
-                  .out = t.out != 0 ? User(t.out, t.block) : nullptr,
-                  .unit = t.unit,
-                  .bytes = Length(t.block),
-                  .ring = t.ring,
-                  .place = t.place};
+      if (first + k < end) taken[k] = TakenOf(first + k);
     }
   }
   __device__ __forceinline__ void Finish(const Taken& t, int number, u32 i, const Wire& wire, Sum& sum) {
@@ -298,6 +369,10 @@ struct ShortRun {
     if (t.ring != 0) {
       v = unit.Await(patience, p, Place(t.at, t.unit, i), FlagOf(t.unit, i), number, form.take[number].peer, wire);
     }
+    Conclude(t, number, i, v, sum);
+  }
+  // An operand of a value: folds it, and sends and stores the value with its last one.
+  __device__ __forceinline__ void Conclude(const Taken& t, int number, u32 i, Value v, Sum& sum) const {
     if constexpr (kFolds<Codec>) {
       if ((t.place & kBegins) == 0) {
         sum.Add(v);
@@ -312,7 +387,7 @@ struct ShortRun {
   }
 };
 
-template <typename Codec, typename Unit>
+template <typename Codec, typename Unit, bool kTogether>
 __device__ __forceinline__ void RunShortForm(const Program& p) {
   std::byte* own = p.segments[p.rank];
   auto* counts = reinterpret_cast<LaunchCounts*>(own + p.counts);
@@ -322,7 +397,7 @@ __device__ __forceinline__ void RunShortForm(const Program& p) {
   asm volatile("ld.global.cg.v2.u64 {%0, %1}, [%2];" : "=l"(a.x), "=l"(a.y) : "l"(state));
   asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(published) : "l"(state + 1));
   if (p.captured != 0 && threadIdx.x == 0) CountUp(counts->captured_begun);
-  ShortRun<Codec, Unit> c(p);
+  ShortRun<Codec, Unit, kTogether> c(p);
   const ShortForm& form = c.form;
   const u64 round_units = c.RoundUnits();
   const u32 rounds = Unit::kBlocks ? p.rounds : 1;
