@@ -54,7 +54,7 @@ struct GpuMachine {
   // What relays do (exec/gpu/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
   // they transfer.
   GpuWay relay = {3.0, 350, 14, 16384, 512};
-  // With a root that owns nothing, all of its steps belong to that.
+  // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
   double relay_us = 1, relay_fold_us = 9, relay_root_us = 24;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin.

@@ -273,7 +273,7 @@ void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport:
   form.chunk_bytes = bytes(program.chunk);
   form.ring_bytes = geometry.peers() * std::uint64_t{program.ring_bytes};
   // With more blocks, or with one peer, it takes longer (docs/decisions/0009-short-forms.md).
-  constexpr int kFewChannels = 8, kOfOnePeer = 3;
+  constexpr int kFewChannels = 8, kOfOnePeer = 3;  // a send, and takes of the own input and of the peer
   const bool together =
       shape.protocol == proto::Protocol::kLl && shape.channels <= kFewChannels && form.sends + form.takes > kOfOnePeer;
   program.is_short = together ? kShortTogether : kShort;
