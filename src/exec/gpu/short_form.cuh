@@ -328,7 +328,7 @@ struct ShortRun {
           const Taken t = TakenOf(first + k);
           wire[k] = t.ring != 0 ? unit.Get(Place(t.at, t.unit, i)) : Unit::AsWire(Input(t.at, i, most));
         }
-        int missing = -1;
+        int missing;
         do {
           missing = -1;
 #pragma unroll
