@@ -3,36 +3,48 @@
 #ifndef TUTTI_BENCH_PEERS_PEER_H_
 #define TUTTI_BENCH_PEERS_PEER_H_
 
-// One way of measuring for every library that is compared. A peer program is one rank; it defines a class
-// Library and calls peer::Main<Library>. The programs differ in nothing but that class, so a difference
-// between their rows is a difference between the libraries.
+// One way of measuring for every library that is compared. A peer program is one rank; it defines a class Library and
+// calls peer::Main<Library>. The programs differ in nothing but that class, so a difference between their figures is a
+// difference between the libraries.
 //
 // For each operation and size, on floats with sum:
 //   check      one operation on values that sum exactly; every element of the result is compared
-//   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms
-//   up measure    --batches times: barrier, k operations back to back, each rank reads its own clock; the
-//   batch counts
-//              as the slowest rank's time / k. k comes from the calibration, is 3 at least and equal on all
-//              ranks
-//   report     the median of the batches, microseconds per operation
+//   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms up
+//   batch      some operations that do not count, for the caches; a barrier; k operations back to back, during which each
+//              rank reads its own clock. The batch counts as the slowest rank's time / k. k comes from the calibration, is
+//              3 at least and equal on all ranks
 //
-// Buffers are ordinary page-aligned memory, touched beforehand, reused by every operation, out of place
-// except broadcast, which MPI only has in place. Bytes are counted as nccl-tests does: all_gather,
-// reduce_scatter, gather, scatter and all_to_all count the side that holds all ranks' parts, the others the
-// one buffer. In send_recv every rank sends to rank + 1 and receives from rank - 1 at the same time.
+// Buffers are ordinary page-aligned memory, touched beforehand, reused by every operation, out of place except broadcast,
+// which MPI only has in place. Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
+// all_to_all count the side that holds all ranks' parts, the others the one buffer. In send_recv every rank sends to
+// rank + 1 and receives from rank - 1 at the same time.
 //
-// Rank 0 prints rows "op bytes ranks median_us min_us max_us k", one per line, flushed at once, so that a run
-// that is cut short still counts; lines that start with '#' are remarks.
+// By itself a program measures every size with --batches batches; rank 0 prints rows "op bytes ranks median_us min_us
+// max_us k", one per line, flushed at once, so that a run that is cut short still counts; lines that start with '#' are
+// remarks. With --turns SOCKET it does what is asked for there, one message a command, so that whoever asks can let several
+// libraries take turns batch by batch; in between its ranks sleep:
+//   to whoever asks   hello RANK VERSION      from every rank, once
+//   to every rank     size OP BYTES           answered by rank 0: ready K BYTES, or unsupported, or wrong, or small (less
+//                                             than an element per rank)
+//                     batch                   answered by rank 0: us MICROSECONDS, of one operation
+//   The end of the connection ends the program.
 //
 //   class Library {
 //    public:
-//     Library(int* argc, char*** argv);         // joins the group; exits the process with a sentence when it
-//     cannot std::string Version() const; int rank() const;  int ranks() const; bool Supports(Op op) const;
+//     Library(int* argc, char*** argv);   // joins the group; exits the process with a sentence when it cannot
+//     std::string Version() const;
+//     int rank() const;
+//     int ranks() const;
+//     bool Supports(Op op) const;
 //     void Barrier();
-//     double Max(double value);                  // the largest of all ranks' values, on all ranks
-//     // A call that runs the operation once. in and out hold count elements, or count * ranks on the big
-//     side. std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count);
+//     double Max(double value);           // the largest of all ranks' values, on all ranks
+//     // A call that runs the operation once. in and out hold count elements, or count * ranks on the big side.
+//     std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count);
 //   };
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -90,6 +102,7 @@ struct Options {
   std::size_t factor = 2;
   int batches = 7;
   double batch_ms = 10;
+  std::string turns;  // a socket's path
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -98,7 +111,7 @@ struct Options {
   std::fprintf(stderr, "%s: %s\n", program, complaint.c_str());
   std::fprintf(stderr,
                "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
-               "[--batch-ms 10]\n",
+               "[--batch-ms 10] [--turns SOCKET]\n",
                program);
   std::exit(2);
 }
@@ -146,6 +159,8 @@ inline Options ParseOptions(int argc, char** argv) {
       options.batches = std::atoi(value.c_str());
     } else if (key == "--batch-ms") {
       options.batch_ms = std::atof(value.c_str());
+    } else if (key == "--turns") {
+      options.turns = value;
     } else {
       Usage(argv[0], "unknown option " + key);
     }
@@ -219,59 +234,111 @@ class Bench {
   // False when a result was wrong on any rank.
   bool RunAll() {
     for (const OpTraits& traits : options_.ops) {
-      if (!library_.Supports(traits.op)) {
-        if (library_.rank() == 0) std::printf("# %s: this library has no such operation\n", traits.name);
-        continue;
-      }
       for (std::size_t bytes = options_.min_bytes; bytes <= options_.max_bytes; bytes *= options_.factor) {
-        if (!RunOne(traits, bytes)) return false;
+        const Prepared prepared = Prepare(traits, bytes);
+        if (prepared == Prepared::kWrong) return false;
+        if (prepared == Prepared::kUnsupported) {
+          if (library_.rank() == 0) std::printf("# %s: this library has no such operation\n", traits.name);
+          break;
+        }
+        if (prepared == Prepared::kReady) Measure(traits);
       }
     }
     return true;
+  }
+
+  // Does what the other end of --turns asks for, until that ends. False when a result was wrong on any rank.
+  bool Follow() {
+    const int turns = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    options_.turns.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (turns < 0 || connect(turns, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+      std::perror(("--turns " + options_.turns).c_str());
+      return false;
+    }
+    const auto answer = [&](const std::string& text) {
+      return send(turns, text.data(), text.size(), MSG_NOSIGNAL) > 0;
+    };
+    answer("hello " + std::to_string(library_.rank()) + " " + library_.Version());
+    bool right = true;
+    std::array<char, 256> text;
+    for (ssize_t size = 0; right && (size = recv(turns, text.data(), text.size(), 0)) > 0;) {
+      const std::string reply = Obey(std::string(text.data(), size));
+      right = reply != "wrong";
+      if (library_.rank() == 0 && !answer(reply)) break;
+    }
+    close(turns);
+    return right;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int kMostPerBatch = 1 << 20;
+  enum class Prepared { kReady, kUnsupported, kWrong, kTooSmall };
 
-  bool RunOne(const OpTraits& traits, std::size_t bytes) {
-    const std::size_t parts = traits.in_is_big || traits.out_is_big ? library_.ranks() : 1;
-    const std::size_t count = bytes / sizeof(float) / parts;
-    if (count == 0) return true;  // less than an element per rank
-    // MPI's broadcast is in place, so everybody's is.
-    float* in = traits.op == Op::kBroadcast ? out_.data() : in_.data();
-    const std::function<void()> run = library_.Prepare(traits.op, in, out_.data(), count);
-    if (!Check(traits, count, in, run)) return false;
-
-    int k = 1;
-    for (double ms = TimeBatch(run, k); ms < options_.batch_ms * 0.6 && k < kMostPerBatch; ms = TimeBatch(run, k)) {
-      const double growth = std::clamp(options_.batch_ms / ms, 1.5, 4.0);
-      k = std::min(kMostPerBatch, static_cast<int>(std::ceil(k * growth)));
+  std::string Obey(const std::string& command) {
+    if (command == "batch") return "us " + std::to_string(TimeBatch() * 1e3 / k_);
+    std::array<char, 32> name = {};
+    std::size_t bytes = 0;
+    if (std::sscanf(command.c_str(), "size %31s %zu", name.data(), &bytes) != 2) return "what is '" + command + "'?";
+    if (bytes > options_.max_bytes) return "more than --max";
+    switch (Prepare(ParseOps("--turns", name.data()).front(), bytes)) {
+      case Prepared::kReady:
+        return "ready " + std::to_string(k_) + " " + std::to_string(bytes_);
+      case Prepared::kUnsupported:
+        return "unsupported";
+      case Prepared::kTooSmall:
+        return "small";
+      case Prepared::kWrong:
+        break;
     }
-    k = std::max(3, k);
-
-    std::vector<double> us;
-    for (int i = 0; i < options_.batches; ++i) us.push_back(TimeBatch(run, k) * 1e3 / k);
-    std::sort(us.begin(), us.end());
-    const double median = (us[us.size() / 2] + us[(us.size() - 1) / 2]) / 2;
-    if (library_.rank() == 0) {
-      std::printf("%s %zu %d %.3f %.3f %.3f %d\n", traits.name, count * parts * sizeof(float), library_.ranks(), median,
-                  us.front(), us.back(), k);
-      std::fflush(stdout);
-    }
-    return true;
+    return "wrong";
   }
 
-  // Milliseconds of the slowest rank for k operations; equal on all ranks.
-  double TimeBatch(const std::function<void()>& run, int k) {
+  // Checks the operation and finds k_, the operations of a batch.
+  Prepared Prepare(const OpTraits& traits, std::size_t bytes) {
+    if (!library_.Supports(traits.op)) return Prepared::kUnsupported;
+    const std::size_t parts = traits.in_is_big || traits.out_is_big ? library_.ranks() : 1;
+    const std::size_t count = bytes / sizeof(float) / parts;
+    if (count == 0) return Prepared::kTooSmall;
+    // MPI's broadcast is in place, so everybody's is.
+    float* in = traits.op == Op::kBroadcast ? out_.data() : in_.data();
+    bytes_ = count * parts * sizeof(float);
+    run_ = library_.Prepare(traits.op, in, out_.data(), count);
+    if (!Check(traits, count, in)) return Prepared::kWrong;
+
+    k_ = 1;
+    for (double ms = TimeBatch(); ms < options_.batch_ms * 0.6 && k_ < kMostPerBatch; ms = TimeBatch()) {
+      const double growth = std::clamp(options_.batch_ms / ms, 1.5, 4.0);
+      k_ = std::min(kMostPerBatch, static_cast<int>(std::ceil(k_ * growth)));
+    }
+    k_ = std::max(3, k_);
+    return Prepared::kReady;
+  }
+
+  void Measure(const OpTraits& traits) {
+    std::vector<double> us;
+    for (int i = 0; i < options_.batches; ++i) us.push_back(TimeBatch() * 1e3 / k_);
+    std::sort(us.begin(), us.end());
+    const double median = (us[us.size() / 2] + us[(us.size() - 1) / 2]) / 2;
+    if (library_.rank() != 0) return;
+    std::printf("%s %zu %d %.3f %.3f %.3f %d\n", traits.name, bytes_, library_.ranks(), median, us.front(), us.back(),
+                k_);
+    std::fflush(stdout);
+  }
+
+  // Milliseconds of the slowest rank for k_ operations; equal on all ranks.
+  double TimeBatch() {
+    for (int i = 0; i < std::max(1, k_ / 8); ++i) run_();
     library_.Barrier();
     const Clock::time_point start = Clock::now();
-    for (int i = 0; i < k; ++i) run();
+    for (int i = 0; i < k_; ++i) run_();
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     return library_.Max(ms);
   }
 
-  bool Check(const OpTraits& traits, std::size_t count, float* in, const std::function<void()>& run) {
+  bool Check(const OpTraits& traits, std::size_t count, float* in) {
     const int rank = library_.rank();
     const int ranks = library_.ranks();
     const std::size_t in_count = traits.in_is_big ? count * ranks : count;
@@ -280,7 +347,7 @@ class Bench {
     for (std::size_t i = 0; i < in_count && (traits.op != Op::kBroadcast || rank == kRoot); ++i) {
       in[i] = Value(rank, i);
     }
-    run();
+    run_();
     const bool has_result = rank == kRoot || (traits.op != Op::kReduce && traits.op != Op::kGather);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < out_count && has_result; ++i) {
@@ -298,6 +365,10 @@ class Bench {
   const Options& options_;
   Buffer in_;
   Buffer out_;
+  // What Prepare prepared last.
+  std::function<void()> run_;
+  std::size_t bytes_ = 0;
+  int k_ = 1;
 };
 
 // The program: 0 when all went well, 1 when a result was wrong, 2 for a wrong command line.
@@ -306,7 +377,8 @@ int Main(int argc, char** argv) {
   Library library(&argc, &argv);
   const Options options = ParseOptions(argc, argv);
   if (library.rank() == 0) std::printf("# library: %s\n", library.Version().c_str());
-  const bool right = Bench<Library>(library, options).RunAll();
+  Bench<Library> bench(library, options);
+  const bool right = options.turns.empty() ? bench.RunAll() : bench.Follow();
   library.Barrier();
   return right ? 0 : 1;
 }

@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Tutti with Open MPI, MPICH and Gloo on this machine.
 
-`./dev bench peers` builds the programs and calls this. For every rank count and operation the libraries run in turn,
-several rounds, so that a drift of the machine meets all of them. A figure is the median over the rounds of what the
-programs report (peer.h says how they measure). Goals that are missed are marked; they do not change the exit status,
-which is 1 only when Tutti's own program failed.
+`./dev bench peers` builds the programs and calls this. For every rank count and operation all libraries' programs are
+started; then, size by size, the libraries take turns batch by batch, while the others' ranks sleep. So all of them meet
+the same machine, whose pace may change within seconds. This is repeated in several rounds with fresh processes.
+
+A time is the median over all batches (peer.h says what a batch is). A ratio is the median, over the turns, of the peer's
+time / Tutti's in the same turn, a few milliseconds apart. Goals that are missed are marked; they do not change the exit
+status, which is 1 only when Tutti's own program failed.
 """
 
 import argparse
@@ -16,7 +19,9 @@ import os
 import platform
 import shlex
 import shutil
+import select
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -67,60 +72,115 @@ class Peer:
         return [(program, {"PEER_RANK": str(r), "PEER_RANKS": str(ranks), "PEER_STORE": store}) for r in range(ranks)]
 
 
-class Outcome:
-    def __init__(self):
-        self.rows = {}        # bytes -> (median us, us of the fastest batch)
-        self.version = None
-        self.unsupported = False
-        self.failure = None   # a sentence
+class PeerFailed(Exception):
+    """A library's program ended, said something wrong or said nothing in time. The text is a sentence."""
 
 
-def run_peer(peer, ranks, arguments, limit_s):
-    """Runs the program once. Rows that it printed count even when it fails later."""
-    outcome = Outcome()
-    with tempfile.TemporaryDirectory(prefix="tutti-peers-") as folder:
-        children, files = [], []
-        store = os.path.join(folder, "store")
-        os.mkdir(store)
-        for index, (command, environment) in enumerate(peer.commands(ranks, arguments, store)):
-            files.append((open(f"{folder}/out{index}", "w+", encoding="utf-8", errors="replace"),
-                          open(f"{folder}/err{index}", "w+", encoding="utf-8", errors="replace")))
-            children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=files[-1][0],
-                                             stderr=files[-1][1], env={**os.environ, **environment},
-                                             start_new_session=True))
-        outcome.failure = wait_for(children, limit_s)
-        for out, err in files:
-            out.seek(0)
-            read_rows(out, outcome)
-            err.seek(0)
-            words = [line.strip() for line in err if line.strip()]
-            if outcome.failure and words:
-                outcome.failure += "; it said: " + " / ".join(words[:3])
-            out.close()
-            err.close()
-    if not outcome.failure and not outcome.rows and not outcome.unsupported:
-        outcome.failure = "it printed no results"
-    return outcome
+class Session:
+    """A library's program with all its ranks, from start to end. Its ranks sleep unless they are asked for something."""
 
+    def __init__(self, peer, ranks, arguments, limit_s):
+        self.limit_s, self.version = limit_s, None
+        self.folder = tempfile.TemporaryDirectory(prefix="tutti-peers-")
+        self.children, self.errors, self.ranks = [], [], {}
+        folder = self.folder.name
+        os.mkdir(folder + "/store")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self.listener.bind(folder + "/turns")
+            self.listener.listen(ranks)
+            commands = peer.commands(ranks, [*arguments, "--turns", folder + "/turns"], folder + "/store")
+            for index, (command, environment) in enumerate(commands):
+                # pylint: disable=consider-using-with
+                self.errors.append(open(f"{folder}/err{index}", "w+", encoding="utf-8", errors="replace"))
+                self.children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.errors[-1],
+                                                      stderr=self.errors[-1], env={**os.environ, **environment},
+                                                      start_new_session=True))
+            deadline = time.monotonic() + limit_s
+            while len(self.ranks) < ranks:
+                self.wait_for(self.listener, deadline)
+                rank, _ = self.listener.accept()
+                self.wait_for(rank, deadline)
+                _, number, version = rank.recv(4096).decode().split(" ", 2)
+                self.ranks[int(number)] = rank
+                self.version = " ".join(version.split()) if number == "0" else self.version
+        except BaseException:
+            self.close()
+            raise
 
-def wait_for(children, limit_s):
-    """None when all ended well in time, else a sentence. Nothing is left running."""
-    deadline = time.monotonic() + limit_s
-    try:
-        while True:
-            ended = [child.poll() for child in children]
-            bad = [status for status in ended if status not in (None, 0)]
-            if bad:
-                return f"it was ended by signal {-bad[0]}" if bad[0] < 0 else f"it ended with status {bad[0]}"
-            if None not in ended:
-                return None
+    def size(self, op, size):
+        """Gets ready for batches. The bytes that are counted (whole elements of every rank); 0 when that is none, None when
+        the library has no such operation."""
+        words = self.ask(f"size {op} {size}")
+        if words[0] not in ("ready", "small", "unsupported"):
+            self.fail(f"{size} bytes: its answer is '{' '.join(words)}'")
+        return {"ready": int(words[-1]) if words[0] == "ready" else 0, "small": 0}.get(words[0])
+
+    def batch(self):
+        """Microseconds of one operation."""
+        words = self.ask("batch")
+        if words[0] != "us":
+            self.fail(f"its answer is '{' '.join(words)}'")
+        return float(words[1])
+
+    def ask(self, command):
+        """Rank 0's answer, as words."""
+        for rank in self.ranks.values():
+            try:
+                rank.send(command.encode())
+            except OSError:
+                pass  # wait_for finds out why
+        self.wait_for(self.ranks[0], time.monotonic() + self.limit_s)
+        words = self.ranks[0].recv(4096).decode().split()
+        if not words:
+            self.end()
+            self.fail("it ended too early")
+        return words
+
+    def wait_for(self, readable, deadline):
+        """Returns when there is something to read; raises when the program has ended, or at the deadline."""
+        while not select.select([readable], [], [], 0.05)[0]:
+            if self.has_ended():
+                self.fail("it ended too early")
             if time.monotonic() > deadline:
-                return f"it ran for more than {limit_s:g} s"
-            time.sleep(0.01)
-    finally:
-        for child in children:
+                self.fail(f"it was silent for more than {self.limit_s:g} s")
+
+    def end(self):
+        """Lets the program end by itself."""
+        for rank in self.ranks.values():
+            rank.close()
+        deadline = time.monotonic() + self.limit_s
+        while not self.has_ended():
+            if time.monotonic() > deadline:
+                self.fail(f"it did not end within {self.limit_s:g} s")
+            time.sleep(0.002)
+
+    def has_ended(self):
+        """Whether all processes have; raises when one of them ended badly."""
+        ended = [child.poll() for child in self.children]
+        bad = next((status for status in ended if status not in (None, 0)), None)
+        if bad is not None:
+            self.fail(f"it was ended by signal {-bad}" if bad < 0 else f"it ended with status {bad}")
+        return None not in ended
+
+    def fail(self, what):
+        words = []
+        for file in self.errors:
+            file.seek(0)
+            words += [line.strip() for line in file if line.strip()]
+        raise PeerFailed(what + ("; it said: " + " / ".join(words[:3]) if words else ""))
+
+    def close(self):
+        """Ends what is left of the program. Nothing is left running."""
+        for rank in self.ranks.values():
+            rank.close()
+        self.listener.close()
+        for child in self.children:
             if child.poll() is None:
                 stop(child)
+        for file in self.errors:
+            file.close()
+        self.folder.cleanup()
 
 
 def stop(child):
@@ -137,68 +197,101 @@ def stop(child):
             pass
 
 
-def read_rows(lines, outcome):
-    for line in lines:
-        words = line.split()
-        if line.startswith("# library: "):
-            outcome.version = " ".join(line[len("# library: "):].split())
-        elif line.startswith("#") and "no such operation" in line:
-            outcome.unsupported = True
-        elif len(words) >= 6 and words[0] in OPS:
-            outcome.rows[int(words[1])] = (float(words[3]), float(words[4]))
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # The whole comparison.
 
 class Comparison:
+    LEAST_TURNS = 3  # of a size in a round
+
     def __init__(self, options, peers):
         self.options = options
         self.peers = peers
-        self.samples = {}   # (ranks, op, bytes) -> library -> [(median us, fastest us) of each round]
+        self.turns = {}     # (ranks, op, bytes) -> [{library: us} of each turn]
         self.versions = {}
         self.failures = []  # {"ranks", "op", "library", "what"}
-
-    def arguments(self, op):
-        low, high, factor = self.options.sizes
-        return ["--ops", op, "--min", low, "--max", high, "--factor", factor, "--batches", str(self.options.batches),
-                "--batch-ms", f"{self.options.batch_ms:g}"]
 
     def run(self):
         for ranks in self.options.ranks:
             for op in self.options.ops:
                 active = list(self.peers)
-                for turn in range(self.options.rounds):
-                    shift = turn % max(1, len(active))
-                    for peer in active[shift:] + active[:shift]:
-                        progress(f"{ranks} ranks  {op}  round {turn + 1}/{self.options.rounds}  {TITLES[peer.name]}")
-                        outcome = run_peer(peer, ranks, self.arguments(op), self.options.time_limit)
-                        self.take(ranks, op, peer, outcome)
-                        if outcome.failure or outcome.unsupported:
-                            active.remove(peer)
+                for number in range(self.options.rounds):
+                    self.round(ranks, op, active, f"round {number + 1}/{self.options.rounds}")
                 progress("")
-                print_table(self.times(), ranks, op, [p.name for p in self.peers])
+                print_table(self, ranks, op, [p.name for p in self.peers])
         return self
 
-    def take(self, ranks, op, peer, outcome):
-        self.versions.setdefault(peer.name, outcome.version)
-        for size, us in outcome.rows.items():
-            self.samples.setdefault((ranks, op, size), {}).setdefault(peer.name, []).append(us)
-        if outcome.failure:
-            self.failures.append({"ranks": ranks, "op": op, "library": peer.name, "what": outcome.failure})
-            progress("")
-            print(f"!! {TITLES[peer.name]}, {op}, {ranks} ranks: {outcome.failure}")
+    def round(self, ranks, op, active, title):
+        """One round; peers that fail, or have no such operation, are taken out of `active`."""
+        low, high, factor = self.options.sizes
+        arguments = ["--max", str(high), "--batch-ms", f"{self.options.batch_ms:g}"]
+        sessions = {}
 
-    def figure(self, rounds):
-        if self.options.compare == "best":
-            return min(fastest for _, fastest in rounds)
-        return statistics.median(median for median, _ in rounds)
+        def use(peer, action):
+            """The action's result, or None and the peer is out."""
+            try:
+                return action()
+            except PeerFailed as failed:
+                progress("")
+                print(f"!! {TITLES[peer.name]}, {op}, {ranks} ranks: {failed}")
+                self.failures.append({"ranks": ranks, "op": op, "library": peer.name, "what": str(failed)})
+                active[:] = [other for other in active if other is not peer]
+                if peer in sessions:
+                    sessions.pop(peer).close()  # what is left of it would disturb the others
+                return None
+
+        try:
+            for peer in list(active):
+                progress(f"{ranks} ranks  {op}  {title}  {TITLES[peer.name]} starts")
+                session = use(peer, lambda p=peer: Session(p, ranks, arguments, self.options.time_limit))
+                if session:
+                    sessions[peer] = session
+                    self.versions[peer.name] = session.version
+            size = low
+            while size <= high and active:
+                progress(f"{ranks} ranks  {op}  {title}  {size} bytes")
+                counts = {peer: use(peer, lambda p=peer: sessions[p].size(op, size)) for peer in list(active)}
+                active[:] = [peer for peer in active if counts[peer] is not None]
+                if counted := max((count for count in counts.values() if count), default=0):
+                    self.take_turns((ranks, op, counted), active, lambda p: use(p, sessions[p].batch))
+                size *= factor
+            for peer, session in list(sessions.items()):
+                use(peer, session.end)
+        finally:
+            for session in sessions.values():
+                session.close()
+
+    def take_turns(self, key, active, batch):
+        turns = self.turns.setdefault(key, [])
+        start = time.monotonic()
+        for number in range(self.options.turns):
+            if number >= self.LEAST_TURNS and time.monotonic() - start > self.options.size_limit:
+                break
+            if not active:
+                break
+            shift = number % len(active)
+            turn = {peer.name: batch(peer) for peer in active[shift:] + active[:shift]}
+            turns.append({name: us for name, us in turn.items() if us is not None})
 
     def times(self):
         """(ranks, op, bytes) -> library -> us, in the order of the tables."""
-        return {key: {name: self.figure(rounds) for name, rounds in row.items()}
-                for key, row in sorted(self.samples.items(), key=lambda item: (item[0][0], OPS.index(item[0][1]),
+        best = self.options.compare == "best"
+        return {key: {name: (min if best else statistics.median)(turn[name] for turn in turns if name in turn)
+                      for name in dict.fromkeys(name for turn in turns for name in turn)}
+                for key, turns in sorted(self.turns.items(), key=lambda item: (item[0][0], OPS.index(item[0][1]),
                                                                                item[0][2]))}
+
+    def ratios(self):
+        """(ranks, op, bytes) -> peer -> its time / Tutti's, in the order of the tables."""
+        ratios = {}
+        for key, row in self.times().items():
+            ratios[key] = {}
+            for name in row:
+                both = [turn for turn in self.turns[key] if name in turn and "tutti" in turn]
+                if name == "tutti" or not both:
+                    continue
+                ratios[key][name] = (row[name] / row["tutti"] if self.options.compare == "best" else
+                                     statistics.median(turn[name] / turn["tutti"] for turn in both))
+        return ratios
 
 
 def progress(text):
@@ -211,7 +304,8 @@ def us_text(us):
     return f"{us:.2f}" if us < 1000 else f"{us:.0f}"
 
 
-def print_table(times, ranks, op, libraries):
+def print_table(comparison, ranks, op, libraries):
+    times, ratios = comparison.times(), comparison.ratios()
     keys = [key for key in times if key[:2] == (ranks, op)]
     if not keys:
         return
@@ -222,34 +316,34 @@ def print_table(times, ranks, op, libraries):
         line = f"{key[2]:>10}"
         for name in libraries:
             us = times[key].get(name)
-            reached = goals.ratio(times, key, name) if name in peers else None
             line += f"{us_text(us) if us is not None else '-':>12}"
             if name in peers:
+                reached = ratios[key].get(name)
                 line += f" {f'({reached:.2f})' if reached is not None else '':>8}"
-        missed = goals.row_violations(times, key)
+        missed = goals.row_violations(ratios, key)
         print(line + ("   <-- " + "; ".join(missed) if missed else ""))
     for least, title in ((0, "all sizes"), (goals.LARGE_BYTES, f">= {goals.LARGE_BYTES >> 10} KiB")):
-        means = [(n, goals.geomean_ratio(times, ranks, op, n, least)) for n in peers]
+        means = [(n, goals.geomean_ratio(ratios, ranks, op, n, least)) for n in peers]
         if any(mean for _, mean in means):
             print(f"   geometric mean, {title}: " +
                   ", ".join(f"{mean:.2f} x as fast as {TITLES[n]}" for n, mean in means if mean))
 
 
-def print_summary(times, libraries):
+def print_summary(ratios, libraries):
     peers = [name for name in libraries if name != "tutti"]
     if "tutti" not in libraries or not peers:
         return
     print(f"\nSummary: geometric means of (peer's time / Tutti's), all sizes, and >= {goals.LARGE_BYTES >> 10} KiB")
     print(f"{'':>24}" + "".join(f"{TITLES[n]:>20}" for n in peers))
-    for ranks, op in goals.pairs(times):
+    for ranks, op in goals.pairs(ratios):
         line = f"{op:>16} {ranks} ranks"
         for name in peers:
-            means = [goals.geomean_ratio(times, ranks, op, name, least) for least in (0, goals.LARGE_BYTES)]
+            means = [goals.geomean_ratio(ratios, ranks, op, name, least) for least in (0, goals.LARGE_BYTES)]
             line += f"{'   '.join(f'{m:.2f}' if m else '-' for m in means):>20}"
         print(line)
-    missed = [(key, text) for key in times for text in goals.row_violations(times, key)]
+    missed = [(key, text) for key in ratios for text in goals.row_violations(ratios, key)]
     print(f"\nGoals missed at single sizes: {len(missed)} (marked above with <--)")
-    for ranks, op, text in goals.mean_violations(times):
+    for ranks, op, text in goals.mean_violations(ratios):
         print(f"Goal missed: {op}, {ranks} ranks: {text}")
 
 
@@ -290,17 +384,19 @@ def print_head(head):
 
 
 def write_json(path, head, comparison):
-    times = comparison.times()
-    results = [{"ranks": ranks, "op": op, "bytes": size, "library": name, "us": times[(ranks, op, size)][name],
-                "us_rounds": [median for median, _ in rounds], "us_best": min(fastest for _, fastest in rounds)}
-               for (ranks, op, size), row in comparison.samples.items() for name, rounds in row.items()]
+    times, ratios = comparison.times(), comparison.ratios()
+    results = [{"ranks": ranks, "op": op, "bytes": size, "library": name, "us": us,
+                "ratio": ratios[(ranks, op, size)].get(name),
+                "us_turns": [round(turn[name], 4) if name in turn else None
+                             for turn in comparison.turns[(ranks, op, size)]]}
+               for (ranks, op, size), row in times.items() for name, us in row.items()]
     missed = [{"ranks": key[0], "op": key[1], "bytes": key[2], "what": text}
-              for key in times for text in goals.row_violations(times, key)]
+              for key in ratios for text in goals.row_violations(ratios, key)]
     missed += [{"ranks": ranks, "op": op, "bytes": None, "what": text}
-               for ranks, op, text in goals.mean_violations(times)]
+               for ranks, op, text in goals.mean_violations(ratios)]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**head, "versions": comparison.versions, "results": results, "goals_missed": missed,
-                   "failures": comparison.failures}, file, indent=1)
+                   "failures": comparison.failures}, file)
         file.write("\n")
     print(f"wrote {path}")
 
@@ -319,13 +415,20 @@ def write_plots(folder, head, times, libraries):
     print(f"wrote one plot per operation to {folder}")
 
 
+def byte_count(text):
+    units = {"K": 10, "M": 20, "G": 30}
+    unit = text[-1:].upper()
+    return int(text[:-1]) << units[unit] if unit in units else int(text)
+
+
 def sizes(text):
-    parts = text.split(":")
-    if len(parts) == 2:
-        parts.append("2")
-    if len(parts) != 3 or not all(parts):
-        raise argparse.ArgumentTypeError("write MIN:MAX or MIN:MAX:FACTOR, for example 8:64M:4")
-    return parts
+    try:
+        low, high, factor = [byte_count(part) for part in text.split(":")] + ([2] if text.count(":") == 1 else [])
+    except ValueError:
+        low = high = factor = 0
+    if low < 4 or high < low or factor < 2:
+        raise argparse.ArgumentTypeError("write MIN:MAX or MIN:MAX:FACTOR, for example 8:64M:4; 4 bytes at least, factor 2")
+    return low, high, factor
 
 
 def names(allowed):
@@ -344,15 +447,18 @@ def parse_options():
     parser.add_argument("--sizes", type=sizes, metavar="MIN:MAX:FACTOR", help="default 8:64M:4")
     parser.add_argument("--ranks", type=lambda t: [int(n) for n in t.split(",")], default=[2, 4], metavar="N,M",
                         help="rank counts (default 2,4)")
-    parser.add_argument("--rounds", type=int, help="how often each library has its turn (default 3)")
-    parser.add_argument("--batches", type=int, help="batches per size in one round (default 7)")
-    parser.add_argument("--batch-ms", type=float, help="how long a batch lasts (default 8)")
+    parser.add_argument("--rounds", type=int, help="how often all programs are started (default 3)")
+    parser.add_argument("--turns", type=int, help="batches of each library, per size and round (default 9)")
+    parser.add_argument("--batch-ms", type=float, help="how long a batch lasts (default 5)")
+    parser.add_argument("--size-limit", type=float, default=1, metavar="S",
+                        help=f"take fewer turns, {Comparison.LEAST_TURNS} at least, when a size of a round takes longer "
+                             "(default 1)")
     parser.add_argument("--compare", choices=("median", "best"), default="median",
                         help="best: each library's fastest batch, for a machine that is busy with other things")
     parser.add_argument("--libraries", type=names(LIBRARIES), default=list(LIBRARIES), metavar="A,B",
                         help=f"of {','.join(LIBRARIES)} (default: all)")
     parser.add_argument("--time-limit", type=float, default=180, metavar="S",
-                        help="seconds for one program on one operation (default 180)")
+                        help="seconds for a program's start, and for a batch or check of one size (default 180)")
     parser.add_argument("--quick", action="store_true",
                         help="one round, few sizes, short batches: a look, not a result")
     parser.add_argument("--json", metavar="FILE", help="write everything there")
@@ -363,8 +469,8 @@ def parse_options():
     quick = options.quick
     options.sizes = options.sizes or sizes("8:4M:8" if quick else "8:64M:4")
     options.rounds = options.rounds or (1 if quick else 3)
-    options.batches = options.batches or (3 if quick else 7)
-    options.batch_ms = options.batch_ms or (4 if quick else 8)
+    options.turns = options.turns or (3 if quick else 9)
+    options.batch_ms = options.batch_ms or (3 if quick else 5)
     return options
 
 
@@ -390,7 +496,7 @@ def main():
     except KeyboardInterrupt:
         print("\nStopped; what was measured until now:")
     libraries = [peer.name for peer in peers]
-    print_summary(comparison.times(), libraries)
+    print_summary(comparison.ratios(), libraries)
     for name, version in comparison.versions.items():
         print(f"# {TITLES[name]}: {version}")
     if options.json:
