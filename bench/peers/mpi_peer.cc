@@ -28,7 +28,7 @@ class Mpi {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     MPI_Get_library_version(text, &length);
-    const std::string version(text, length);
+    const std::string version = text;  // `length` may count the end
     return version.substr(0, version.find_first_of("\n"));
   }
   int rank() const { return rank_; }
