@@ -122,20 +122,28 @@ __device__ __forceinline__ void StoreElements(std::byte* at, const Pack<W>& v, u
   }
 }
 
-// valid: bytes that count, 1 to the pack's size.
-template <int W>
+// valid: bytes that count, 1 to the pack's size. kInWords: a part of a pack that consists of aligned words is moved in words.
+// That saves a float of its own 0.2 us; where it takes registers of kernels that move whole packs, it costs them 1 %.
+template <int W, bool kInWords = W == 2>
 __device__ __forceinline__ Pack<W> LoadPack(const std::byte* at, u32 valid) {
+  Pack<W> v;
   if (valid == Pack<W>::kBytes && IsAligned(at, Pack<W>::kBytes)) {
-    Pack<W> v;
     LoadWhole(at, v);
     return v;
   }
-  return LoadBytes<W>(at, valid);
+  if (!kInWords || valid % 4 != 0 || !IsAligned(at, 4)) return LoadBytes<W>(at, valid);
+#pragma unroll
+  for (u32 i = 0; i < W; ++i) v.w[i] = 4 * i < valid ? reinterpret_cast<const u32*>(at)[i] : 0;
+  return v;
 }
-template <int W>
+template <int W, bool kInWords = W == 2>
 __device__ __forceinline__ void StorePack(std::byte* at, const Pack<W>& v, u32 valid, u32 element) {
   if (valid == Pack<W>::kBytes && IsAligned(at, Pack<W>::kBytes)) return StoreWhole(at, v);
-  StoreElements(at, v, valid, element);
+  if (!kInWords || valid % 4 != 0 || !IsAligned(at, 4)) return StoreElements(at, v, valid, element);
+#pragma unroll
+  for (u32 i = 0; i < W; ++i) {
+    if (4 * i < valid) reinterpret_cast<u32*>(at)[i] = v.w[i];
+  }
 }
 
 }  // namespace tutti::exec::gpu

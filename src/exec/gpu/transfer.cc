@@ -16,7 +16,8 @@ using transport::p2p::Layout;
 
 // Up to here LL128, beyond it Simple; and what one channel should have to do at least, bytes.
 constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
-constexpr std::size_t kLl128ChannelBytes = 7680;
+constexpr std::size_t kLl128ChannelBytes = 7680, kSmallChannelBytes = 3840;  // two units of LL128 for each warp, or one
+constexpr std::size_t kMostSmallBytes = std::size_t{256} << 10;
 constexpr std::size_t kSimpleChannelBytes = std::size_t{16} << 10;
 
 // The last transfer added for each peer in one direction, and where its chain begins.
@@ -62,8 +63,12 @@ void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool who
   const bool small = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
   transfer.protocol = static_cast<std::uint8_t>(small ? proto::Protocol::kLl128 : proto::Protocol::kSimple);
-  const std::size_t each = small ? kLl128ChannelBytes : kSimpleChannelBytes;
-  transfer.channels = static_cast<std::uint16_t>(std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels));
+  const std::size_t each = !small                     ? kSimpleChannelBytes
+                           : bytes <= kMostSmallBytes ? kSmallChannelBytes
+                                                      : kLl128ChannelBytes;
+  const std::size_t channels = std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels);
+  transfer.channels = static_cast<std::uint16_t>(channels);
+  transfer.part_lines = static_cast<std::uint32_t>(((bytes + channels - 1) / channels + kPartLine - 1) / kPartLine);
 }
 
 // The first send to a peer of what this rank also sends to itself; null: there is none.

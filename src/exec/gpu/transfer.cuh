@@ -155,7 +155,7 @@ struct Span {
   u64 begin, bytes;
 };
 __device__ __forceinline__ Span PartOf(const GroupTransfer& t, u32 channel) {
-  const u64 part = ((t.bytes + t.channels - 1) / t.channels + 127) / 128 * 128;
+  const u64 part = u64{t.part_lines} * kPartLine;
   const u64 begin = channel * part;
   if (begin >= t.bytes) return {0, 0};
   return {begin, t.bytes - begin < part ? t.bytes - begin : part};
@@ -265,46 +265,64 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
   }
 }
 
-// Half of the ring at a time, a unit per warp.
+// A warp's unit of LL128 in user memory. kInWords: see pack.cuh.
+template <bool kInWords>
+struct UserUnit {
+  u64 at;        // from the transfer's beginning
+  u32 valid[2];  // bytes of this thread's packs
+
+  __device__ __forceinline__ UserUnit(const Share& share, const Span& part, u64 unit)
+      : at(part.begin + unit * kUnitData) {
+    const u64 rest = part.begin + part.bytes - at;
+    const u32 bytes = rest < kUnitData ? static_cast<u32>(rest) : kUnitData;
+    valid[0] = ValidBytes(share.offset[0], bytes);
+    valid[1] = share.flags ? 0 : ValidBytes(share.offset[1], bytes);
+  }
+  __device__ __forceinline__ void Load(const Share& share, const std::byte* in, Pack<4> (&v)[2]) const {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      v[h] = valid[h] != 0 ? LoadPack<4, kInWords>(in + at + share.offset[h], valid[h]) : Pack<4>{};
+    }
+  }
+  __device__ __forceinline__ void Store(const Share& share, std::byte* out, const Pack<4> (&v)[2]) const {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (valid[h] != 0) StorePack<4, kInWords>(out + at + share.offset[h], v[h], valid[h], 1);
+    }
+  }
+};
+
+// Half of the ring at a time, a unit per warp. kAlone: in a kernel that does nothing else, and so has registers for words, and
+// for the first unit's input before it is known whether there is room for it.
+template <bool kAlone>
 __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer& t, const Span& part) {
   const bool send = end.lane.kind == GroupLane::kSend;
-  const u32 most = (end.mask + 1) / 2;
+  const u32 most = (end.mask + 1) / 2, warp = end.team.thread / 32;
   const u64 units = (part.bytes + kUnitData - 1) / kUnitData;
   const Share share;
-  std::byte* ring = end.Ring();
+  std::byte* ring = end.Ring() + share.lane * 16;
   Patience patience;
   for (u64 first = 0; first < units; first += most) {
     const u32 now = units - first < most ? static_cast<u32>(units - first) : most;
-    if (send) AwaitRoom(end, now);
-    for (u32 i = end.team.thread / 32; i < now; i += end.team.threads / 32) {
-      const u64 at = part.begin + (first + i) * kUnitData;
-      const u64 rest = part.begin + part.bytes - at;
-      const u32 bytes = rest < kUnitData ? static_cast<u32>(rest) : kUnitData;
-      const u32 valid[2] = {ValidBytes(share.offset[0], bytes), share.flags ? 0 : ValidBytes(share.offset[1], bytes)};
+    Pack<4> v[2];
+    if (send) {
+      if (kAlone && warp < now) UserUnit<kAlone>(share, part, first + warp).Load(share, t.in, v);
+      AwaitRoom(end, now);
+    }
+    for (u32 i = warp; i < now; i += end.team.threads / 32) {
+      const UserUnit<kAlone> user(share, part, first + i);
       const u64 unit = end.position + i;
       const u64 flag = transport::p2p::Ll128Flag(unit, end.g.log2_ring_units[end.protocol]);
-      std::byte* wire = UnitAt(ring, end.mask, unit) + share.lane * 16;
-      Pack<4> v[2] = {};
+      std::byte* wire = UnitAt(ring, end.mask, unit);
       if (send) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          if (valid[h] != 0) v[h] = LoadPack<4>(t.in + at + share.offset[h], valid[h]);
-        }
+        if (!kAlone || i != warp) user.Load(share, t.in, v);
         StoreUnit(wire, share, flag, v);
-        if (t.out != nullptr) {
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            if (valid[h] != 0) StorePack(t.out + at + share.offset[h], v[h], valid[h], 1);
-          }
-        }
+        if (t.out != nullptr) user.Store(share, t.out, v);
       } else {
         v[0] = LoadShared16(wire);
         v[1] = LoadShared16(wire + kHalfUnit);
         AwaitLl128(patience, end.g, share, wire, flag, 0, end.lane.peer, v);
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          if (valid[h] != 0) StorePack(t.out + at + share.offset[h], v[h], valid[h], 1);
-        }
+        user.Store(share, t.out, v);
       }
     }
     end.position += now;
@@ -365,9 +383,50 @@ __device__ __forceinline__ void RunCopies(const Group& g, const GroupLane& lane,
   if (team.thread == 0) CountEnd(g);
 }
 
-template <bool kHeralds, int kBatch>
+// A team's transfers of its lane. kSimple: some may go by Simple.
+template <bool kHeralds, bool kSimple, int kBatch>
+__device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
+                                        Mail& mail) {
+  LinkEnd small(g, lane, team, channel, static_cast<int>(proto::Protocol::kLl128));
+  if constexpr (!kSimple) {
+    for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+      const GroupTransfer& t = g.transfer[i];
+      if (channel < t.channels) TransferLl128<true>(small, t, PartOf(t, channel));
+    }
+    team.Sync();
+    if (team.thread == 0) {
+      small.Keep();
+      CountEnd(g);
+    }
+    return;
+  }
+  LinkEnd large(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
+  u32 posted = 0;
+  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+    const GroupTransfer& t = g.transfer[i];
+    if (channel >= t.channels) continue;
+    const Span part = PartOf(t, channel);
+    if (t.protocol == static_cast<u8>(proto::Protocol::kSimple)) {
+      TransferSimple<kHeralds, kBatch>(large, t, part, mail, posted);
+    } else {
+      TransferLl128<false>(small, t, part);
+    }
+  }
+  if (kHeralds && lane.kind == GroupLane::kSend) {
+    team.SyncWithHerald();  // it has read the position that is kept now
+  } else {
+    team.Sync();
+  }
+  if (team.thread == 0) {
+    small.Keep();
+    large.Keep();
+    CountEnd(g);
+  }
+}
+
+template <bool kHeralds, bool kSimple, int kBatch>
 __device__ __forceinline__ void RunGroup(const Group& g) {
-  __shared__ Mail mails[kUsualTeams];
+  __shared__ Mail mails[kHeralds ? kUsualTeams : 1];
   const LinkTeam team(g);
   if constexpr (kHeralds) {
     if (threadIdx.x < sizeof(mails) / 4) mails[threadIdx.x / kMostTeamWarps].counts[threadIdx.x % kMostTeamWarps] = 0;
@@ -381,35 +440,10 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
   while (l + 1 < g.lanes && number >= g.lane[l + 1].first_team) ++l;
   const GroupLane lane = g.lane[l];
   const u32 channel = number - lane.first_team;
-  if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mails[team.number]);
+  Mail& mail = mails[kHeralds ? team.number : 0];
+  if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mail);
   if (lane.kind == GroupLane::kCopy) return RunCopies<kBatch>(g, lane, team, channel);
-  LinkEnd small(g, lane, team, channel, static_cast<int>(proto::Protocol::kLl128));
-  LinkEnd large(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
-  if (lane.kind == GroupLane::kReceive) {
-    if (small.position - small.told >= (small.mask + 1) / 4) GiveCredit(small);
-    if (large.position - large.told >= (large.mask + 1) / 4) GiveCredit(large);
-  }
-  u32 posted = 0;
-  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
-    const GroupTransfer& t = g.transfer[i];
-    if (channel >= t.channels) continue;
-    const Span part = PartOf(t, channel);
-    if (t.protocol == static_cast<u8>(proto::Protocol::kSimple)) {
-      TransferSimple<kHeralds, kBatch>(large, t, part, mails[kHeralds ? team.number : 0], posted);
-    } else {
-      TransferLl128(small, t, part);
-    }
-  }
-  if (kHeralds && lane.kind == GroupLane::kSend) {
-    team.SyncWithHerald();  // it has read the position that is kept now
-  } else {
-    team.Sync();
-  }
-  if (team.thread == 0) {
-    small.Keep();
-    large.Keep();
-    CountEnd(g);
-  }
+  RunLane<kHeralds, kSimple, kBatch>(g, lane, team, channel, mail);
 }
 
 }  // namespace tutti::exec::gpu

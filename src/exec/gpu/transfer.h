@@ -44,11 +44,12 @@ struct GroupTransfer {
   std::byte* out;       // receives, and copies to self; of a send: where the data goes too, or null
   std::uint64_t bytes;
   std::uint16_t channels;
-  std::uint8_t protocol;  // proto::Protocol
-  std::uint8_t next;      // of the same link and direction, or kNoTransfer
-  std::uint32_t reserved;
+  std::uint8_t protocol;     // proto::Protocol
+  std::uint8_t next;         // of the same link and direction, or kNoTransfer
+  std::uint32_t part_lines;  // what a channel moves, lines of kPartLine bytes; the last one moves what is left
 };
 inline constexpr std::uint8_t kNoTransfer = 255;
+inline constexpr std::size_t kPartLine = 128;
 
 // What the teams of one link and direction do: teams first_team, first_team + 1, ... for channels 0, 1, ...
 struct GroupLane {
