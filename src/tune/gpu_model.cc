@@ -92,24 +92,36 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const double message = static_cast<double>(bytes) * known.message;
   GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol, .direct = direct};
   const GpuMachine& machine = options_.machine;
-  int most = message > static_cast<double>(machine.many_channels_bytes)
+  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
+  const bool long_chain = chain && Reduces(collective) && protocol == Protocol::kLl128 &&
+                          options_.ranks >= machine.long_chain_ranks && bytes >= machine.long_chain_bytes;
+  int most = message > static_cast<double>(machine.many_channels_bytes) && !long_chain
                  ? options_.max_channels
                  : std::min(options_.max_channels, machine.few_channels);
   if (protocol == Protocol::kSimple && !direct) most = std::min(most, options_.max_simple_channels);
-  const double channels = message / static_cast<double>(way.channel_bytes);
-  choice.channels =
-      std::clamp(static_cast<int>(std::min(channels, 4096.0) + 0.999), std::min(options_.min_channels, most), most);
-  if (direct) choice.channels = options_.max_channels;  // blocks
-  choice.threads = Threads(protocol, message / choice.channels);
+  const auto channels_for = [&](double message_bytes) {
+    const double channels = std::min(message_bytes / static_cast<double>(way.channel_bytes), 4096.0);
+    return std::clamp(static_cast<int>(channels + 0.999), std::min(options_.min_channels, most), most);
+  };
+  // `bytes` is the least of a class of sizes (comm::SizeClass). With LL128 a warp that has a unit too many takes a second turn,
+  // so there are warps for the largest of the class; those without a unit cost next to nothing.
+  const double largest = protocol == Protocol::kLl128 ? 1.25 * message : message;
+  const double sending_channels = direct ? options_.max_channels : channels_for(message);
+  choice.channels = direct ? options_.max_channels : channels_for(largest);  // direct: blocks
+  choice.threads = Threads(protocol, largest / choice.channels);
+  if (long_chain) choice.threads = std::min(choice.threads, machine.long_chain_threads);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =
         std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
                  options_.machine.least_chunk_bytes);
   }
-  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
+  const bool by_lines = direct && !relay && options_.whole_lines && message <= machine.direct_lines_bytes;
   const bool passed_on = HasRoot(collective) && known.cost.hops > 1 && protocol == Protocol::kLl128;
-  const double link = passed_on ? std::min(way.link_gb_per_s, machine.passed_on_gb_per_s) : way.link_gb_per_s;
-  const double rate = std::min(choice.channels * way.channel_gb_per_s, link);
+  const double link = passed_on ? std::min(way.link_gb_per_s, machine.passed_on_gb_per_s)
+                      : by_lines
+                          ? std::min(way.link_gb_per_s, machine.ways[static_cast<int>(Protocol::kLl128)].link_gb_per_s)
+                          : way.link_gb_per_s;
+  const double rate = std::min(sending_channels * way.channel_gb_per_s, link);
   constexpr double kBytesPerUsOfGb = 1000.0;
   const bool is_short = known.is_short[static_cast<int>(protocol)];
   const double moved = std::max(known.cost.sent_max, known.cost.received_max);

@@ -40,22 +40,27 @@ struct GpuMachine {
   double fold_gb_per_s = 700;
   // Of a chain from or to a root, every hop but the first: in a row of operations its ranks are at work on different ones.
   double chain_hop_us = 0.8;
-  // What is passed on from or to a root, with LL128; folds included.
+  // What is passed on from or to a root, with LL128; folds included. A chain that folds, of at least so many ranks and bytes,
+  // does best with few_channels and so many threads.
   double passed_on_gb_per_s = 290;
+  int long_chain_ranks = 4;
+  std::size_t long_chain_bytes = std::size_t{16} << 20;
+  int long_chain_threads = 384;
   // Rounds that keep a link busy while the pipeline fills and drains, and the least chunk that pays, bytes. Simple only.
   double pipeline_rounds = 4;
   std::size_t least_chunk_bytes = 131072;
   // More channels than few_channels pay only for messages beyond this.
   int few_channels = 64;
   std::size_t many_channels_bytes = std::size_t{768} << 10;
-  GpuWay ways[proto::kProtocols] = {{1.2, 100, 6, 512, 256}, {1.7, 330, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
-  // Collectives that only move bytes, as sends and receives (exec/gpu/transfer.h).
+  GpuWay ways[proto::kProtocols] = {{1.2, 97, 6, 512, 256}, {1.7, 330, 7.2, 3840, 512}, {2.7, 290, 4.5, 32768, 512}};
+  // Collectives that only move bytes, as sends and receives (exec/gpu/transfer.h), which are of LL128 up to so many bytes.
   GpuWay direct = {1.0, 362, 22, 16384, 512};
+  std::size_t direct_lines_bytes = std::size_t{1} << 20;
   // What relays do (exec/gpu/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
   // they transfer.
-  GpuWay relay = {3.0, 350, 14, 16384, 512};
+  GpuWay relay = {1.5, 350, 14, 16384, 512};
   // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
-  double relay_us = 1, relay_fold_us = 9, relay_root_us = 24;
+  double relay_us = 4, relay_fold_us = 9, relay_root_us = 30;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin.
   int own_beside_blocks = 32;

@@ -371,14 +371,18 @@ int CompileItem(const PreparedPlan& plan, const Work& work, const Shape& shape,
   const Program& from = plan.program;
   const int protocol = static_cast<int>(shape.protocol);
   const std::size_t element = SizeOf(work.type);
-  const std::size_t granule = std::max<std::size_t>(kGranuleBytes / element, 1);
+  // LL128: of whole units, so that warps have full ones.
+  const bool units = shape.protocol == proto::Protocol::kLl128;
+  const std::size_t granule =
+      std::max<std::size_t>((units ? transport::p2p::kUnitPayloadBytes[protocol] : kGranuleBytes) / element, 1);
   item.in = static_cast<const std::byte*>(work.in);
   item.out = static_cast<std::byte*>(work.out);
   item.count = work.count;
   item.element = static_cast<std::uint32_t>(element);
 
   // Parts: one per channel; blocks within them, and chunks of blocks, for the largest part.
-  const plan::BlockCut parts = plan::BlockCut::Equal(work.count, shape.channels, granule);
+  const plan::BlockCut parts =
+      plan::BlockCut::Equal(work.count, shape.channels, units ? granule * plan.blocks_per_piece : granule);
   item.part_elements = parts.block;
   item.full_parts = static_cast<std::uint32_t>(work.count / parts.block);
   const std::size_t rest = work.count - item.full_parts * parts.block;

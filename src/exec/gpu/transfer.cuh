@@ -185,12 +185,12 @@ struct Vectors {
   template <Way kWay>
   __device__ __forceinline__ void MoveOne(u32 at, u32 valid) const {
     StoreOne<kWay>(at, valid,
-                   kWay == Way::kFromRing ? Load<kWay>(at) : LoadPack<4>(in + static_cast<u64>(at) * 16, valid));
+                   kWay == Way::kFromRing ? Load<kWay>(at) : LoadPack<4, true>(in + static_cast<u64>(at) * 16, valid));
   }
   template <Way kWay>
   __device__ __forceinline__ void StoreOne(u32 at, u32 valid, const Pack<4>& v) const {
     if constexpr (kWay == Way::kToRing) StoreWhole(ring + static_cast<u64>((start + at) & mask) * 16, v);
-    if (kWay != Way::kToRing || out != nullptr) StorePack(out + static_cast<u64>(at) * 16, v, valid, 1);
+    if (kWay != Way::kToRing || out != nullptr) StorePack<4, true>(out + static_cast<u64>(at) * 16, v, valid, 1);
   }
 };
 
