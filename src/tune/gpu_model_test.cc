@@ -86,6 +86,39 @@ TEST(GpuModel, ReducesOfManyRanksGoAlongTheRing) {
   }
 }
 
+TEST(GpuModel, LongReducesAlongTheRingDoWithFewerChannels) {
+  const auto ring = [](int ranks, std::size_t bytes) {
+    return Make(ranks, "ring", "LL128").Candidates(Collective::kReduce, bytes).front();
+  };
+  EXPECT_EQ(ToString(ring(4, std::size_t{16} << 20)), "ring LL128, 64 channels of 384 threads");
+  EXPECT_EQ(ToString(ring(4, std::size_t{8} << 20)), "ring LL128, 128 channels of 512 threads");
+  EXPECT_EQ(ToString(ring(3, std::size_t{16} << 20)), "ring LL128, 128 channels of 512 threads");
+}
+
+// What is asked for is the least of a class of sizes, up to a quarter larger.
+TEST(GpuModel, BlocksOfLl128AreForTheLargestOfAClass) {
+  constexpr int kUnit = 960, kWarp = 32;
+  for (const int ranks : {2, 4}) {
+    GpuChooser chooser = Make(ranks, "one_shot", "LL128");
+    for (std::size_t bytes = 4096; bytes <= std::size_t{512} << 10; bytes += bytes / 4) {
+      const GpuChoice best = chooser.Candidates(Collective::kAllReduce, bytes).front();
+      const std::size_t largest = bytes + bytes / 4 - 1;
+      const std::size_t units = (largest + kUnit - 1) / kUnit;
+      EXPECT_GE(static_cast<std::size_t>(best.channels * best.threads / kWarp), units) << bytes;
+    }
+  }
+}
+
+TEST(GpuModel, MidSizedMovesOfSeveralPeersGoByLl128) {
+  Result<GpuChooser> made = GpuChooser::Create({.ranks = 4, .max_channels = 96, .direct = true});
+  ASSERT_TRUE(made.ok());
+  for (const Collective c : {Collective::kAllGather, Collective::kAllToAll}) {
+    EXPECT_TRUE(made->Candidates(c, std::size_t{64} << 10).front().direct) << Name(c);
+    EXPECT_EQ(made->Candidates(c, std::size_t{512} << 10).front().protocol, Protocol::kLl128) << Name(c);
+    EXPECT_TRUE(made->Candidates(c, std::size_t{2} << 20).front().direct) << Name(c);
+  }
+}
+
 TEST(GpuModel, OtherReductionsAreInRankOrderUnlessAskedOtherwise) {
   for (const int ranks : {2, 4, 8}) {
     for (const bool filtered : {false, true}) {

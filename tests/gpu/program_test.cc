@@ -553,6 +553,27 @@ TEST(GpuPrograms, FewBlocksAskForOperandsOfSeveralPeersTogether) {
   EXPECT_EQ(form(4, 1, Collective::kBroadcast, Protocol::kLl, 1), kShort);  // takes from the root alone
 }
 
+// A warp that got a little more than a unit would take a second turn for it.
+TEST(GpuPrograms, PartsOfLl128AreWholeUnits) {
+  constexpr int kRanks = 4, kMostChannels = 64;
+  constexpr std::size_t kUnit = transport::p2p::kUnitPayloadBytes[1];
+  const Geometry geometry = Geometry::Fit(kRanks, kMostChannels, std::size_t{64} << 20);
+  const auto program = std::make_unique<Program>();
+  for (const algo::Algorithm algorithm : {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot}) {
+    const auto plan = PreparePlan(algo::BuildAll(algorithm, Collective::kAllReduce, kRanks), 0);
+    ASSERT_TRUE(plan.ok());
+    for (const DataType type : {DataType::kInt8, DataType::kFloat32, DataType::kFloat64}) {
+      const std::size_t count = (std::size_t{256} << 10) * plan->blocks_per_piece / SizeOf(type);
+      const int parts =
+          CompileItem(*plan, {.count = count, .type = type},
+                      {.protocol = proto::Protocol::kLl128, .channels = kMostChannels}, geometry, *program);
+      EXPECT_EQ(program->part_elements * SizeOf(type), 5 * kUnit * plan->blocks_per_piece) << SizeOf(type);
+      EXPECT_EQ(program->parts[0].block * SizeOf(type), 5 * kUnit) << SizeOf(type);
+      EXPECT_EQ(parts, 55) << SizeOf(type);  // of 273 units
+    }
+  }
+}
+
 TEST(GpuPrograms, BatchesOfEveryAlgorithmAndProtocol) {
   std::mt19937 random(8);
   for (int ranks : {1, 2, 3, 4, 8}) {
@@ -898,6 +919,23 @@ TEST(Transfers, LinksThatAreKnownToBeUsedGetAllTeams) {
   }
   EXPECT_EQ(teams[0], 24);  // 4 in each block, but for one that copies to self
   EXPECT_EQ(teams[1], 12);
+}
+
+TEST(Transfers, AreCutIntoPartsThatCoverThem) {
+  const transport::p2p::Layout layout = transport::p2p::Layout::Fit(2, 128, std::size_t{64} << 20);
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  std::vector<std::byte> data(1);
+  for (const std::size_t bytes :
+       {1ul, 3840ul, 3841ul, 100'000ul, 262'144ul, 262'145ul, 1ul << 20, 3ul << 30, 5ul << 40}) {
+    const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = 128}, *group, beside).ok());
+    const GroupTransfer& transfer = group->transfer[0];
+    const std::size_t part = transfer.part_lines * kPartLine;
+    EXPECT_GE(part * transfer.channels, bytes);
+    EXPECT_LT(part * transfer.channels, bytes + (kPartLine + 1) * transfer.channels);
+    if (bytes <= 262'144) EXPECT_LE(part, 3840) << bytes;  // a unit for each of four warps
+  }
 }
 
 TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
