@@ -17,9 +17,9 @@ import datetime
 import json
 import os
 import platform
+import select
 import shlex
 import shutil
-import select
 import signal
 import socket
 import statistics
@@ -91,7 +91,6 @@ class Session:
             self.listener.listen(ranks)
             commands = peer.commands(ranks, [*arguments, "--turns", folder + "/turns"], folder + "/store")
             for index, (command, environment) in enumerate(commands):
-                # pylint: disable=consider-using-with
                 self.errors.append(open(f"{folder}/err{index}", "w+", encoding="utf-8", errors="replace"))
                 self.children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.errors[-1],
                                                       stderr=self.errors[-1], env={**os.environ, **environment},
@@ -112,9 +111,11 @@ class Session:
         """Gets ready for batches. The bytes that are counted (whole elements of every rank); 0 when that is none, None when
         the library has no such operation."""
         words = self.ask(f"size {op} {size}")
-        if words[0] not in ("ready", "small", "unsupported"):
+        if words[0] == "ready":
+            return int(words[2])
+        if words[0] not in ("small", "unsupported"):
             self.fail(f"{size} bytes: its answer is '{' '.join(words)}'")
-        return {"ready": int(words[-1]) if words[0] == "ready" else 0, "small": 0}.get(words[0])
+        return 0 if words[0] == "small" else None
 
     def batch(self):
         """Microseconds of one operation."""

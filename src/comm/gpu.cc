@@ -289,6 +289,7 @@ Status GpuCommunicator::Impl::SetLimits() {
     TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(&own, 1), std::span(&all, 1), ReduceOp::kMin)));
   }
   whole_lines = all != 0;
+  static_assert(tune::GpuMachine{}.direct_lines_bytes == exec::gpu::kMostLl128Bytes);
   tune::GpuChooserOptions choosing{
       .ranks = host.ranks,
       .max_channels = std::min(most_blocks, fabric->geometry().channels),

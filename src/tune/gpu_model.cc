@@ -100,14 +100,14 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
                  : std::min(options_.max_channels, machine.few_channels);
   if (protocol == Protocol::kSimple && !direct) most = std::min(most, options_.max_simple_channels);
   const auto channels_for = [&](double message_bytes) {
+    if (direct) return options_.max_channels;  // blocks
     const double channels = std::min(message_bytes / static_cast<double>(way.channel_bytes), 4096.0);
     return std::clamp(static_cast<int>(channels + 0.999), std::min(options_.min_channels, most), most);
   };
   // `bytes` is the least of a class of sizes (comm::SizeClass). With LL128 a warp that has a unit too many takes a second turn,
   // so there are warps for the largest of the class; those without a unit cost next to nothing.
   const double largest = protocol == Protocol::kLl128 ? 1.25 * message : message;
-  const double sending_channels = direct ? options_.max_channels : channels_for(message);
-  choice.channels = direct ? options_.max_channels : channels_for(largest);  // direct: blocks
+  choice.channels = channels_for(largest);
   choice.threads = Threads(protocol, largest / choice.channels);
   if (long_chain) choice.threads = std::min(choice.threads, machine.long_chain_threads);
   if (protocol == Protocol::kSimple) {
@@ -117,11 +117,10 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   }
   const bool by_lines = direct && !relay && options_.whole_lines && message <= machine.direct_lines_bytes;
   const bool passed_on = HasRoot(collective) && known.cost.hops > 1 && protocol == Protocol::kLl128;
-  const double link = passed_on ? std::min(way.link_gb_per_s, machine.passed_on_gb_per_s)
-                      : by_lines
-                          ? std::min(way.link_gb_per_s, machine.ways[static_cast<int>(Protocol::kLl128)].link_gb_per_s)
-                          : way.link_gb_per_s;
-  const double rate = std::min(sending_channels * way.channel_gb_per_s, link);
+  double link = way.link_gb_per_s;
+  if (passed_on) link = std::min(link, machine.passed_on_gb_per_s);
+  if (by_lines) link = std::min(link, machine.ways[static_cast<int>(Protocol::kLl128)].link_gb_per_s);
+  const double rate = std::min(channels_for(message) * way.channel_gb_per_s, link);
   constexpr double kBytesPerUsOfGb = 1000.0;
   const bool is_short = known.is_short[static_cast<int>(protocol)];
   const double moved = std::max(known.cost.sent_max, known.cost.received_max);

@@ -934,7 +934,9 @@ TEST(Transfers, AreCutIntoPartsThatCoverThem) {
     const std::size_t part = transfer.part_lines * kPartLine;
     EXPECT_GE(part * transfer.channels, bytes);
     EXPECT_LT(part * transfer.channels, bytes + (kPartLine + 1) * transfer.channels);
-    if (bytes <= 262'144) EXPECT_LE(part, 3840) << bytes;  // a unit for each of four warps
+    if (bytes <= 262'144) {
+      EXPECT_LE(part, 3840) << bytes;  // a unit for each of four warps
+    }
   }
 }
 

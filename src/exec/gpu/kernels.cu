@@ -77,14 +77,14 @@ TUTTI_RELAY(Move, MoveCodec)
 TUTTI_BATCH_KERNELS(Batch, Move, MoveCodec)
 TUTTI_BATCH_KERNELS(FewBatch, Move, MoveCodec)
 
-#define TUTTI_SEND_RECV(name, threads, heralds, simple, batch)                                     \
+#define TUTTI_SEND_RECV(name, threads, kernel, batch)                                              \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Group g) { \
     WaitForPreviousKernel();                                                                       \
-    RunGroup<heralds, simple, batch>(g);                                                           \
+    RunGroup<GroupKernel::kernel, batch>(g);                                                       \
   }
-TUTTI_SEND_RECV(ncclTuttiSendRecv, kUsualThreads, false, false, 8)
-TUTTI_SEND_RECV(ncclTuttiSendRecvLarge, kLargeThreads, true, true, 8)
-TUTTI_SEND_RECV(ncclTuttiSendRecvWide, kWideThreads, false, true, 4)
+TUTTI_SEND_RECV(ncclTuttiSendRecv, kUsualThreads, kUsual, 8)
+TUTTI_SEND_RECV(ncclTuttiSendRecvLarge, kLargeThreads, kLarge, 8)
+TUTTI_SEND_RECV(ncclTuttiSendRecvWide, kWideThreads, kWide, 4)
 
 // The trial at init: this rank's word goes to every peer, and the peers' words are waited for while all ranks' kernels
 // run. One block; thread t deals with peer t.

@@ -131,19 +131,28 @@ __device__ __forceinline__ Pack<W> LoadPack(const std::byte* at, u32 valid) {
     LoadWhole(at, v);
     return v;
   }
-  if (!kInWords || valid % 4 != 0 || !IsAligned(at, 4)) return LoadBytes<W>(at, valid);
+  if constexpr (kInWords) {
+    if (valid % 4 == 0 && IsAligned(at, 4)) {
 #pragma unroll
-  for (u32 i = 0; i < W; ++i) v.w[i] = 4 * i < valid ? reinterpret_cast<const u32*>(at)[i] : 0;
-  return v;
+      for (u32 i = 0; i < W; ++i) v.w[i] = 4 * i < valid ? reinterpret_cast<const u32*>(at)[i] : 0;
+      return v;
+    }
+  }
+  return LoadBytes<W>(at, valid);
 }
 template <int W, bool kInWords = W == 2>
 __device__ __forceinline__ void StorePack(std::byte* at, const Pack<W>& v, u32 valid, u32 element) {
   if (valid == Pack<W>::kBytes && IsAligned(at, Pack<W>::kBytes)) return StoreWhole(at, v);
-  if (!kInWords || valid % 4 != 0 || !IsAligned(at, 4)) return StoreElements(at, v, valid, element);
+  if constexpr (kInWords) {
+    if (valid % 4 == 0 && IsAligned(at, 4)) {
 #pragma unroll
-  for (u32 i = 0; i < W; ++i) {
-    if (4 * i < valid) reinterpret_cast<u32*>(at)[i] = v.w[i];
+      for (u32 i = 0; i < W; ++i) {
+        if (4 * i < valid) reinterpret_cast<u32*>(at)[i] = v.w[i];
+      }
+      return;
+    }
   }
+  StoreElements(at, v, valid, element);
 }
 
 }  // namespace tutti::exec::gpu

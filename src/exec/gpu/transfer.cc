@@ -14,9 +14,10 @@ namespace {
 
 using transport::p2p::Layout;
 
-// Up to here LL128, beyond it Simple; and what one channel should have to do at least, bytes.
-constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
-constexpr std::size_t kLl128ChannelBytes = 7680, kSmallChannelBytes = 3840;  // two units of LL128 for each warp, or one
+// What one channel should have to do at least, bytes: a unit of LL128 for each warp of a team, or two for what is not small.
+constexpr std::size_t kSmallChannelBytes =
+    kTeamThreads / 32 * transport::p2p::kUnitPayloadBytes[static_cast<int>(proto::Protocol::kLl128)];
+constexpr std::size_t kLl128ChannelBytes = 2 * kSmallChannelBytes;
 constexpr std::size_t kMostSmallBytes = std::size_t{256} << 10;
 constexpr std::size_t kSimpleChannelBytes = std::size_t{16} << 10;
 
@@ -60,10 +61,10 @@ int LinkChannels(const Layout& layout, const GroupLimits& limits) {
 }
 
 void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines) {
-  const bool small = whole_lines && bytes <= kMostLl128Bytes;
+  const bool lines = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
-  transfer.protocol = static_cast<std::uint8_t>(small ? proto::Protocol::kLl128 : proto::Protocol::kSimple);
-  const std::size_t each = !small                     ? kSimpleChannelBytes
+  transfer.protocol = static_cast<std::uint8_t>(lines ? proto::Protocol::kLl128 : proto::Protocol::kSimple);
+  const std::size_t each = !lines                     ? kSimpleChannelBytes
                            : bytes <= kMostSmallBytes ? kSmallChannelBytes
                                                       : kLl128ChannelBytes;
   const std::size_t channels = std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels);

@@ -424,8 +424,9 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
   }
 }
 
-template <bool kHeralds, bool kSimple, int kBatch>
+template <GroupKernel kKernel, int kBatch>
 __device__ __forceinline__ void RunGroup(const Group& g) {
+  constexpr bool kHeralds = kKernel == GroupKernel::kLarge, kSimple = kKernel != GroupKernel::kUsual;
   __shared__ Mail mails[kHeralds ? kUsualTeams : 1];
   const LinkTeam team(g);
   if constexpr (kHeralds) {

@@ -50,6 +50,8 @@ struct GroupTransfer {
 };
 inline constexpr std::uint8_t kNoTransfer = 255;
 inline constexpr std::size_t kPartLine = 128;
+// Up to here a transfer goes by LL128, beyond it by Simple.
+inline constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
 
 // What the teams of one link and direction do: teams first_team, first_team + 1, ... for channels 0, 1, ...
 struct GroupLane {
