@@ -950,8 +950,7 @@ TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
       const GroupLimits limits{.most_blocks = 8, .whole_lines = whole_lines};
       OwnCopies beside;
       ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
-      const bool lines = group->transfer[0].protocol == static_cast<std::uint8_t>(proto::Protocol::kLl128);
-      EXPECT_EQ(lines, whole_lines && bytes < buffer.size()) << bytes;
+      EXPECT_EQ(group->transfer[0].IsSimple(), !whole_lines || bytes == buffer.size()) << bytes;
     }
   }
 }
@@ -970,8 +969,33 @@ TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
   const auto ring = [](int channels) {
     return transport::p2p::Layout::Fit(2, channels, std::size_t{64} << 20).transfers.RingBytes(2);
   };
-  EXPECT_EQ(ring(128), std::size_t{128} << 10);
+  EXPECT_EQ(ring(128), std::size_t{256} << 10);
   EXPECT_EQ(ring(8), std::size_t{512} << 10);
+}
+
+TEST(Transfers, LongPartsHaveLongMessages) {
+  EXPECT_EQ(MostOfMessage(1, 8192), 2048u);  // the smallest ring
+  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 8192), 2048u);
+  EXPECT_EQ(MostOfMessage(100'000, 262'144), 32768u);
+  EXPECT_EQ(MostOfMessage(400'000, 262'144), 49152u);
+  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 262'144), 65536u);
+  EXPECT_EQ(MostOfMessage(100'000, 524'288), 65536u);
+  std::vector<std::byte> data(1);
+  for (int ranks : {2, 4, 8, 16}) {
+    for (int channels : {1, 8, 132}) {
+      const auto layout = transport::p2p::Layout::Fit(ranks, channels, std::size_t{64} << 20);
+      const std::size_t ring = layout.transfers.RingBytes(static_cast<int>(proto::Protocol::kSimple));
+      for (const std::size_t bytes : {2ul << 20, 100ul << 20, 5ul << 40}) {
+        const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
+        const auto group = std::make_unique<Group>();
+        OwnCopies beside;
+        ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = channels}, *group, beside).ok());
+        const std::size_t message = std::size_t{group->transfer[0].message_units} * kMessageUnit;
+        EXPECT_EQ(message, MostOfMessage(group->transfer[0].part_lines * kPartLine, static_cast<std::uint32_t>(ring)));
+        EXPECT_LE(4 * message, ring);
+      }
+    }
+  }
 }
 
 TEST(Segments, KeepWithinTheirBytes) {

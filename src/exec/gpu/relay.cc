@@ -103,9 +103,9 @@ void Cut(const PreparedPlan& plan, const transport::p2p::Geometry& links, std::s
   const auto round_up = [](std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; };
   relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
-  const std::size_t ring = links.RingBytes(kSimple);
   relay.message = static_cast<std::uint32_t>(
-      std::min(ring / 4, std::max(round_up(relay.slice / kMessagesOfSlice, kGranuleBytes), kLeastMessage)));
+      std::min<std::size_t>(MostOfMessage(relay.slice, links.RingBytes(kSimple)),
+                            std::max(round_up(relay.slice / kMessagesOfSlice, kGranuleBytes), kLeastMessage)));
   const std::uint32_t least_units = 1u << (links.log2_units[kSimple] - transport::p2p::kLog2Flags);
   relay.units = std::max(relay.message / 16, least_units);
   relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);

@@ -60,16 +60,21 @@ int LinkChannels(const Layout& layout, const GroupLimits& limits) {
   return std::clamp(share, 1, layout.transfers.channels);
 }
 
-void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines) {
+constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
+
+void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines, std::size_t ring_bytes) {
   const bool lines = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
-  transfer.protocol = static_cast<std::uint8_t>(lines ? proto::Protocol::kLl128 : proto::Protocol::kSimple);
   const std::size_t each = !lines                     ? kSimpleChannelBytes
                            : bytes <= kMostSmallBytes ? kSmallChannelBytes
                                                       : kLl128ChannelBytes;
   const std::size_t channels = std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels);
   transfer.channels = static_cast<std::uint16_t>(channels);
   transfer.part_lines = static_cast<std::uint32_t>(((bytes + channels - 1) / channels + kPartLine - 1) / kPartLine);
+  if (lines) return;
+  const std::uint64_t part = std::uint64_t{transfer.part_lines} * kPartLine;
+  transfer.message_units =
+      static_cast<std::uint8_t>(MostOfMessage(part, static_cast<std::uint32_t>(ring_bytes)) / kMessageUnit);
 }
 
 // The first send to a peer of what this rank also sends to itself; null: there is none.
@@ -110,7 +115,7 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
       continue;
     }
     GroupTransfer& copy = Append(group, chains, rank);
-    Cut(copy, send.bytes, limits.most_blocks, limits.whole_lines);
+    Cut(copy, send.bytes, limits.most_blocks, limits.whole_lines, group.ring_bytes[kSimple]);
     copy.in = from;
     copy.out = to;
     chains.channels[rank] = std::max(chains.channels[rank], copy.channels);
@@ -123,9 +128,7 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
 // As few teams in a block as the limit allows: blocks that are small start sooner.
 void SetBlocks(int most_blocks, Group& group) {
   const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
-  const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) {
-    return transfer.protocol == static_cast<std::uint8_t>(proto::Protocol::kSimple);
-  });
+  const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.IsSimple(); });
   int teams = 1;
   while (teams < kMostTeams && group.teams > most_blocks * teams) {
     teams = teams >= kUsualTeams ? kMostTeams : large ? teams + 1 : 2 * teams;
@@ -172,7 +175,7 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
     for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
       if (request.peer == rank || request.bytes == 0) continue;
       GroupTransfer& transfer = Append(group, chains[kind], request.peer);
-      Cut(transfer, request.bytes, most_channels, limits.whole_lines);
+      Cut(transfer, request.bytes, most_channels, limits.whole_lines, group.ring_bytes[kSimple]);
       transfer.in = static_cast<const std::byte*>(request.in);
       transfer.out = kind == GroupLane::kReceive ? static_cast<std::byte*>(request.out) : nullptr;
       chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);

@@ -226,15 +226,12 @@ __device__ __forceinline__ void Tell(const LinkEnd& end) {
   StoreShared8(end.FlagWord(end.messages), end.messages + 1);
 }
 
-// Messages of Simple: a quarter of the ring at a time.
-__device__ __forceinline__ u32 MostOfMessage(const LinkEnd& end) { return (end.mask + 1) / 4 * 16; }
-
 // `posted`: messages so far, which a team that has a herald counts instead of telling the receiver.
 template <bool kHeralds, int kBatch>
 __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part, Mail& mail,
                                                u32& posted) {
   const bool send = end.lane.kind == GroupLane::kSend;
-  const u32 most = MostOfMessage(end), least_units = (end.mask + 1) >> kLog2Flags;
+  const u32 most = t.message_units * kMessageUnit, least_units = (end.mask + 1) >> kLog2Flags;
   std::byte* ring = end.Ring();
   for (u64 at = 0; at < part.bytes; at += most) {
     const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
@@ -331,8 +328,9 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
 }
 
 // A team's herald: what TransferSimple leaves to it. All threads of its warp.
-__device__ __forceinline__ void Herald(LinkEnd& end, const Span& part, const Mail& mail, u32& told) {
-  const u32 most = MostOfMessage(end), lane = end.team.thread, warps = end.team.threads / 32;
+__device__ __forceinline__ void Herald(LinkEnd& end, const GroupTransfer& t, const Span& part, const Mail& mail,
+                                       u32& told) {
+  const u32 most = t.message_units * kMessageUnit, lane = end.team.thread, warps = end.team.threads / 32;
   for (u64 at = 0; at < part.bytes; at += most) {
     ++told;
     while (!__all_sync(~0u, lane >= warps || static_cast<int>(Posted(mail.counts + lane) - told) >= 0)) {
@@ -359,8 +357,8 @@ __device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane,
   u32 told = 0;
   for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
     const GroupTransfer& t = g.transfer[i];
-    if (channel >= t.channels || t.protocol != static_cast<u8>(proto::Protocol::kSimple)) continue;
-    Herald(end, PartOf(t, channel), mail, told);
+    if (channel >= t.channels || !t.IsSimple()) continue;
+    Herald(end, t, PartOf(t, channel), mail, told);
   }
   team.SyncWithHerald();
 }
@@ -406,7 +404,7 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
     const GroupTransfer& t = g.transfer[i];
     if (channel >= t.channels) continue;
     const Span part = PartOf(t, channel);
-    if (t.protocol == static_cast<u8>(proto::Protocol::kSimple)) {
+    if (t.IsSimple()) {
       TransferSimple<kHeralds, kBatch>(large, t, part, mail, posted);
     } else {
       TransferLl128<false>(small, t, part);

@@ -44,14 +44,26 @@ struct GroupTransfer {
   std::byte* out;       // receives, and copies to self; of a send: where the data goes too, or null
   std::uint64_t bytes;
   std::uint16_t channels;
-  std::uint8_t protocol;     // proto::Protocol
-  std::uint8_t next;         // of the same link and direction, or kNoTransfer
-  std::uint32_t part_lines;  // what a channel moves, lines of kPartLine bytes; the last one moves what is left
+  std::uint8_t message_units;  // of Simple, kMessageUnit each; 0: it goes by LL128
+  std::uint8_t next;           // of the same link and direction, or kNoTransfer
+  std::uint32_t part_lines;    // what a channel moves, lines of kPartLine bytes; the last one moves what is left
+
+  constexpr bool IsSimple() const { return message_units != 0; }
 };
 inline constexpr std::uint8_t kNoTransfer = 255;
 inline constexpr std::size_t kPartLine = 128;
 // Up to here a transfer goes by LL128, beyond it by Simple.
 inline constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
+// Messages of Simple are so many bytes, or a multiple. The smallest ring has four.
+inline constexpr std::uint32_t kMessageUnit = 2048;
+// The longest message where a channel moves `part` bytes: long parts have long ones, because each takes the time of a fence;
+// of short ones enough are under way at once.
+constexpr std::uint32_t MostOfMessage(std::uint64_t part, std::uint32_t ring_bytes) {
+  constexpr std::uint64_t kLeast = 32768, kMessages = 8;
+  const std::uint64_t share = part / kMessages / kMessageUnit * kMessageUnit, limit = ring_bytes / 4;
+  const std::uint64_t least = limit / 2 > kLeast ? limit / 2 : kLeast, wanted = share > least ? share : least;
+  return static_cast<std::uint32_t>(wanted < limit ? wanted : limit);
+}
 
 // What the teams of one link and direction do: teams first_team, first_team + 1, ... for channels 0, 1, ...
 struct GroupLane {

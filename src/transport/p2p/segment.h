@@ -106,7 +106,7 @@ struct Geometry {
     Geometry g{.ranks = ranks,
                .channels = most_channels,
                .simple_channels = most_channels < kMostSimpleChannels ? most_channels : kMostSimpleChannels,
-               .log2_units = {12, 7, 15}};
+               .log2_units = {12, 7, 14}};
     while (g.Bytes() > most_bytes && (g.channels > 1 || g.RingBytes(2) > kLeastBytes)) {
       if (g.RingBytes(2) > kLeastBytes && g.RingsBytes(2) >= g.RingsBytes(1)) {
         --g.log2_units[2];
@@ -147,14 +147,15 @@ struct Layout {
                                     : ranks <= 8 ? 32
                                                  : 16,
                         .log2_units = {0, 5, 9}};
-    // Few blocks get large messages instead of many channels.
+    // Few blocks get large messages instead of many channels. Two ranks fill a link with messages of 64 KiB.
     constexpr int kTeamsOfBlock = 4;
-    constexpr std::size_t kSimpleBytes = std::size_t{24} << 20, kMostRingBytes = std::size_t{1} << 20;
+    constexpr std::size_t kMostRingBytes = std::size_t{512} << 10;
+    const std::size_t simple_bytes = (ranks <= 2 ? std::size_t{32} : std::size_t{24}) << 20;
     Geometry& g = layout.transfers;
     if (g.channels > most_channels * kTeamsOfBlock) g.channels = most_channels * kTeamsOfBlock;
     while (g.Bytes() > most_bytes / 2 && g.channels > kTeamsOfBlock) g.channels /= 2;
-    while (g.RingBytes(2) < kMostRingBytes && 2 * g.RingsBytes(2) <= kSimpleBytes &&
-           5 * g.RingsBytes(2) <= most_bytes) {
+    while (g.RingBytes(2) < kMostRingBytes && 2 * g.RingsBytes(2) <= simple_bytes &&
+           4 * g.RingsBytes(2) <= most_bytes) {
       ++g.log2_units[2];
     }
     constexpr std::size_t kSlack = std::size_t{64} << 10;  // alignment and the positions
