@@ -113,6 +113,18 @@ TEST(LargeMessages, ManyRounds) {
   }
 }
 
+// The bounds that users may set go further than host memory has channels.
+TEST(ManyChannels, AreAllowed) {
+  for (const int least : {1, 64}) {
+    Settings settings;
+    settings.min_channels = least;
+    settings.max_channels = 64;
+    const std::vector<Case> cases = {{.kind = Kind::kAllReduce, .count = 70001, .type = DataType::kFloat32},
+                                     {.kind = Kind::kAllGather, .count = 5, .type = DataType::kInt8}};
+    EXPECT_EQ(RunRanks(3, settings, [&](Communicator& c) { return RunCase(c, cases); }), "") << least;
+  }
+}
+
 class EveryType : public testing::TestWithParam<int> {};
 
 TEST_P(EveryType, EveryOperator) {

@@ -36,8 +36,9 @@ constexpr std::int64_t kSleepAtInitNs = 50000;
 // Ranks beyond which one channel has to do, so that the rings of all links stay small.
 constexpr int kManyRanks = 256;
 
+// Of host memory. Settings may allow more, for GPUs.
 int Channels(const CommunicatorOptions& options) {
-  return options.ranks > kManyRanks ? 1 : std::max(1, options.settings.max_channels);
+  return options.ranks > kManyRanks ? 1 : std::clamp(options.settings.max_channels, 1, trace::kMaxChannels);
 }
 
 // What is kept of a name: one line of text, as long as the black box has room for.
