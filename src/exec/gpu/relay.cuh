@@ -42,9 +42,9 @@ struct ScaledVectors : Vectors {
   }
 };
 
-// Loads take a microsecond, so a thread has several of them under way: vectors of one link or operand, where it has so many of
-// a message, else one of each of several links or operands.
-static constexpr int kAtOnce = 4, kMovedVectors = 4;
+// Loads take a microsecond, so a thread has several of them under way. Moves: vectors of one link where it has so many of a
+// message, else one each of several links. Folds: vectors of two operands.
+static constexpr int kAtOnce = 4, kMovedVectors = 4, kFoldedOperands = 2;
 
 // Vectors that are folded at a time: fewer where each has more accumulators, for want of registers.
 template <typename Codec>
@@ -159,13 +159,17 @@ struct RelayTeam {
     }
   }
 
-  // Vectors at, at + threads, ... of operand k of the fold. kWhole: aligned and complete, else their first `valid` bytes.
+  // Whether this thread has a j-th vector from `at` on.
+  __device__ __forceinline__ bool Has(int j, u32 at, u32 end) const { return j == 0 || at + j * team.threads < end; }
+  // Vectors at, at + threads, ... before `end`, and at least the first, of operand k of the fold. kWhole: aligned and complete, else
+  // their first `valid` bytes.
   template <int N, bool kWhole>
-  __device__ __forceinline__ void LoadOperand(int k, u32 step, const std::byte* in, u32 at, u32 valid,
+  __device__ __forceinline__ void LoadOperand(int k, u32 step, const std::byte* in, u32 at, u32 end, u32 valid,
                                               Pack<4> (&v)[N]) const {
     if (k == r.own) {
 #pragma unroll
       for (int j = 0; j < N; ++j) {
+        if (!Has(j, at, end)) break;
         const std::byte* from = in + static_cast<u64>(at + j * team.threads) * 16;
         if constexpr (kWhole) {
           LoadWhole(from, v[j]);
@@ -184,11 +188,14 @@ struct RelayTeam {
     const std::byte* ring = RingFrom(source);
     const u32 start = places.source[source] + step * r.units + at;
 #pragma unroll
-    for (int j = 0; j < N; ++j) v[j] = LoadShared16(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16);
+    for (int j = 0; j < N; ++j) {
+      if (!Has(j, at, end)) break;
+      v[j] = LoadShared16(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16);
+    }
   }
-  // kOperands: that are loaded at once.
+  // kOperands: that are loaded at once. Vectors that this thread does not have are folded from anything, and not stored.
   template <int kOperands, int N, bool kWhole>
-  __device__ __forceinline__ void FoldBatch(u32 step, const RelayRange& range, u32 at, u32 valid) const {
+  __device__ __forceinline__ void FoldBatch(u32 step, const RelayRange& range, u32 at, u32 end, u32 valid) const {
     const std::byte* in = r.owned.in + range.offset;
     Pack<4> v[N];
     if constexpr (kFolds<Codec>) {
@@ -199,7 +206,7 @@ struct RelayTeam {
         Pack<4> w[kOperands][N];
 #pragma unroll
         for (int o = 0; o < kOperands; ++o) {
-          if (k + o < operands) LoadOperand<N, kWhole>(k + o, step, in, at, valid, w[o]);
+          if (k + o < operands) LoadOperand<N, kWhole>(k + o, step, in, at, end, valid, w[o]);
         }
 #pragma unroll
         for (int o = 0; o < kOperands; ++o) {
@@ -222,19 +229,23 @@ struct RelayTeam {
         v[j] = sum[j].Result();
       }
     } else {
-      LoadOperand<N, kWhole>(0, step, in, at, valid, v);
+      LoadOperand<N, kWhole>(0, step, in, at, end, valid, v);
     }
 #pragma unroll 1
     for (int k = 0; k < role.targets; ++k) {
       std::byte* ring = RingTo(k);
       const u32 start = places.target[k] + step * r.units + at;
 #pragma unroll
-      for (int j = 0; j < N; ++j) StoreWhole(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16, v[j]);
+      for (int j = 0; j < N; ++j) {
+        if (!Has(j, at, end)) break;
+        StoreWhole(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16, v[j]);
+      }
     }
     if (r.owned.out == nullptr) return;
     std::byte* out = r.owned.out + range.offset;
 #pragma unroll
     for (int j = 0; j < N; ++j) {
+      if (!Has(j, at, end)) break;
       std::byte* to = out + static_cast<u64>(at + j * team.threads) * 16;
       if constexpr (kWhole) {
         StoreWhole(to, v[j]);
@@ -243,23 +254,18 @@ struct RelayTeam {
       }
     }
   }
-  // From vector `first` on, as long as there are N for every thread. Returns where it ended.
-  template <int kOperands, int N>
-  __device__ __forceinline__ u32 FoldBatches(u32 step, const RelayRange& range, u32 first, u32 end) const {
-    const u32 batch = team.threads * N;
-    for (; end - first >= batch; first += batch) {
-      FoldBatch<kOperands, N, true>(step, range, first + team.thread, 16);
-    }
-    return first;
-  }
   __device__ __forceinline__ void Own(u32 step) const {
+    constexpr int kVectors = FoldVectors<Codec>();
     const RelayRange range = RangeOf(r.owned, step);
     const bool aligned = (r.own == kNoInput || IsAligned(r.owned.in, 16)) && IsAligned(r.owned.out, 16);
     const u32 whole = aligned ? range.bytes / 16 : 0;
-    u32 folded = FoldBatches<1, FoldVectors<Codec>()>(step, range, 0, whole);
-    folded = FoldBatches<kAtOnce, 1>(step, range, folded, whole);
-    for (u32 i = folded + team.thread; i * 16 < range.bytes; i += team.threads) {
-      FoldBatch<1, 1, false>(step, range, i, range.bytes - i * 16 < 16 ? range.bytes - i * 16 : 16);
+#pragma unroll 1
+    for (u32 i = team.thread; i < whole; i += team.threads * kVectors) {
+      FoldBatch<kFoldedOperands, kVectors, true>(step, range, i, whole, 16);
+    }
+#pragma unroll 1
+    for (u32 i = whole + team.thread; i * 16 < range.bytes; i += team.threads) {
+      FoldBatch<1, 1, false>(step, range, i, i + 1, range.bytes - i * 16 < 16 ? range.bytes - i * 16 : 16);
     }
   }
   __device__ __forceinline__ void Play(u32 step) const {
@@ -279,10 +285,12 @@ struct RelayLink {
   bool used;
   Patience patience;
 
+  // `stand`: as it was kept, where there is none.
+  template <typename... Stand>
   __device__ __forceinline__ RelayLink(const Relay& r, const RelayRole& role, const LinkTeam& team, bool target,
-                                       u32 index, u32 channel)
+                                       u32 index, u32 channel, const Stand&... stand)
       : end(r, {.kind = target ? GroupLane::kSend : GroupLane::kReceive, .peer = Peer(role, target, index)}, team,
-            (target ? role.target_channel : role.source_channel) + channel, kSimple),
+            (target ? role.target_channel : role.source_channel) + channel, kSimple, stand...),
         used(index < (target ? role.targets : role.sources)) {}
   // That of another link where there is none, so that there is something to look up.
   __device__ __forceinline__ static u8 Peer(const RelayRole& role, bool target, u32 index) {
@@ -308,6 +316,15 @@ struct RelayLink {
   }
 };
 
+// What a team has in shared memory. How far its links have come lies there too while it plays: its threads need their registers for
+// vectors.
+struct RelayShared {
+  Mail mail;
+  RelayPlaces places;
+  LinkStand stands[2][32];  // of sources, of targets
+  Patience patience[2][32];
+};
+
 // All threads of the herald's warp: thread i deals with source i and with target i.
 __device__ __forceinline__ void RunRelayHerald(const Relay& r, const RelayRole& role, const LinkTeam& team, u32 channel,
                                                const Mail& mail) {
@@ -328,10 +345,11 @@ __device__ __forceinline__ void RunRelayHerald(const Relay& r, const RelayRole& 
 
 template <typename Codec>
 __device__ __forceinline__ void RunRelay(const Relay& r) {
-  __shared__ Mail mails[kUsualTeams];
-  __shared__ RelayPlaces places[kUsualTeams];
+  __shared__ RelayShared all[kUsualTeams];
   const LinkTeam team(r);
-  if (threadIdx.x < sizeof(mails) / 4) mails[threadIdx.x / kMostTeamWarps].counts[threadIdx.x % kMostTeamWarps] = 0;
+  if (threadIdx.x < kUsualTeams * kMostTeamWarps) {
+    all[threadIdx.x / kMostTeamWarps].mail.counts[threadIdx.x % kMostTeamWarps] = 0;
+  }
   if (kScales<Codec> && r.scale == kScaleFromMemory) ReadFactor(r, r.element);
   __syncthreads();
   const u32 number = team.number * r.blocks + blockIdx.x;
@@ -339,29 +357,44 @@ __device__ __forceinline__ void RunRelay(const Relay& r) {
   if (r.captured != 0 && team.thread == 0 && !team.herald) CountUp(CountsOf(r).captured_begun);
   const u32 which = number / r.slices, channel = number - which * r.slices;
   const RelayRole& role = r.role[which];
-  Mail& mail = mails[team.number];
-  if (team.herald) return RunRelayHerald(r, role, team, channel, mail);
+  RelayShared& shared = all[team.number];
+  if (team.herald) return RunRelayHerald(r, role, team, channel, shared.mail);
 
   const u32 warp = team.thread / 32, index = team.thread % 32;
-  RelayLink link(r, role, team, warp == kTargetWarp, index, channel);
-  const bool reads = warp == kSourceWarp && link.used, writes = warp == kTargetWarp && link.used;
-  RelayPlaces& own = places[team.number];
-  if (reads) own.source[index] = static_cast<u32>(link.end.position);
-  if (writes) own.target[index] = static_cast<u32>(link.end.position);
-  const RelayTeam<Codec> player{r, role, team, channel, own};
+  const bool target = warp == kTargetWarp;
+  const bool deals = warp <= kTargetWarp && index < (target ? role.targets : role.sources);
+  LinkStand& stand = shared.stands[target][index];
+  Patience& patience = shared.patience[target][index];
+  if (deals) {
+    patience = {};
+    stand = RelayLink(r, role, team, target, index, channel).end;
+    (target ? shared.places.target : shared.places.source)[index] = static_cast<u32>(stand.position);
+  }
+  const RelayTeam<Codec> player{r, role, team, channel, shared.places};
+#pragma unroll 1
   for (u32 step = 0; step < r.steps; ++step) {
-    if (reads) link.AwaitMessage(step);
-    if (writes) link.AwaitRoom(step, r.units);
+    if (deals) {
+      RelayLink link(r, role, team, target, index, channel, stand);
+      link.patience = patience;
+      if (target) {
+        link.AwaitRoom(step, r.units);
+        stand.told = link.end.told;
+      } else {
+        link.AwaitMessage(step);
+      }
+      patience = link.patience;
+    }
     team.Sync();
     player.Play(step);
     __syncwarp();
-    if (index == 0) Post(mail.counts + warp, step + 1);
+    if (index == 0) Post(shared.mail.counts + warp, step + 1);
   }
   team.SyncWithHerald();  // it has read the positions that are kept now
-  if (reads || writes) {
+  if (deals) {
+    RelayLink link(r, role, team, target, index, channel, stand);
     link.end.position += static_cast<u64>(r.steps) * r.units;
     link.end.messages += r.steps;
-    if (reads) link.end.told = link.end.position;
+    if (!target) link.end.told = link.end.position;
     link.end.Keep();
   }
   team.Sync();

@@ -61,27 +61,36 @@ __device__ __forceinline__ u32 Posted(const u32* count) {
   return messages;
 }
 
+// How far an end of a link has come, for one protocol.
+struct LinkStand {
+  u64 position;  // units that have been sent or received
+  u64 told;      // sender: up to where there is room; receiver: the credit it last gave
+  u64 messages;
+};
+
 // A team's end of its link, for one protocol.
-struct LinkEnd {
+struct LinkEnd : LinkStand {
   const Links& g;
   const GroupLane lane;
   const LinkTeam team;
   const u32 channel;
   const int protocol;
-  u64 position;  // units that have been sent or received
-  u64 told;      // sender: up to where there is room; receiver: the credit it last gave
-  u64 messages;
   u32 mask;
 
   __device__ __forceinline__ LinkEnd(const Links& links, const GroupLane& which, const LinkTeam& team, u32 channel,
+                                     int protocol, const LinkStand& stand)
+      : LinkStand(stand), g(links), lane(which), team(team), channel(channel), protocol(protocol) {
+    mask = (1u << g.log2_ring_units[protocol]) - 1;
+  }
+  // As it was kept.
+  __device__ __forceinline__ LinkEnd(const Links& links, const GroupLane& which, const LinkTeam& team, u32 channel,
                                      int protocol)
-      : g(links), lane(which), team(team), channel(channel), protocol(protocol) {
+      : LinkEnd(links, which, team, channel, protocol, LinkStand{}) {
     const auto* at = reinterpret_cast<const ulonglong2*>(State());
     const ulonglong2 a = __ldcg(at), b = __ldcg(at + 1);
     position = a.x;
     told = a.y;
     messages = b.x;
-    mask = (1u << g.log2_ring_units[protocol]) - 1;
   }
   __device__ __forceinline__ ChannelState* State() const {
     const u32 direction = lane.kind == GroupLane::kSend ? 0 : 1;
