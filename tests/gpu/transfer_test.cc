@@ -1,0 +1,258 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "proto/protocol.h"
+#include "transport/p2p/segment.h"
+
+// How groups of sends and receives are cut, and the segments that their rings lie in.
+
+namespace tutti::exec::gpu {
+namespace {
+
+using transport::p2p::Geometry;
+using transport::p2p::Layout;
+
+TEST(Transfers, OtherBuffersChangeNothingButAddresses) {
+  std::vector<std::byte> memory(4096);
+  const Layout layout = Layout::Fit(4, 64, std::size_t{64} << 20);
+  std::vector<TransferRequest> sends, receives;
+  for (int i = 0; i < 7; ++i) {
+    sends.push_back({.peer = 2 + i % 2, .in = memory.data() + i, .bytes = 100 + (std::size_t{1} << (3 * i))});
+    receives.push_back({.peer = 3 * (i % 2), .out = memory.data() + 2 * i, .bytes = 200 + (std::size_t{1} << (3 * i))});
+  }
+  const auto group = std::make_unique<Group>(), expected = std::make_unique<Group>();
+  OwnCopies beside;
+  const GroupLimits limits{.most_blocks = 64};
+  ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *group, beside).ok());
+  std::memcpy(expected.get(), group.get(), sizeof(Group));
+  for (TransferRequest& request : sends) request.in = memory.data() + 300 + request.peer;
+  for (TransferRequest& request : receives) request.out = memory.data() + 500 + request.peer;
+  ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *expected, beside).ok());
+  EXPECT_NE(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
+  ASSERT_TRUE(ChangeBuffers(sends, receives, *group));
+  EXPECT_EQ(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
+  // What moves nothing, or stays here, has a place of its own in the group.
+  sends[3].bytes = 0;
+  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
+  sends[3] = {.peer = 1, .in = memory.data(), .bytes = 9};
+  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
+}
+
+void ExpectWithinBlocks(int ranks, std::size_t bytes) {
+  std::vector<std::byte> in(bytes), out(bytes);
+  const Layout layout = Layout::Fit(ranks, 64, std::size_t{64} << 20);
+  for (int most_blocks : {1, 2, 3, 7, 8, 31, 64, 132}) {
+    std::vector<TransferRequest> sends, receives;
+    for (int peer = 0; peer < ranks; ++peer) {
+      sends.push_back({.peer = peer, .in = in.data(), .bytes = bytes});
+      receives.push_back({.peer = peer, .out = out.data(), .bytes = bytes});
+    }
+    const auto group = std::make_unique<Group>();
+    OwnCopies beside;
+    const GroupLimits limits{.most_blocks = most_blocks};
+    ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, limits, *group, beside).ok());
+    const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks, " << bytes << " bytes";
+    EXPECT_EQ(beside.count, 0) << what;
+    EXPECT_GE(group->blocks, 1) << what;
+    EXPECT_LE(group->blocks, most_blocks) << what;
+    EXPECT_GE(group->blocks * group->teams_per_block, group->teams) << what;
+    EXPECT_LE(group->teams_per_block << group->log2_team_threads, kWideThreads) << what;
+    const bool heralds = group->kernel == GroupKernel::kLarge;
+    EXPECT_EQ(group->log2_team_threads, group->teams_per_block > kUsualTeams ? 5
+                                        : heralds                            ? Log2TeamThreads(group->teams_per_block)
+                                                                             : kLog2TeamThreads)
+        << what;
+    EXPECT_LE(group->teams_per_block * ((1 << group->log2_team_threads) + (heralds ? 32 : 0)),
+              heralds ? kLargeThreads : kWideThreads)
+        << what;
+    int teams = 0;
+    for (int l = 0; l < group->lanes; ++l) {
+      EXPECT_EQ(group->lane[l].first_team, teams) << what;
+      teams += group->lane[l].channels;
+    }
+    EXPECT_EQ(group->teams, teams) << what;
+    const bool large = bytes > std::size_t{1} << 20;
+    const auto kernel = group->teams_per_block > kUsualTeams ? GroupKernel::kWide
+                        : large                              ? GroupKernel::kLarge
+                                                             : GroupKernel::kUsual;
+    EXPECT_EQ(group->kernel, kernel) << what;
+  }
+}
+
+TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
+  for (int ranks : {1, 2, 3, 8, 16}) {
+    ExpectWithinBlocks(ranks, std::size_t{1} << 20);
+    ExpectWithinBlocks(ranks, (std::size_t{3} << 20) + 5);
+  }
+}
+
+TEST(Transfers, LeaveLargeCopiesToSelfToCopyEngines) {
+  std::vector<std::byte> buffer(2000);
+  const Layout layout = Layout::Fit(2, 64, std::size_t{64} << 20);
+  const GroupLimits limits{.most_blocks = 8, .own_beside_bytes = 100};
+  std::byte* at = buffer.data();
+  const std::vector<TransferRequest> sends = {{.peer = 0, .in = at, .bytes = 99},
+                                              {.peer = 0, .in = at + 100, .bytes = 100},
+                                              {.peer = 1, .in = at, .bytes = 500},
+                                              {.peer = 0, .in = at + 300, .bytes = 200}};  // in place
+  const std::vector<TransferRequest> receives = {{.peer = 0, .out = at + 1000, .bytes = 99},
+                                                 {.peer = 0, .out = at + 1100, .bytes = 100},
+                                                 {.peer = 0, .out = at + 300, .bytes = 200}};
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, limits, *group, beside).ok());
+  ASSERT_EQ(beside.count, 1);
+  EXPECT_EQ(beside.copies[0].from, at + 100);
+  EXPECT_EQ(beside.copies[0].to, at + 1100);
+  EXPECT_EQ(beside.copies[0].bytes, 100u);
+  ASSERT_EQ(group->transfers, 2);  // one to rank 1, one to self
+  EXPECT_EQ(group->transfer[0].bytes, 500u);
+  EXPECT_EQ(group->transfer[1].bytes, 99u);
+
+  // More than there are places for stay in the kernel.
+  std::vector<TransferRequest> many, back;
+  for (int i = 0; i <= kMostOwnCopies; ++i) {
+    many.push_back({.peer = 0, .in = at + i, .bytes = 100});
+    back.push_back({.peer = 0, .out = at + 1000 + i, .bytes = 100});
+  }
+  ASSERT_TRUE(CompileGroup(many, back, 0, layout, limits, *group, beside).ok());
+  EXPECT_EQ(beside.count, kMostOwnCopies);
+  EXPECT_EQ(group->transfers, 1);
+}
+
+TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
+  std::vector<std::byte> in(4000), out(4000);
+  const Layout layout = Layout::Fit(3, 64, std::size_t{64} << 20);
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  std::vector<TransferRequest> sends;
+  for (const int peer : {1, 2, 0}) sends.push_back({.peer = peer, .in = in.data(), .bytes = 1000});
+  const TransferRequest receive{.peer = 0, .out = out.data(), .bytes = 1000};
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_EQ(group->transfers, 2);
+  EXPECT_EQ(group->lanes, 2);
+  EXPECT_EQ(group->transfer[0].out, out.data());
+  EXPECT_EQ(group->transfer[1].out, nullptr);
+
+  // Other data, or more of it, is copied apart.
+  sends[2].in = in.data() + 16;
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_EQ(group->transfers, 3);
+  EXPECT_EQ(group->transfer[0].out, nullptr);
+  EXPECT_EQ(group->transfer[2].out, out.data());
+  EXPECT_EQ(group->lanes, 3);
+}
+
+TEST(Transfers, LinksThatAreKnownToBeUsedGetAllTeams) {
+  std::vector<std::byte> buffer(std::size_t{8} << 20);
+  const Layout layout = Layout::Fit(2, 8, std::size_t{64} << 20);
+  const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = buffer.size()};
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  int teams[2];
+  for (const int lanes : {1, 2}) {
+    const GroupLimits limits{.most_blocks = 8, .lanes = lanes};
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
+    teams[lanes - 1] = group->teams;
+    EXPECT_EQ(group->blocks, 8);
+  }
+  EXPECT_EQ(teams[0], 24);  // 4 in each block, but for one that copies to self
+  EXPECT_EQ(teams[1], 12);
+}
+
+TEST(Transfers, AreCutIntoPartsThatCoverThem) {
+  const Layout layout = Layout::Fit(2, 128, std::size_t{64} << 20);
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  std::vector<std::byte> data(1);
+  for (const std::size_t bytes :
+       {1ul, 3840ul, 3841ul, 100'000ul, 262'144ul, 262'145ul, 1ul << 20, 3ul << 30, 5ul << 40}) {
+    const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = 128}, *group, beside).ok());
+    const GroupTransfer& transfer = group->transfer[0];
+    const std::size_t part = transfer.part_lines * kPartLine;
+    EXPECT_GE(part * transfer.channels, bytes);
+    EXPECT_LT(part * transfer.channels, bytes + (kPartLine + 1) * transfer.channels);
+    if (bytes <= 262'144) {
+      EXPECT_LE(part, 3840) << bytes;  // a unit for each of four warps
+    }
+  }
+}
+
+TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
+  std::vector<std::byte> buffer(std::size_t{2} << 20);
+  const Layout layout = Layout::Fit(2, 64, std::size_t{64} << 20);
+  for (const bool whole_lines : {false, true}) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, buffer.size()}) {
+      const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = bytes};
+      const auto group = std::make_unique<Group>();
+      const GroupLimits limits{.most_blocks = 8, .whole_lines = whole_lines};
+      OwnCopies beside;
+      ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
+      EXPECT_EQ(group->transfer[0].IsSimple(), !whole_lines || bytes == buffer.size()) << bytes;
+    }
+  }
+}
+
+TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
+  for (int ranks : {1, 2, 3, 4, 8, 16}) {
+    for (int channels : {1, 2, 8, 32, 128}) {
+      for (const std::size_t most : {std::size_t{16} << 20, std::size_t{64} << 20}) {
+        const auto layout = Layout::Fit(ranks, channels, most);
+        EXPECT_LE(layout.Bytes(), most) << ranks << " ranks, " << channels << " channels";
+        EXPECT_LE(layout.transfers.channels, channels * 4) << ranks;
+        EXPECT_EQ((layout.Transfers() + layout.transfers.Ring(1, 0, 0)) % 128, 0u) << ranks << " ranks, " << channels;
+      }
+    }
+  }
+  const auto ring = [](int channels) { return Layout::Fit(2, channels, std::size_t{64} << 20).transfers.RingBytes(2); };
+  EXPECT_EQ(ring(128), std::size_t{256} << 10);
+  EXPECT_EQ(ring(8), std::size_t{512} << 10);
+}
+
+TEST(Transfers, LongPartsHaveLongMessages) {
+  EXPECT_EQ(MostOfMessage(1, 8192), 2048u);  // the smallest ring
+  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 8192), 2048u);
+  EXPECT_EQ(MostOfMessage(100'000, 262'144), 32768u);
+  EXPECT_EQ(MostOfMessage(400'000, 262'144), 49152u);
+  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 262'144), 65536u);
+  EXPECT_EQ(MostOfMessage(100'000, 524'288), 65536u);
+  std::vector<std::byte> data(1);
+  for (int ranks : {2, 4, 8, 16}) {
+    for (int channels : {1, 8, 132}) {
+      const auto layout = Layout::Fit(ranks, channels, std::size_t{64} << 20);
+      const std::size_t ring = layout.transfers.RingBytes(static_cast<int>(proto::Protocol::kSimple));
+      for (const std::size_t bytes : {2ul << 20, 100ul << 20, 5ul << 40}) {
+        const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
+        const auto group = std::make_unique<Group>();
+        OwnCopies beside;
+        ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = channels}, *group, beside).ok());
+        const std::size_t message = std::size_t{group->transfer[0].message_units} * kMessageUnit;
+        EXPECT_EQ(message, MostOfMessage(group->transfer[0].part_lines * kPartLine, static_cast<std::uint32_t>(ring)));
+        EXPECT_LE(4 * message, ring);
+      }
+    }
+  }
+}
+
+TEST(Segments, KeepWithinTheirBytes) {
+  for (int ranks : {1, 2, 4, 8, 16}) {
+    const Geometry g = Geometry::Fit(ranks, 64, std::size_t{64} << 20);
+    EXPECT_LE(g.Bytes(), std::size_t{64} << 20) << ranks;
+    EXPECT_GE(g.channels, 16) << ranks;
+    EXPECT_EQ(g.State(0, 0) % 128, 0u);
+    EXPECT_GE(g.State(0, 0), g.Credit(2, std::max(g.peers() - 1, 0), g.channels - 1));
+  }
+}
+
+}  // namespace
+}  // namespace tutti::exec::gpu
