@@ -203,22 +203,6 @@ TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
   }
 }
 
-TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
-  for (int ranks : {1, 2, 3, 4, 8, 16}) {
-    for (int channels : {1, 2, 8, 32, 128}) {
-      for (const std::size_t most : {std::size_t{16} << 20, std::size_t{64} << 20}) {
-        const auto layout = Layout::Fit(ranks, channels, most);
-        EXPECT_LE(layout.Bytes(), most) << ranks << " ranks, " << channels << " channels";
-        EXPECT_LE(layout.transfers.channels, channels * 4) << ranks;
-        EXPECT_EQ((layout.Transfers() + layout.transfers.Ring(1, 0, 0)) % 128, 0u) << ranks << " ranks, " << channels;
-      }
-    }
-  }
-  const auto ring = [](int channels) { return Layout::Fit(2, channels, std::size_t{64} << 20).transfers.RingBytes(2); };
-  EXPECT_EQ(ring(128), std::size_t{256} << 10);
-  EXPECT_EQ(ring(8), std::size_t{512} << 10);
-}
-
 TEST(Transfers, LongPartsHaveLongMessages) {
   EXPECT_EQ(MostOfMessage(1, 8192), 2048u);  // the smallest ring
   EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 8192), 2048u);
@@ -236,12 +220,28 @@ TEST(Transfers, LongPartsHaveLongMessages) {
         const auto group = std::make_unique<Group>();
         OwnCopies beside;
         ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = channels}, *group, beside).ok());
-        const std::size_t message = std::size_t{group->transfer[0].message_units} * kMessageUnit;
+        const std::size_t message = group->transfer[0].MessageBytes();
         EXPECT_EQ(message, MostOfMessage(group->transfer[0].part_lines * kPartLine, static_cast<std::uint32_t>(ring)));
         EXPECT_LE(4 * message, ring);
       }
     }
   }
+}
+
+TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
+  for (int ranks : {1, 2, 3, 4, 8, 16}) {
+    for (int channels : {1, 2, 8, 32, 128}) {
+      for (const std::size_t most : {std::size_t{16} << 20, std::size_t{64} << 20}) {
+        const auto layout = Layout::Fit(ranks, channels, most);
+        EXPECT_LE(layout.Bytes(), most) << ranks << " ranks, " << channels << " channels";
+        EXPECT_LE(layout.transfers.channels, channels * 4) << ranks;
+        EXPECT_EQ((layout.Transfers() + layout.transfers.Ring(1, 0, 0)) % 128, 0u) << ranks << " ranks, " << channels;
+      }
+    }
+  }
+  const auto ring = [](int channels) { return Layout::Fit(2, channels, std::size_t{64} << 20).transfers.RingBytes(2); };
+  EXPECT_EQ(ring(128), std::size_t{256} << 10);
+  EXPECT_EQ(ring(8), std::size_t{512} << 10);
 }
 
 TEST(Segments, KeepWithinTheirBytes) {

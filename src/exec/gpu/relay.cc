@@ -104,7 +104,7 @@ void Cut(const PreparedPlan& plan, const transport::p2p::Geometry& links, std::s
   relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
   relay.message = static_cast<std::uint32_t>(
-      std::min<std::size_t>(MostOfMessage(relay.slice, links.RingBytes(kSimple)),
+      std::min<std::size_t>(MostOfMessage(relay.slice, relay.ring_bytes[kSimple]),
                             std::max(round_up(relay.slice / kMessagesOfSlice, kGranuleBytes), kLeastMessage)));
   const std::uint32_t least_units = 1u << (links.log2_units[kSimple] - transport::p2p::kLog2Flags);
   relay.units = std::max(relay.message / 16, least_units);

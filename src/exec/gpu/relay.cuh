@@ -291,10 +291,13 @@ struct RelayLink {
                                        u32 index, u32 channel, const Stand&... stand)
       : end(r, {.kind = target ? GroupLane::kSend : GroupLane::kReceive, .peer = Peer(role, target, index)}, team,
             (target ? role.target_channel : role.source_channel) + channel, kSimple, stand...),
-        used(index < (target ? role.targets : role.sources)) {}
+        used(Exists(role, target, index)) {}
+  __device__ __forceinline__ static bool Exists(const RelayRole& role, bool target, u32 index) {
+    return index < (target ? role.targets : role.sources);
+  }
   // That of another link where there is none, so that there is something to look up.
   __device__ __forceinline__ static u8 Peer(const RelayRole& role, bool target, u32 index) {
-    if (index < (target ? role.targets : role.sources)) return target ? role.target[index] : role.source[index];
+    if (Exists(role, target, index)) return target ? role.target[index] : role.source[index];
     return role.targets > 0 ? role.target[0] : role.source[0];
   }
 
@@ -362,7 +365,7 @@ __device__ __forceinline__ void RunRelay(const Relay& r) {
 
   const u32 warp = team.thread / 32, index = team.thread % 32;
   const bool target = warp == kTargetWarp;
-  const bool deals = warp <= kTargetWarp && index < (target ? role.targets : role.sources);
+  const bool deals = (warp == kSourceWarp || target) && RelayLink::Exists(role, target, index);
   LinkStand& stand = shared.stands[target][index];
   Patience& patience = shared.patience[target][index];
   if (deals) {

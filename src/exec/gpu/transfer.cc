@@ -21,6 +21,8 @@ constexpr std::size_t kLl128ChannelBytes = 2 * kSmallChannelBytes;
 constexpr std::size_t kMostSmallBytes = std::size_t{256} << 10;
 constexpr std::size_t kSimpleChannelBytes = std::size_t{16} << 10;
 
+constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
+
 // The last transfer added for each peer in one direction, and where its chain begins.
 struct Chains {
   std::array<std::uint8_t, kMaxRanks> first, last;
@@ -60,9 +62,8 @@ int LinkChannels(const Layout& layout, const GroupLimits& limits) {
   return std::clamp(share, 1, layout.transfers.channels);
 }
 
-constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
-
-void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines, std::size_t ring_bytes) {
+// ring_bytes: of Simple.
+void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines, std::uint32_t ring_bytes) {
   const bool lines = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
   const std::size_t each = !lines                     ? kSimpleChannelBytes
@@ -73,8 +74,7 @@ void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool who
   transfer.part_lines = static_cast<std::uint32_t>(((bytes + channels - 1) / channels + kPartLine - 1) / kPartLine);
   if (lines) return;
   const std::uint64_t part = std::uint64_t{transfer.part_lines} * kPartLine;
-  transfer.message_units =
-      static_cast<std::uint8_t>(MostOfMessage(part, static_cast<std::uint32_t>(ring_bytes)) / kMessageUnit);
+  transfer.message_units = static_cast<std::uint8_t>(MostOfMessage(part, ring_bytes) / kMessageUnit);
 }
 
 // The first send to a peer of what this rank also sends to itself; null: there is none.
@@ -143,6 +143,13 @@ void SetBlocks(int most_blocks, Group& group) {
 }
 
 }  // namespace
+
+std::uint32_t MostOfMessage(std::uint64_t part, std::uint32_t ring_bytes) {
+  constexpr std::uint32_t kLeast = 32768, kMessages = 8;
+  const std::uint64_t share = part / kMessages / kMessageUnit * kMessageUnit;
+  const std::uint32_t limit = ring_bytes / 4, least = std::max(kLeast, limit / 2);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, std::max<std::uint64_t>(share, least)));
+}
 
 void SetOffsets(const Layout& layout, int rank, Links& links) {
   const transport::p2p::Geometry& g = layout.transfers;

@@ -240,7 +240,7 @@ template <bool kHeralds, int kBatch>
 __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part, Mail& mail,
                                                u32& posted) {
   const bool send = end.lane.kind == GroupLane::kSend;
-  const u32 most = t.message_units * kMessageUnit, least_units = (end.mask + 1) >> kLog2Flags;
+  const u32 most = t.MessageBytes(), least_units = (end.mask + 1) >> kLog2Flags;
   std::byte* ring = end.Ring();
   for (u64 at = 0; at < part.bytes; at += most) {
     const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
@@ -339,7 +339,7 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
 // A team's herald: what TransferSimple leaves to it. All threads of its warp.
 __device__ __forceinline__ void Herald(LinkEnd& end, const GroupTransfer& t, const Span& part, const Mail& mail,
                                        u32& told) {
-  const u32 most = t.message_units * kMessageUnit, lane = end.team.thread, warps = end.team.threads / 32;
+  const u32 most = t.MessageBytes(), lane = end.team.thread, warps = end.team.threads / 32;
   for (u64 at = 0; at < part.bytes; at += most) {
     ++told;
     while (!__all_sync(~0u, lane >= warps || static_cast<int>(Posted(mail.counts + lane) - told) >= 0)) {

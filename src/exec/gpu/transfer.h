@@ -39,6 +39,9 @@ inline constexpr int kMostTeams = kWideThreads / 32;
 enum class GroupKernel : std::uint8_t { kUsual, kLarge, kWide };
 inline constexpr int kGroupKernels = 3;
 
+// What messages of Simple are a multiple of, bytes. The smallest ring has four.
+inline constexpr std::uint32_t kMessageUnit = 2048;
+
 struct GroupTransfer {
   const std::byte* in;  // sends, and copies to self
   std::byte* out;       // receives, and copies to self; of a send: where the data goes too, or null
@@ -49,21 +52,15 @@ struct GroupTransfer {
   std::uint32_t part_lines;    // what a channel moves, lines of kPartLine bytes; the last one moves what is left
 
   constexpr bool IsSimple() const { return message_units != 0; }
+  constexpr std::uint32_t MessageBytes() const { return message_units * kMessageUnit; }
 };
 inline constexpr std::uint8_t kNoTransfer = 255;
 inline constexpr std::size_t kPartLine = 128;
 // Up to here a transfer goes by LL128, beyond it by Simple.
 inline constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
-// Messages of Simple are so many bytes, or a multiple. The smallest ring has four.
-inline constexpr std::uint32_t kMessageUnit = 2048;
-// The longest message where a channel moves `part` bytes: long parts have long ones, because each takes the time of a fence;
-// of short ones enough are under way at once.
-constexpr std::uint32_t MostOfMessage(std::uint64_t part, std::uint32_t ring_bytes) {
-  constexpr std::uint64_t kLeast = 32768, kMessages = 8;
-  const std::uint64_t share = part / kMessages / kMessageUnit * kMessageUnit, limit = ring_bytes / 4;
-  const std::uint64_t least = limit / 2 > kLeast ? limit / 2 : kLeast, wanted = share > least ? share : least;
-  return static_cast<std::uint32_t>(wanted < limit ? wanted : limit);
-}
+// The longest message of Simple, bytes, where a channel moves `part` bytes: long parts have long ones, because each takes the
+// time of a fence; of short ones enough are under way at once. A multiple of kMessageUnit.
+std::uint32_t MostOfMessage(std::uint64_t part, std::uint32_t ring_bytes);
 
 // What the teams of one link and direction do: teams first_team, first_team + 1, ... for channels 0, 1, ...
 struct GroupLane {
