@@ -43,12 +43,15 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
   return comm;
 }
 
-Status Adopt(ncclComm& comm, Communicator communicator) {
+Status Adopt(ncclComm& comm, Communicator communicator, int shared_blocks) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
-  Result<std::unique_ptr<comm::GpuQueue>> gpu = comm::GpuQueue::Create(
-      comm.owner, {.device = comm.device, .max_blocks = comm.config.max_ctas, .zero_blocks = comm.config.zero_ctas});
+  Result<std::unique_ptr<comm::GpuQueue>> gpu =
+      comm::GpuQueue::Create(comm.owner, {.device = comm.device,
+                                          .max_blocks = comm.config.max_ctas,
+                                          .zero_blocks = comm.config.zero_ctas,
+                                          .shared_blocks = shared_blocks});
   if (!gpu.ok()) {
     comm.owner->Close();
     return gpu.status();

@@ -88,8 +88,8 @@ namespace tutti::capi {
 // A new handle, pending.
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device);
 // Gives it the communicator that was made for it, and that one its GPU, if there is one; collective. It is ready then,
-// or taken down at once where it was aborted.
-Status Adopt(ncclComm& comm, Communicator communicator);
+// or taken down at once where it was aborted. shared_blocks: those of the communicator that it comes from (GpuQueue), or 0.
+Status Adopt(ncclComm& comm, Communicator communicator, int shared_blocks);
 // It could not be made.
 void FailHandle(ncclComm& comm, const Status& why);
 // The handle is not to be used any more. Keeps the last kBuried of them so that mistakes are found.

@@ -58,14 +58,16 @@ Status Make(Birth birth) {
   std::shared_ptr<ncclComm> comm = NewHandle(birth.config, birth.device);
   *birth.slot = comm.get();
   LifeJob job{.comm = comm, .parent = birth.parent, .slot = birth.slot, .blocking = birth.config.blocking};
-  job.run = [comm = comm.get(), find = std::move(birth.find)]() -> Status {
+  const ncclComm* parent = birth.parent.get();
+  const int shared_blocks = parent != nullptr && parent->gpu != nullptr ? parent->gpu->shared_blocks() : 0;
+  job.run = [comm = comm.get(), shared_blocks, find = std::move(birth.find)]() -> Status {
     Result<CommunicatorOptions> options = find(comm->abort);
     if (!options.ok()) return options.status();
     options->name = comm->config.name;
     options->cancel = &comm->abort;
     Result<Communicator> communicator = Communicator::Create(*options);
     if (!communicator.ok()) return communicator.status();
-    return Adopt(*comm, std::move(*communicator));
+    return Adopt(*comm, std::move(*communicator), shared_blocks);
   };
   return RunOrDefer(std::move(job));
 }

@@ -62,6 +62,12 @@ const void* TellingBuffer(const Operation& o, int rank) {
   return reads ? o.in : o.out;
 }
 
+// The lesser of two limits, of which 0 is none.
+int LeastSet(int a, int b, int if_none) {
+  if (a == 0 || b == 0) return a + b == 0 ? if_none : a + b;
+  return std::min(a, b);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>& host, const Options& options) {
@@ -70,7 +76,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     Communicator::Impl& c = *communicator.impl();
     const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
     // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
-    const int own[2] = {mine ? 1 : 0, options.max_blocks > 0 ? options.max_blocks : INT_MAX};
+    const int own[2] = {mine ? 1 : 0, LeastSet(options.max_blocks, options.shared_blocks, INT_MAX)};
     int least[2] = {own[0], own[1]};
     if (c.ranks > 1) {
       TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(least), ReduceOp::kMin)));
@@ -98,17 +104,18 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     TUTTI_INFO(log::kInit, "{} GPU {}{} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
                options.device, over, gpu->device_bytes(), gpu->impl()->most_blocks,
                static_cast<double>(sys::NowNs() - begin_ns) / 1e6);
-    made.reset(new GpuQueue(host, std::move(*gpu)));
+    made.reset(new GpuQueue(host, std::move(*gpu), options.shared_blocks));
     return Status::Ok();
   });
   if (!s.ok()) return s;
   return made;
 }
 
-GpuQueue::GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu)
+GpuQueue::GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu, int shared_blocks)
     : host_(std::move(host)),
       driver_(*gpu.impl()->driver),
       device_bytes_(gpu.device_bytes()),
+      shared_blocks_(LeastSet(shared_blocks, gpu.impl()->fabric->BlocksWhereShared(), 0)),
       reaches_peers_(!gpu.impl()->fabric->staged()),
       gpu_(std::move(gpu)) {
   WatchGpu(*this);

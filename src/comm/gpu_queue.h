@@ -34,6 +34,7 @@ class GpuQueue {
     int device = 0;            // CUDA ordinal in this process
     int max_blocks = 0;        // of one operation; 0: as the cost model says. The smallest of all ranks holds
     bool zero_blocks = false;  // none where copy engines can do it; where all ranks ask for that
+    int shared_blocks = 0;     // of the communicator that it is split off from
   };
 
   struct Call {
@@ -98,9 +99,12 @@ class GpuQueue {
 
   // Device memory that it holds, bytes.
   std::size_t device_bytes() const { return device_bytes_; }
+  // Blocks that each rank may have at a time where ranks of this communicator, or of one that it comes from, share a GPU; 0: none
+  // do. The parts of a split run at the same time, and so must fit the GPU together.
+  int shared_blocks() const { return shared_blocks_; }
 
  private:
-  GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu);
+  GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu, int shared_blocks);
   Status Usable() const;
   Status CompareWhenQuiet(Communicator::Impl& c);
   Status Follow(sys::cuda::Stream stream);
@@ -109,6 +113,7 @@ class GpuQueue {
   const std::shared_ptr<Queue> host_;
   const sys::cuda::Driver& driver_;
   const std::size_t device_bytes_;
+  const int shared_blocks_;
   const bool reaches_peers_;
   EngineLock lock_;
   std::mutex life_mutex_;               // keeps gpu_ alive during Look

@@ -26,7 +26,8 @@ constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
 // Of direct ways: whether ranks fold or pass on what they receive.
 bool IsRelayed(const PreparedPlan& plan) {
-  return Reduces(plan.collective) || (plan.collective == Collective::kBroadcast && plan.blocks_per_piece > 1);
+  const bool broadcast = plan.collective == Collective::kBroadcast;
+  return Reduces(plan.collective) || (broadcast && (plan.blocks_per_piece > 1 || plan.chain));
 }
 
 }  // namespace
@@ -233,6 +234,7 @@ Status GpuCommunicator::Impl::RunRelay(const Operation& o, const PreparedPlan& p
   if (!kernel.ok()) return kernel.status();
   exec::gpu::CompileRelay(plan, comm::WorkOf(o), fabric->layout(), most_blocks, relay);
   for (std::uint64_t& states : relay.states) states += fabric->transfer_state_shift();
+  relay.lent.states += fabric->transfer_state_shift();
   relay.counts = program.counts;
   const bool captured = IsCaptured(stream);
   relay.captured = captured ? 1 : 0;

@@ -13,11 +13,22 @@ namespace tutti::tune {
 
 using proto::Protocol;
 
+namespace {
+
+// Whether every rank takes from one other rank and passes on to one.
+bool IsChain(algo::Algorithm algorithm, Collective collective, int ranks) {
+  const bool passes_on = collective == Collective::kBroadcast || collective == Collective::kReduce;
+  return algorithm == algo::Algorithm::kRing && passes_on && ranks > 2;
+}
+
+}  // namespace
+
 bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protocol, int ranks) {
   using algo::Algorithm;
   if (protocol != Protocol::kSimple || collective == Collective::kBarrier || collective == Collective::kSendRecv) {
     return false;
   }
+  if (IsChain(algorithm, collective, ranks)) return true;
   if (Reduces(collective)) {
     // In place, a one-shot all-reduce would store results over inputs that have not been sent.
     const bool one_shot = algorithm == Algorithm::kOneShot && collective != Collective::kAllReduce;
@@ -28,12 +39,6 @@ bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protoco
 }
 
 namespace {
-
-// Whether every rank takes from one other rank and passes on to one.
-bool IsChain(algo::Algorithm algorithm, Collective collective, int ranks) {
-  const bool passes_on = collective == Collective::kBroadcast || collective == Collective::kReduce;
-  return algorithm == algo::Algorithm::kRing && passes_on && ranks > 2;
-}
 
 // Folds of a reduce may be in any order, since one rank alone has the result (docs/decisions/0002-rank-order.md).
 bool MustBeOrdered(Collective collective) { return Reduces(collective) && collective != Collective::kReduce; }
@@ -85,14 +90,15 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
 GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
   const Known& known = CostOf(entry, collective);
   const bool direct = options_.direct && IsDirect(entry.algorithm, collective, protocol, options_.ranks);
-  const bool relay = direct && (Reduces(collective) || entry.algorithm == algo::Algorithm::kTwoShot);
-  const GpuWay& way = relay    ? options_.machine.relay
-                      : direct ? options_.machine.direct
-                               : options_.machine.ways[static_cast<int>(protocol)];
+  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
+  const bool relay = direct && (Reduces(collective) || entry.algorithm == algo::Algorithm::kTwoShot || chain);
+  const GpuWay& way = !direct  ? options_.machine.ways[static_cast<int>(protocol)]
+                      : !relay ? options_.machine.direct
+                      : chain  ? options_.machine.chain
+                               : options_.machine.relay;
   const double message = static_cast<double>(bytes) * known.message;
   GpuChoice choice{.algorithm = entry.algorithm, .protocol = protocol, .direct = direct};
   const GpuMachine& machine = options_.machine;
-  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
   const bool long_chain = chain && Reduces(collective) && protocol == Protocol::kLl128 &&
                           options_.ranks >= machine.long_chain_ranks && bytes >= machine.long_chain_bytes;
   int most = message > static_cast<double>(machine.many_channels_bytes) && !long_chain
@@ -125,10 +131,10 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const bool is_short = known.is_short[static_cast<int>(protocol)];
   const double moved = std::max(known.cost.sent_max, known.cost.received_max);
   const bool to_root = collective == Collective::kReduce && known.cost.hops > 1;
-  const double filling_us = !relay ? 0
-                                   : machine.relay_us + (Reduces(collective) ? machine.relay_fold_us : 0) +
-                                         (to_root ? machine.relay_root_us : 0);
-  const double later_hop_us = chain ? machine.chain_hop_us : way.hop_us;
+  const bool folds_first = relay && !chain && Reduces(collective);
+  const double filling_us = (relay ? machine.relay_us : 0) + (folds_first ? machine.relay_fold_us : 0) +
+                            (folds_first && to_root ? machine.relay_root_us : 0);
+  const double later_hop_us = chain && !relay ? machine.chain_hop_us : way.hop_us;
   const double folded = relay || chain ? 0 : known.cost.folded_max / machine.fold_gb_per_s;
   choice.predicted_us = machine.start_us + filling_us - (is_short ? machine.short_us : 0) +
                         (known.cost.hops > 0 ? way.hop_us + (known.cost.hops - 1) * later_hop_us : 0) +

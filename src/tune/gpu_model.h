@@ -59,6 +59,8 @@ struct GpuMachine {
   // What relays do (exec/gpu/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
   // they transfer.
   GpuWay relay = {1.5, 350, 14, 16384, 512};
+  // Chains of relays, which have longer rings. A later hop is that of a pipeline that fills.
+  GpuWay chain = {4, 360, 22, 16384, 512};
   // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
   double relay_us = 4, relay_fold_us = 9, relay_root_us = 30;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:

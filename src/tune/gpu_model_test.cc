@@ -65,10 +65,17 @@ TEST(GpuModel, LargeReductionsAndBroadcastsAreRelays) {
       EXPECT_TRUE(best(c, std::size_t{256} << 20).direct) << Name(c) << " " << ranks;
       EXPECT_FALSE(best(c, 1024).direct) << Name(c) << " " << ranks;
     }
-    // A root receives no more than its own share of the data: not all inputs.
-    EXPECT_EQ(best(Collective::kReduce, std::size_t{256} << 20).algorithm,
-              ranks == 2 ? Algorithm::kOneShot : Algorithm::kTwoShot);
+    // From and to a root along a chain, whose links each carry the data once.
+    for (const Collective c : {Collective::kReduce, Collective::kBroadcast}) {
+      EXPECT_EQ(best(c, std::size_t{512} << 20).algorithm, ranks == 2 ? Algorithm::kOneShot : Algorithm::kRing)
+          << Name(c) << " " << ranks;
+    }
+    // A chain takes longer to fill.
+    if (ranks > 2) EXPECT_EQ(best(Collective::kBroadcast, std::size_t{16} << 20).algorithm, Algorithm::kTwoShot);
   }
+  EXPECT_TRUE(IsDirect(Algorithm::kRing, Collective::kReduce, Protocol::kSimple, 4));
+  EXPECT_FALSE(IsDirect(Algorithm::kRing, Collective::kReduce, Protocol::kSimple, 2));
+  EXPECT_FALSE(IsDirect(Algorithm::kRing, Collective::kAllReduce, Protocol::kSimple, 4));
   EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kAllReduce, Protocol::kSimple, 2));
   EXPECT_FALSE(IsDirect(Algorithm::kTwoShot, Collective::kAllReduce, Protocol::kLl128, 2));
   EXPECT_FALSE(IsDirect(Algorithm::kOneShot, Collective::kReduceScatter, Protocol::kSimple, 1));

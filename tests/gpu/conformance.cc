@@ -749,6 +749,44 @@ Status RunRandomGroups(Bench& b, int groups) {
   return Status::Ok();
 }
 
+// Rows of large operations over the same rings, none waited for before the next one is enqueued: sends and receives, relays,
+// and chains, to which all those rings are lent. Every second row in a graph.
+Status RunRows(Bench& b) {
+  struct Way {
+    Kind kind;
+    algo::Algorithm algorithm;
+  };
+  constexpr Way kWays[] = {
+      {Kind::kBroadcast, algo::Algorithm::kRing},    {Kind::kReduce, algo::Algorithm::kRing},
+      {Kind::kAllReduce, algo::Algorithm::kTwoShot}, {Kind::kReduce, algo::Algorithm::kTwoShot},
+      {Kind::kAllToAll, algo::Algorithm::kPairwise}, {Kind::kAllGather, algo::Algorithm::kOneShot}};
+  constexpr int kRows = 80, kRowsQuick = 24;
+  std::mt19937 random(17);
+  for (int number = 0; number < (b.quick ? kRowsQuick : kRows); ++number) {
+    const int members = 2 + static_cast<int>(random() % 5);
+    const std::size_t most = kBufferBytes / 2 / static_cast<std::size_t>(members * b.ranks()) / sizeof(float);
+    CaseGroup group;
+    std::vector<tune::GpuChoice> ways;
+    for (int i = 0; i < members; ++i) {
+      const Way& way = kWays[random() % std::size(kWays)];
+      Case member{.kind = way.kind, .count = random() % most + 1, .type = DataType::kFloat32};
+      member.root = static_cast<int>(random() % b.ranks());
+      member.in_place = member.kind != Kind::kAllToAll && random() % 3 == 0;
+      group.cases.push_back(member);
+      ways.push_back({.algorithm = way.algorithm, .protocol = proto::Protocol::kSimple});
+    }
+    Status status = RunCaseGroup(b, group, random(), number % 2 == 1, [&](std::span<const Operation> operations) {
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        TUTTI_RETURN_IF_ERROR(b.gpu.impl()->RunAs(operations[i], ways[i], b.device.stream()));
+      }
+      return Status::Ok();
+    });
+    if (!status.ok()) status = Status(status.code(), fmt::format("row {}: {}", number, status.message()));
+    TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  }
+  return Status::Ok();
+}
+
 // How many launches a group of `members` takes whose i-th is as `vary` makes it.
 Status CheckLaunches(Bench& b, const char* what, int members, std::uint64_t expected,
                      const std::function<void(int i, Operation& o)>& vary) {
@@ -898,9 +936,9 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
   if (!device.ok()) return device.status();
   Bench bench{communicator, *gpu, *device, quick};
   const std::pair<const char*, Status (*)(Bench&)> parts[] = {
-      {"graphs", RunGraphs},  {"transfers", RunTransfers}, {"groups", RunGroups}, {"scalars", RunScalars},
-      {"limits", RunLimits},  {"fallback", RunFallback},   {"huge", RunHuge},     {"bits", RunRandomBits},
-      {"all", RunEverything}, {"abort", RunAbort}};
+      {"graphs", RunGraphs},   {"transfers", RunTransfers}, {"groups", RunGroups},     {"rows", RunRows},
+      {"scalars", RunScalars}, {"limits", RunLimits},       {"fallback", RunFallback}, {"huge", RunHuge},
+      {"bits", RunRandomBits}, {"all", RunEverything},      {"abort", RunAbort}};
   for (const auto& [name, part] : parts) {
     if (!only.empty() && only.find(name) == std::string::npos) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -934,7 +972,7 @@ int main(int argc, char** argv) {
     } else {
       fmt::print(stderr,
                  "usage: {} [--threads N] [--quick] [--only "
-                 "graphs,transfers,groups,scalars,limits,fallback,huge,bits,all,abort]\n",
+                 "graphs,transfers,groups,rows,scalars,limits,fallback,huge,bits,all,abort]\n",
                  argv[0]);
       return 2;
     }

@@ -109,7 +109,7 @@ class Relays {
   }
   bool ClaimEnds(const Team& t) {
     const auto claim = [&](const Link& link, int end) {
-      if (std::get<2>(link) >= layout_.transfers.channels || (ends_[link] & end) != 0) return false;
+      if (std::get<2>(link) >= relays_[t.rank]->channels || (ends_[link] & end) != 0) return false;
       ends_[link] |= end;
       return true;
     };
@@ -245,11 +245,12 @@ class Relays {
 
 constexpr Collective kCollectivesOfRelays[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce,
                                                Collective::kBroadcast};
-constexpr algo::Algorithm kAlgorithms[] = {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot};
+constexpr algo::Algorithm kAlgorithms[] = {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot,
+                                           algo::Algorithm::kRing};
 constexpr std::size_t kScratch = std::size_t{64} << 20;
 
 bool IsUsed(algo::Algorithm algorithm, Collective collective, int ranks) {
-  const bool passed_on = algorithm == algo::Algorithm::kTwoShot || Reduces(collective);
+  const bool passed_on = algorithm != algo::Algorithm::kOneShot || Reduces(collective);
   const auto& registry = algo::Registry();
   const bool supported = std::ranges::any_of(registry, [&](const algo::Entry& entry) {
     return entry.algorithm == algorithm && entry.supports(collective, ranks);
@@ -288,6 +289,47 @@ TEST(Relay, EveryRootsPlanIsOne) {
       EXPECT_TRUE(relays.AllAreRelays());
       EXPECT_EQ(relays.Run(5001, false, 1), "");
     }
+  }
+}
+
+// Every ring of sends and receives is lent, whether a channel needs it or not, so that both ends of each agree.
+TEST(Relay, ChainsBorrowAllRings) {
+  for (const Collective collective : {Collective::kReduce, Collective::kBroadcast}) {
+    Relays chain(algo::Algorithm::kRing, collective, 4, 1, 128, kScratch);
+    ASSERT_TRUE(chain.AllAreRelays());
+    ASSERT_EQ(chain.Run(700'001, false, 1), "");
+    const Layout layout = Layout::Fit(4, 128, kScratch);
+    for (int rank = 0; rank < 4; ++rank) {
+      const Relay& relay = chain.relay(rank);
+      EXPECT_EQ(relay.roles, 1);
+      EXPECT_EQ(relay.peers, 1);
+      EXPECT_EQ(relay.channels, layout.chain.channels);
+      EXPECT_EQ(relay.ring_bytes[2], layout.chain.rings * layout.transfers.RingBytes(2));
+      EXPECT_EQ(relay.lent.rings, 3 * layout.transfers.channels);
+      EXPECT_EQ(relay.lent.units * 16, layout.transfers.RingBytes(2));
+      EXPECT_EQ(relay.rings[2], layout.Transfers() + layout.transfers.Ring(2, 0, 0));
+    }
+    Relays others(algo::Algorithm::kTwoShot, collective, 4, 1, 128, kScratch);
+    ASSERT_EQ(others.Run(700'001, false, 1), "");
+    EXPECT_EQ(others.relay(0).lent.rings, 0);
+  }
+}
+
+TEST(Relay, OnlyTheLastOfAChainDivides) {
+  const Layout layout = Layout::Fit(4, 128, kScratch);
+  const auto plans = algo::BuildAll(algo::Algorithm::kRing, Collective::kReduce, 4, 2);
+  auto relay = std::make_unique<Relay>();
+  for (int rank = 0; rank < 4; ++rank) {
+    const Result<PreparedPlan> plan = PreparePlan(plans, rank);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_TRUE(plan->chain);
+    std::vector<std::int32_t> data(1000);
+    CompileRelay(*plan,
+                 {.in = data.data(), .out = data.data(), .count = 1000, .type = DataType::kInt32, .op = ReduceOp::kAvg},
+                 layout, 128, *relay);
+    const bool owner = relay->role[0].kind == RelayRole::kOwner;
+    EXPECT_EQ(owner, rank != 3);  // which begins, just behind the root
+    if (owner) EXPECT_EQ(relay->divisor, rank == 2 ? 4u : 0u) << rank;
   }
 }
 

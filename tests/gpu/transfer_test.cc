@@ -244,6 +244,27 @@ TEST(Segments, RingsOfTransfersGrowWhereThereAreFew) {
   EXPECT_EQ(ring(8), std::size_t{512} << 10);
 }
 
+TEST(Segments, ChainsHaveTheRingsOfTransfers) {
+  for (int ranks : {2, 3, 4, 5, 8, 16}) {
+    for (int channels : {1, 8, 128}) {
+      const auto layout = Layout::Fit(ranks, channels, std::size_t{64} << 20);
+      const auto& chain = layout.chain;
+      const Geometry& g = layout.transfers;
+      EXPECT_EQ(chain.channels == 0, ranks == 2) << ranks;
+      EXPECT_LE(chain.channels, 255) << ranks;
+      const std::size_t ring = chain.rings * g.RingBytes(2);
+      EXPECT_LE(chain.channels * ring, static_cast<std::size_t>(g.peers()) * g.channels * g.RingBytes(2)) << ranks;
+      EXPECT_GE(layout.ChainFlags(0), layout.Transfers() + g.Bytes());
+      EXPECT_GE(layout.ChainCredit(0), layout.ChainFlags(chain.channels));
+      EXPECT_GE(layout.TransferState(0, 0, 0, 0), layout.ChainCredit(chain.channels));
+      EXPECT_GE(layout.Counts(), layout.ChainState(1, chain.channels));
+    }
+  }
+  const auto four = Layout::Fit(4, 128, std::size_t{64} << 20);
+  EXPECT_EQ(four.chain.channels, 96);
+  EXPECT_EQ(four.chain.rings * four.transfers.RingBytes(2), std::size_t{256} << 10);
+}
+
 TEST(Segments, KeepWithinTheirBytes) {
   for (int ranks : {1, 2, 4, 8, 16}) {
     const Geometry g = Geometry::Fit(ranks, 64, std::size_t{64} << 20);

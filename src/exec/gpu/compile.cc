@@ -45,6 +45,10 @@ std::vector<std::vector<End>> EndsOf(const RankPlan& plan, bool received) {
   return ends;
 }
 
+int CountUsed(const std::vector<std::vector<End>>& links) {
+  return static_cast<int>(std::ranges::count_if(links, [](const auto& link) { return !link.empty(); }));
+}
+
 int MessageOf(const std::vector<End>& link, const End& end) {
   return static_cast<int>(std::ranges::lower_bound(link, end) - link.begin());
 }
@@ -325,6 +329,7 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
   }
   Program& program = prepared.program;
   std::size_t messages = 1;
+  prepared.chain = own.ranks > 2;
   for (const RankPlan& plan : plans) {
     prepared.blocks_per_piece =
         std::max({prepared.blocks_per_piece, plan.in_blocks / plan::InPieces(plan.collective, plan.ranks),
@@ -332,7 +337,9 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
     for (int s = 0; s < plan.step_count(); ++s) {
       program.max_stage = std::max(program.max_stage, static_cast<std::uint8_t>(plan.step(s).stage));
     }
-    for (const std::vector<End>& link : EndsOf(plan, false)) messages = std::max(messages, link.size());
+    const std::vector<std::vector<End>> sent = EndsOf(plan, false), received = EndsOf(plan, true);
+    for (const std::vector<End>& link : sent) messages = std::max(messages, link.size());
+    prepared.chain &= CountUsed(sent) <= 1 && CountUsed(received) <= 1;
     prepared.most_roles = std::max(prepared.most_roles, CountRoles(plan));
   }
   program.messages_per_round = static_cast<std::uint16_t>(messages);

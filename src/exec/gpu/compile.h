@@ -27,6 +27,7 @@ struct PreparedPlan {
   bool has_output = true;  // this rank stores a result
   bool copies = false;     // none of this rank's steps folds
   int most_roles = 0;      // of any rank, if the plan is a relay (relay.h)
+  bool chain = false;      // more than two ranks, each of which takes messages from at most one, and sends to one
 };
 
 // `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program.

@@ -3,6 +3,7 @@
 #include "exec/gpu/relay.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "exec/gpu/compile.h"
@@ -18,6 +19,8 @@ constexpr std::size_t kGranuleBytes = 128;
 // What a channel should have to do at least, of a block; messages of a slice, and their least length, bytes.
 constexpr std::size_t kLeastSlice = 8192;
 constexpr std::size_t kMessagesOfSlice = 4, kLeastMessage = 8192;
+// The same of a chain, where every rank waits for a message of the one before it.
+constexpr std::size_t kMessagesOfChain = 32, kLeastOfChain = 32768;
 // A team has a block to itself, or half of one, where there are so many blocks.
 constexpr int kManyBlocks = 96, kSomeBlocks = 48;
 
@@ -91,22 +94,47 @@ struct Memory {
   }
 };
 
+// Links of a chain, from those of sends and receives.
+void Borrow(const transport::p2p::Layout& layout, Relay& relay) {
+  const int rings = layout.chain.rings;
+  relay.lent = {.credits = relay.credits[kSimple],
+                .states = relay.states[kSimple],
+                .units = 1u << relay.log2_ring_units[kSimple],
+                .rings = static_cast<std::uint16_t>(relay.peers * relay.channels),
+                .each = static_cast<std::uint8_t>(rings),
+                .channels = relay.channels};
+  relay.flags = layout.ChainFlags(0);
+  relay.credits[kSimple] = layout.ChainCredit(0);
+  relay.states[kSimple] = layout.ChainState(0, 0);
+  relay.ring_bytes[kSimple] *= static_cast<std::uint32_t>(rings);
+  relay.log2_ring_units[kSimple] =
+      static_cast<std::uint8_t>(relay.log2_ring_units[kSimple] + std::countr_zero(static_cast<unsigned>(rings)));
+  relay.peers = 1;
+  relay.channels = static_cast<std::uint8_t>(layout.chain.channels);
+}
+
+std::size_t MostOf(const Relay& relay) {
+  const auto part = [&](std::size_t messages, std::size_t least) {
+    return std::max((relay.slice / messages + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes, least);
+  };
+  const std::uint32_t ring = relay.ring_bytes[kSimple];
+  if (relay.lent.rings != 0) return std::min<std::size_t>(ring / 4, part(kMessagesOfChain, kLeastOfChain));
+  return std::min<std::size_t>(MostOfMessage(relay.slice, ring), part(kMessagesOfSlice, kLeastMessage));
+}
+
 // The same on all ranks.
-void Cut(const PreparedPlan& plan, const transport::p2p::Geometry& links, std::size_t block_bytes, int most_blocks,
-         Relay& relay) {
+void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Relay& relay) {
   const int teams = most_blocks >= kManyBlocks ? 1 : most_blocks >= kSomeBlocks ? 2 : kUsualTeams;
   relay.teams_per_block = static_cast<std::uint8_t>(teams);
   relay.log2_team_threads = Log2TeamThreads(teams);
   const auto most = static_cast<std::size_t>(
-      std::max(1, std::min(links.channels / plan.program.messages_per_round, most_blocks * teams / plan.most_roles)));
+      std::max(1, std::min(relay.channels / plan.program.messages_per_round, most_blocks * teams / plan.most_roles)));
   const std::size_t slices = std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, most);
   const auto round_up = [](std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; };
   relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
-  relay.message = static_cast<std::uint32_t>(
-      std::min<std::size_t>(MostOfMessage(relay.slice, relay.ring_bytes[kSimple]),
-                            std::max(round_up(relay.slice / kMessagesOfSlice, kGranuleBytes), kLeastMessage)));
-  const std::uint32_t least_units = 1u << (links.log2_units[kSimple] - transport::p2p::kLog2Flags);
+  relay.message = static_cast<std::uint32_t>(MostOf(relay));
+  const std::uint32_t least_units = 1u << (relay.log2_ring_units[kSimple] - transport::p2p::kLog2Flags);
   relay.units = std::max(relay.message / 16, least_units);
   relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);
 }
@@ -132,7 +160,9 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
   const Memory memory{
       work, element,
       plan::BlockCut::Equal(work.count, plan.blocks_per_piece, std::max<std::size_t>(kGranuleBytes / element, 1))};
-  Cut(plan, layout.transfers, memory.cut.block * element, most_blocks, relay);
+  relay.lent = {};
+  if (plan.chain) Borrow(layout, relay);
+  Cut(plan, memory.cut.block * element, most_blocks, relay);
 
   Roles roles(program);
   int sends = 0, receives = 0;
@@ -155,6 +185,7 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
           if (program.operand(step.first_operand + k).kind == ProgramOperand::kIn)
             relay.own = static_cast<std::uint8_t>(k);
         }
+        if (plan.chain && step.targets > 0) relay.divisor = 0;  // the last one divides
         break;
       case RelayRole::kReceive:
         relay.receive[receives++] = block;

@@ -73,7 +73,7 @@ struct RelayTeam {
   }
   __device__ __forceinline__ u32 Mask() const { return (1u << r.log2_ring_units[kSimple]) - 1; }
   __device__ __forceinline__ std::byte* Ring(int receiver, int sender, u32 first_channel) const {
-    const u64 link = static_cast<u64>(first_channel + channel) * (r.ranks - 1u) + Place(receiver, sender);
+    const u64 link = static_cast<u64>(first_channel + channel) * r.peers + LinkPlace(r, receiver, sender);
     return r.segments[receiver] + r.rings[kSimple] + link * r.ring_bytes[kSimple];
   }
   __device__ __forceinline__ std::byte* RingFrom(int k) const {
@@ -292,6 +292,20 @@ struct RelayLink {
       : end(r, {.kind = target ? GroupLane::kSend : GroupLane::kReceive, .peer = Peer(role, target, index)}, team,
             (target ? role.target_channel : role.source_channel) + channel, kSimple, stand...),
         used(Exists(role, target, index)) {}
+  // A chain's rings are there once their receiver has ended all that used them. Its position is one ring further then, so that it
+  // can say so by a credit.
+  __device__ __forceinline__ void Skip(const LentRings& lent) {
+    if (lent.rings != 0) end.position += u64{end.mask} + 1;
+  }
+  __device__ __forceinline__ void Begin(const LentRings& lent, bool target) {
+    if (lent.rings == 0) return;
+    Skip(lent);
+    if (target) {
+      end.told = Poll<true>(end.CreditWord(), end.position, kWaitedForRoom, 0) + end.mask + 1;
+    } else {
+      StoreShared8(end.CreditWord(), end.position);
+    }
+  }
   __device__ __forceinline__ static bool Exists(const RelayRole& role, bool target, u32 index) {
     return index < (target ? role.targets : role.sources);
   }
@@ -332,7 +346,9 @@ struct RelayShared {
 __device__ __forceinline__ void RunRelayHerald(const Relay& r, const RelayRole& role, const LinkTeam& team, u32 channel,
                                                const Mail& mail) {
   const u32 lane = team.thread, warps = team.threads / 32;
-  const RelayLink source(r, role, team, false, lane, channel), target(r, role, team, true, lane, channel);
+  RelayLink source(r, role, team, false, lane, channel), target(r, role, team, true, lane, channel);
+  source.Skip(r.lent);
+  target.Skip(r.lent);
   for (u32 step = 0; step < r.steps; ++step) {
     while (!__all_sync(~0u, lane >= warps || static_cast<int>(Posted(mail.counts + lane) - (step + 1)) >= 0)) {
       __nanosleep(20);
@@ -344,6 +360,26 @@ __device__ __forceinline__ void RunRelayHerald(const Relay& r, const RelayRole& 
     StoreShared8(target.end.FlagWord(target.end.messages + step), target.end.messages + step + 1);
   }
   team.SyncWithHerald();
+}
+
+// The rings that this channel has borrowed, and those that no channel did: at both ends a message as long as the ring has
+// passed. The whole team has read everything.
+__device__ __forceinline__ void GiveBack(const Relay& r, const LinkTeam& team, u32 channel) {
+  const LentRings& lent = r.lent;
+  if (team.thread >= 2u * lent.each) return;
+  const u32 peers = r.ranks - 1u, direction = team.thread & 1;  // 0: to the peer
+  for (u32 ring = channel * lent.each + team.thread / 2; ring < lent.rings; ring += u32{r.slices} * lent.each) {
+    const u32 link_channel = ring / peers, place = ring % peers;
+    const int peer = static_cast<int>(place < r.rank ? place : place + 1);
+    auto* state = reinterpret_cast<ChannelState*>(r.segments[r.rank] + lent.states) +
+                  (direction * peers + place) * lent.channels + link_channel;
+    const u64 position = state->base + lent.units;
+    state->base = position;
+    if (direction == 0) continue;
+    state->safe = position;
+    const u64 at_sender = static_cast<u64>(link_channel) * peers + Place(peer, r.rank);
+    StoreShared8(r.segments[peer] + lent.credits + at_sender * 8, position);
+  }
 }
 
 template <typename Codec>
@@ -370,7 +406,9 @@ __device__ __forceinline__ void RunRelay(const Relay& r) {
   Patience& patience = shared.patience[target][index];
   if (deals) {
     patience = {};
-    stand = RelayLink(r, role, team, target, index, channel).end;
+    RelayLink link(r, role, team, target, index, channel);
+    link.Begin(r.lent, target);
+    stand = link.end;
     (target ? shared.places.target : shared.places.source)[index] = static_cast<u32>(stand.position);
   }
   const RelayTeam<Codec> player{r, role, team, channel, shared.places};
@@ -400,6 +438,7 @@ __device__ __forceinline__ void RunRelay(const Relay& r) {
     if (!target) link.end.told = link.end.position;
     link.end.Keep();
   }
+  GiveBack(r, team, channel);
   team.Sync();
   if (team.thread == 0) CountEnd(r);
 }

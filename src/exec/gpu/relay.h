@@ -13,6 +13,9 @@
 //   owner     folds one block from peers' messages and the own input (or takes a message), stores it and passes it on
 //   receive   stores what owners have passed on
 //
+// A chain (PreparedPlan::chain) is a relay in which every rank has one role, one source and one target at most. Its links have
+// longer rings and more channels: those of all sends and receives.
+//
 // In every role, channel c deals with the c-th slice of each block, in steps of one message per link, and waits at each step
 // for all of the role's links. Messages go by the links of sends and receives (transfer.h), with Simple. Where a plan sends
 // two messages per link, the second ones have channels of their own; so each link's end has one team.
@@ -48,6 +51,16 @@ struct RelayBlock {
   std::uint64_t bytes;
 };
 
+// The rings of sends and receives that a chain borrows. Every rank takes one message as long as its ring from each of them and
+// gives credit for it at the end, so that no later send begins before.
+struct LentRings {
+  std::uint64_t credits, states;  // offsets in a segment, as of Links
+  std::uint32_t units;            // of each
+  std::uint16_t rings;            // in all; 0: nothing is borrowed
+  std::uint8_t each;              // that a channel borrows
+  std::uint8_t channels;          // of sends and receives
+};
+
 struct Relay : Links, Scaling {
   std::uint32_t element;  // bytes
   std::uint32_t message;  // bytes at most, a multiple of 16
@@ -61,6 +74,7 @@ struct Relay : Links, Scaling {
   RelayBlock send[kMaxRelayPeers];     // by target of the sender
   RelayBlock owned;                    // of the owner
   RelayBlock receive[kMaxRelayPeers];  // by source of the receiver
+  LentRings lent;                      // of chains
 };
 inline constexpr std::uint8_t kNoInput = 255;
 static_assert(sizeof(Relay) <= 4096);

@@ -164,6 +164,7 @@ void SetOffsets(const Layout& layout, int rank, Links& links) {
   links.flags = layout.Transfers() + g.Flags(0, 0);
   links.rank = static_cast<std::uint8_t>(rank);
   links.ranks = static_cast<std::uint8_t>(g.ranks);
+  links.peers = static_cast<std::uint8_t>(g.peers());
   links.channels = static_cast<std::uint8_t>(g.channels);
 }
 

@@ -61,6 +61,11 @@ __device__ __forceinline__ u32 Posted(const u32* count) {
   return messages;
 }
 
+// A link's place among those of a channel, at `self`.
+__device__ __forceinline__ int LinkPlace(const Links& g, int self, int peer) {
+  return g.peers == 1 ? 0 : Place(self, peer);
+}
+
 // How far an end of a link has come, for one protocol.
 struct LinkStand {
   u64 position;  // units that have been sent or received
@@ -94,7 +99,7 @@ struct LinkEnd : LinkStand {
   }
   __device__ __forceinline__ ChannelState* State() const {
     const u32 direction = lane.kind == GroupLane::kSend ? 0 : 1;
-    const u32 link = direction * (g.ranks - 1u) + Place(g.rank, lane.peer);
+    const u32 link = direction * g.peers + LinkPlace(g, g.rank, lane.peer);
     return reinterpret_cast<ChannelState*>(g.segments[g.rank] + g.states[protocol]) + link * g.channels + channel;
   }
   __device__ __forceinline__ void Keep() const {
@@ -104,12 +109,14 @@ struct LinkEnd : LinkStand {
   }
   // The link's place at its receiver, and at its sender.
   __device__ __forceinline__ u64 AtReceiver() const {
-    const int place = lane.kind == GroupLane::kSend ? Place(lane.peer, g.rank) : Place(g.rank, lane.peer);
-    return static_cast<u64>(channel) * (g.ranks - 1u) + place;
+    const bool send = lane.kind == GroupLane::kSend;
+    return static_cast<u64>(channel) * g.peers +
+           (send ? LinkPlace(g, lane.peer, g.rank) : LinkPlace(g, g.rank, lane.peer));
   }
   __device__ __forceinline__ u64 AtSender() const {
-    const int place = lane.kind == GroupLane::kSend ? Place(g.rank, lane.peer) : Place(lane.peer, g.rank);
-    return static_cast<u64>(channel) * (g.ranks - 1u) + place;
+    const bool send = lane.kind == GroupLane::kSend;
+    return static_cast<u64>(channel) * g.peers +
+           (send ? LinkPlace(g, g.rank, lane.peer) : LinkPlace(g, lane.peer, g.rank));
   }
   __device__ __forceinline__ std::byte* Ring() const {
     std::byte* segment = g.segments[lane.kind == GroupLane::kSend ? lane.peer : g.rank];

@@ -87,6 +87,7 @@ struct Links {
   std::uint32_t ring_bytes[transport::p2p::kProtocols];
   std::uint8_t log2_ring_units[transport::p2p::kProtocols];
   std::uint8_t rank, ranks;
+  std::uint8_t peers;     // that a channel has links to, in each direction
   std::uint8_t channels;  // of a link, as laid out
   std::uint8_t captured;  // 1: launched by a graph
   std::uint8_t teams_per_block;

@@ -125,18 +125,36 @@ struct Geometry {
 
 // A segment holds two such sets: one for collectives, and behind it one for sends and receives, whose links are used by
 // two ranks at a time and so have a position of their own at each end.
+//
+// In a chain every rank has one peer to receive from, and lends all rings of Simple of the second set, by several, to the
+// channels of that one link (exec/gpu/relay.h), which has flags, credits and states of its own.
 struct Layout {
   Geometry collectives;
   Geometry transfers;  // without LL
+  struct Chain {
+    int channels = 0;  // 0: there is none
+    int rings = 1;     // that are lent to each, a power of two
+  } chain;
 
   constexpr std::size_t Transfers() const { return (collectives.Bytes() + 1023) / 1024 * 1024; }
+  constexpr std::size_t ChainFlags(int channel) const {
+    const std::size_t begin = (Transfers() + transfers.Bytes() + 127) / 128 * 128;
+    return begin + (static_cast<std::size_t>(channel) << kLog2Flags) * kFlagGroups * 8;
+  }
+  constexpr std::size_t ChainCredit(int channel) const {
+    return ChainFlags(chain.channels) + static_cast<std::size_t>(channel) * 8;
+  }
   // Position of one end of a link of the second set. direction 0: of what this rank sends to the peer.
   constexpr std::size_t TransferState(int protocol, int direction, int place, int channel) const {
-    const std::size_t begin = (Transfers() + transfers.Bytes() + 127) / 128 * 128;
+    const std::size_t begin = (ChainCredit(chain.channels) + 127) / 128 * 128;
     const int link = (protocol * 2 + direction) * transfers.peers() + place;
     return begin + (static_cast<std::size_t>(link) * transfers.channels + channel) * sizeof(ChannelState);
   }
-  constexpr std::size_t Counts() const { return TransferState(kProtocols, 0, 0, 0); }
+  constexpr std::size_t ChainState(int direction, int channel) const {
+    return TransferState(kProtocols, 0, 0, 0) +
+           (static_cast<std::size_t>(direction) * chain.channels + channel) * sizeof(ChannelState);
+  }
+  constexpr std::size_t Counts() const { return ChainState(2, 0); }
   constexpr std::size_t Bytes() const { return Counts() + sizeof(LaunchCounts); }
 
   static constexpr Layout Fit(int ranks, int most_channels, std::size_t most_bytes) {
@@ -158,8 +176,15 @@ struct Layout {
            4 * g.RingsBytes(2) <= most_bytes) {
       ++g.log2_units[2];
     }
-    constexpr std::size_t kSlack = std::size_t{64} << 10;  // alignment and the positions
-    const std::size_t taken = layout.transfers.Bytes() + kSlack;
+    // A chain's rings hold four messages of 64 KiB.
+    constexpr std::size_t kChainRingBytes = std::size_t{256} << 10;
+    constexpr int kMostChainChannels = 128;
+    Chain& chain = layout.chain;
+    while (chain.rings * g.RingBytes(2) < kChainRingBytes && 2 * chain.rings <= g.peers()) chain.rings *= 2;
+    if (ranks > 2) chain.channels = g.peers() * g.channels / chain.rings;
+    if (chain.channels > kMostChainChannels) chain.channels = kMostChainChannels;
+    constexpr std::size_t kSlack = std::size_t{64} << 10;                 // alignment and the positions
+    const std::size_t taken = layout.TransferState(0, 0, 0, 0) + kSlack;  // collectives are empty yet
     const std::size_t rest = most_bytes > taken ? most_bytes - taken : 0;
     layout.collectives = Geometry::Fit(ranks, most_channels, rest);
     return layout;
