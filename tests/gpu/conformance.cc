@@ -750,19 +750,20 @@ Status RunRandomGroups(Bench& b, int groups) {
 }
 
 // Rows of large operations over the same rings, none waited for before the next one is enqueued: sends and receives, relays,
-// and chains, to which all those rings are lent. Every second row in a graph.
+// and chains, to which all those rings are lent. Every second row in a graph; in the others a rank comes late, when its rings are
+// full already.
 Status RunRows(Bench& b) {
   struct Way {
     Kind kind;
     algo::Algorithm algorithm;
   };
-  constexpr Way kWays[] = {
-      {Kind::kBroadcast, algo::Algorithm::kRing},    {Kind::kReduce, algo::Algorithm::kRing},
-      {Kind::kAllReduce, algo::Algorithm::kTwoShot}, {Kind::kReduce, algo::Algorithm::kTwoShot},
-      {Kind::kAllToAll, algo::Algorithm::kPairwise}, {Kind::kAllGather, algo::Algorithm::kOneShot}};
-  constexpr int kRows = 80, kRowsQuick = 24;
+  constexpr Way kWays[] = {{Kind::kBroadcast, algo::Algorithm::kRing},    {Kind::kReduce, algo::Algorithm::kRing},
+                           {Kind::kAllReduce, algo::Algorithm::kTwoShot}, {Kind::kReduce, algo::Algorithm::kTwoShot},
+                           {Kind::kAllToAll, algo::Algorithm::kPairwise}, {Kind::kAllGather, algo::Algorithm::kOneShot},
+                           {Kind::kGather, algo::Algorithm::kOneShot},    {Kind::kScatter, algo::Algorithm::kOneShot}};
+  constexpr int kRows = 80;
   std::mt19937 random(17);
-  for (int number = 0; number < (b.quick ? kRowsQuick : kRows); ++number) {
+  for (int number = 0; number < kRows; ++number) {
     const int members = 2 + static_cast<int>(random() % 5);
     const std::size_t most = kBufferBytes / 2 / static_cast<std::size_t>(members * b.ranks()) / sizeof(float);
     CaseGroup group;
@@ -775,7 +776,9 @@ Status RunRows(Bench& b) {
       group.cases.push_back(member);
       ways.push_back({.algorithm = way.algorithm, .protocol = proto::Protocol::kSimple});
     }
-    Status status = RunCaseGroup(b, group, random(), number % 2 == 1, [&](std::span<const Operation> operations) {
+    const bool in_graph = number % 2 == 1, late = static_cast<int>(random() % b.ranks()) == b.rank();
+    Status status = RunCaseGroup(b, group, random(), in_graph, [&](std::span<const Operation> operations) {
+      if (late && !in_graph) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       for (std::size_t i = 0; i < operations.size(); ++i) {
         TUTTI_RETURN_IF_ERROR(b.gpu.impl()->RunAs(operations[i], ways[i], b.device.stream()));
       }
