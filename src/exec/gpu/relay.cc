@@ -8,12 +8,10 @@
 
 #include "exec/gpu/compile.h"
 #include "plan/plan.h"
-#include "proto/protocol.h"
 
 namespace tutti::exec::gpu {
 namespace {
 
-constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
 // Slices and blocks begin at multiples of so many bytes.
 constexpr std::size_t kGranuleBytes = 128;
 // What a channel should have to do at least, of a block; messages of a slice, and their least length, bytes.
@@ -113,6 +111,7 @@ void Borrow(const transport::p2p::Layout& layout, Relay& relay) {
   relay.channels = static_cast<std::uint8_t>(layout.chain.channels);
 }
 
+// The longest message, bytes.
 std::size_t MostOf(const Relay& relay) {
   const auto part = [&](std::size_t messages, std::size_t least) {
     return std::max((relay.slice / messages + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes, least);

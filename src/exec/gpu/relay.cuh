@@ -11,7 +11,6 @@
 
 namespace tutti::exec::gpu {
 
-static constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
 // The first warp of a team deals with the links to sources, the second one with those to targets: a thread each.
 static constexpr u32 kSourceWarp = 0, kTargetWarp = 1;
 
@@ -292,8 +291,8 @@ struct RelayLink {
       : end(r, {.kind = target ? GroupLane::kSend : GroupLane::kReceive, .peer = Peer(role, target, index)}, team,
             (target ? role.target_channel : role.source_channel) + channel, kSimple, stand...),
         used(Exists(role, target, index)) {}
-  // A chain's rings are there once their receiver has ended all that used them. Its position is one ring further then, so that it
-  // can say so by a credit.
+  // A chain's rings are free once their receiver has ended all operations that used them: it says so by a credit, for which both
+  // ends take it that a message as long as the ring has passed.
   __device__ __forceinline__ void Skip(const LentRings& lent) {
     if (lent.rings != 0) end.position += u64{end.mask} + 1;
   }

@@ -21,8 +21,6 @@ constexpr std::size_t kLl128ChannelBytes = 2 * kSmallChannelBytes;
 constexpr std::size_t kMostSmallBytes = std::size_t{256} << 10;
 constexpr std::size_t kSimpleChannelBytes = std::size_t{16} << 10;
 
-constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
-
 // The last transfer added for each peer in one direction, and where its chain begins.
 struct Chains {
   std::array<std::uint8_t, kMaxRanks> first, last;

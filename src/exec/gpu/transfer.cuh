@@ -369,7 +369,7 @@ __device__ __forceinline__ void CountEnd(const Links& g) {
 __device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
                                           const Mail& mail) {
   if (lane.kind != GroupLane::kSend) return;
-  LinkEnd end(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
+  LinkEnd end(g, lane, team, channel, kSimple);
   u32 told = 0;
   for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
     const GroupTransfer& t = g.transfer[i];
@@ -397,12 +397,12 @@ __device__ __forceinline__ void RunCopies(const Group& g, const GroupLane& lane,
   if (team.thread == 0) CountEnd(g);
 }
 
-// A team's transfers of its lane. kSimple: some may go by Simple.
-template <bool kHeralds, bool kSimple, int kBatch>
+// A team's transfers of its lane. kAnySimple: some may go by Simple.
+template <bool kHeralds, bool kAnySimple, int kBatch>
 __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
                                         Mail& mail) {
   LinkEnd small(g, lane, team, channel, static_cast<int>(proto::Protocol::kLl128));
-  if constexpr (!kSimple) {
+  if constexpr (!kAnySimple) {
     for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
       const GroupTransfer& t = g.transfer[i];
       if (channel < t.channels) TransferLl128<true>(small, t, PartOf(t, channel));
@@ -414,7 +414,7 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
     }
     return;
   }
-  LinkEnd large(g, lane, team, channel, static_cast<int>(proto::Protocol::kSimple));
+  LinkEnd large(g, lane, team, channel, kSimple);
   u32 posted = 0;
   for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
     const GroupTransfer& t = g.transfer[i];
@@ -440,7 +440,7 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
 
 template <GroupKernel kKernel, int kBatch>
 __device__ __forceinline__ void RunGroup(const Group& g) {
-  constexpr bool kHeralds = kKernel == GroupKernel::kLarge, kSimple = kKernel != GroupKernel::kUsual;
+  constexpr bool kHeralds = kKernel == GroupKernel::kLarge, kAnySimple = kKernel != GroupKernel::kUsual;
   __shared__ Mail mails[kHeralds ? kUsualTeams : 1];
   const LinkTeam team(g);
   if constexpr (kHeralds) {
@@ -458,7 +458,7 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
   Mail& mail = mails[kHeralds ? team.number : 0];
   if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mail);
   if (lane.kind == GroupLane::kCopy) return RunCopies<kBatch>(g, lane, team, channel);
-  RunLane<kHeralds, kSimple, kBatch>(g, lane, team, channel, mail);
+  RunLane<kHeralds, kAnySimple, kBatch>(g, lane, team, channel, mail);
 }
 
 }  // namespace tutti::exec::gpu

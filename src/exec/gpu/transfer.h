@@ -15,6 +15,7 @@
 #include <span>
 
 #include "exec/gpu/program.h"
+#include "proto/protocol.h"
 #include "transport/p2p/segment.h"
 #include "tutti/status.h"
 
@@ -72,6 +73,9 @@ struct GroupLane {
   std::uint16_t first_team;
   std::uint16_t channels;
 };
+
+// The place of Simple in what there is by protocol.
+inline constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
 
 // What a kernel of teams needs to know of the links: see transport/p2p/segment.h.
 struct Links {
