@@ -80,6 +80,11 @@ class Relays {
       Relay& relay = *relays_[r];
       CompileRelay(*plans_[r], work, layout_, most_blocks_, relay);
       if (relay.blocks > most_blocks_) return "more blocks than allowed";
+      if (relay.blocks * relay.teams_per_block < relay.teams) return "too few blocks";
+      for (int t = 0; t < relay.teams_per_block; ++t) {
+        if (relay.first_warp[t + 1] < relay.first_warp[t] + 2) return "a team without warps for its links";
+      }
+      if (relay.first_warp[relay.teams_per_block] > kMostTeamWarps) return "more warps than a block has";
       if (relay.slices != relays_[0]->slices || relay.message != relays_[0]->message ||
           relay.steps != relays_[0]->steps || relay.units != relays_[0]->units) {
         return "ranks cut differently";
@@ -313,6 +318,32 @@ TEST(Relay, ChainsBorrowAllRings) {
     ASSERT_EQ(others.Run(700'001, false, 1), "");
     EXPECT_EQ(others.relay(0).lent.rings, 0);
   }
+}
+
+// Of few blocks, each has teams of all roles, whose warps follow what there is to load and store.
+TEST(Relay, FewBlocksAreSharedByWork) {
+  const auto warps = [](const Relay& relay) {
+    std::vector<int> widths;
+    for (int t = 0; t < relay.teams_per_block; ++t) widths.push_back(relay.first_warp[t + 1] - relay.first_warp[t]);
+    return widths;
+  };
+  Relays all(algo::Algorithm::kTwoShot, Collective::kAllReduce, 2, 0, 8, kScratch);
+  ASSERT_EQ(all.Run(700'001, false, 1), "");
+  EXPECT_EQ(warps(all.relay(0)), (std::vector{4, 8, 4}));
+  EXPECT_EQ(all.relay(0).slices, 8);
+  Relays scatter(algo::Algorithm::kOneShot, Collective::kReduceScatter, 2, 0, 8, kScratch);
+  ASSERT_EQ(scatter.Run(700'001, false, 1), "");
+  EXPECT_EQ(warps(scatter.relay(0)), (std::vector{3, 3, 5, 5}));
+  EXPECT_EQ(scatter.relay(0).slices, 16);
+  // A rank that has one role has as many teams of it as others do.
+  Relays broadcast(algo::Algorithm::kTwoShot, Collective::kBroadcast, 4, 1, 8, kScratch);
+  ASSERT_EQ(broadcast.Run(700'001, false, 1), "");
+  EXPECT_EQ(warps(broadcast.relay(1)), (std::vector{8, 8}));
+  EXPECT_EQ(warps(broadcast.relay(0)).size(), 4);
+  // Many blocks are not shared.
+  Relays many(algo::Algorithm::kTwoShot, Collective::kAllReduce, 2, 0, 128, kScratch);
+  ASSERT_EQ(many.Run(700'001, false, 1), "");
+  EXPECT_EQ(warps(many.relay(0)), std::vector{16});
 }
 
 TEST(Relay, OnlyTheLastOfAChainDivides) {

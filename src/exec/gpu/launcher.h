@@ -22,7 +22,7 @@ constexpr int ThreadsPerBlock(const Group& group) {
 }
 
 constexpr int ThreadsPerBlock(const Relay& relay) {
-  return relay.teams_per_block * ((1 << relay.log2_team_threads) + 32);
+  return (relay.first_warp[relay.teams_per_block] + relay.teams_per_block) * 32;
 }
 
 // The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <span>
 
 #include "exec/gpu/compile.h"
 #include "plan/plan.h"
@@ -19,8 +20,10 @@ constexpr std::size_t kLeastSlice = 8192;
 constexpr std::size_t kMessagesOfSlice = 4, kLeastMessage = 8192;
 // The same of a chain, where every rank waits for a message of the one before it.
 constexpr std::size_t kMessagesOfChain = 32, kLeastOfChain = 32768;
-// A team has a block to itself, or half of one, where there are so many blocks.
+// A team has a block to itself, or half of one, where there are so many blocks. Where there are fewer, a block has teams of every
+// role, of at least so many warps: one for the links on each side.
 constexpr int kManyBlocks = 96, kSomeBlocks = 48;
+constexpr int kLeastWarps = 2;
 
 RelayRole::Kind KindOf(const Program& program, const ProgramStep& step) {
   const bool input = program.operand(step.first_operand).kind == ProgramOperand::kIn;
@@ -121,21 +124,63 @@ std::size_t MostOf(const Relay& relay) {
   return std::min<std::size_t>(MostOfMessage(relay.slice, ring), part(kMessagesOfSlice, kLeastMessage));
 }
 
-// The same on all ranks.
+// Vectors that a role loads and stores in a step, per vector of a block.
+int CostOf(const Relay& relay, const RelayRole& role) {
+  switch (role.kind) {
+    case RelayRole::kSend: {
+      const auto stored =
+          std::count_if(relay.send, relay.send + role.targets, [](const RelayBlock& b) { return b.out; });
+      return 2 * role.targets + static_cast<int>(stored);
+    }
+    case RelayRole::kOwner:
+      return role.sources + (relay.own != kNoInput ? 1 : 0) + role.targets + (relay.owned.out != nullptr ? 1 : 0);
+    case RelayRole::kReceive:
+      return 2 * role.sources;
+  }
+  return 0;
+}
+
+// Gives each role `sets` teams of every block, with warps in proportion to what they have to do.
+void ShareBlock(int sets, Relay& relay) {
+  int warps[kMaxRelayRoles];
+  std::fill_n(warps, relay.roles, kLeastWarps);
+  for (int left = kMostTeamWarps / sets - relay.roles * kLeastWarps; left > 0; --left) {
+    int most = 0;
+    for (int i = 1; i < relay.roles; ++i) {
+      if (CostOf(relay, relay.role[i]) * warps[most] > CostOf(relay, relay.role[most]) * warps[i]) most = i;
+    }
+    ++warps[most];
+  }
+  relay.teams_per_block = static_cast<std::uint8_t>(sets * relay.roles);
+  for (int t = 0; t < relay.teams_per_block; ++t) {
+    relay.first_warp[t + 1] = static_cast<std::uint8_t>(relay.first_warp[t] + warps[t / sets]);
+  }
+}
+
+// Slices, messages and blocks are the same on all ranks.
 void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Relay& relay) {
-  const int teams = most_blocks >= kManyBlocks ? 1 : most_blocks >= kSomeBlocks ? 2 : kUsualTeams;
-  relay.teams_per_block = static_cast<std::uint8_t>(teams);
-  relay.log2_team_threads = Log2TeamThreads(teams);
-  const auto most = static_cast<std::size_t>(
-      std::max(1, std::min(relay.channels / plan.program.messages_per_round, most_blocks * teams / plan.most_roles)));
-  const std::size_t slices = std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, most);
-  const auto round_up = [](std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; };
+  const auto round_up = [](std::size_t value, std::size_t to) { return (value + to - 1) / to * to; };
+  const int channels = relay.channels / plan.program.messages_per_round;
+  const int teams = most_blocks >= kManyBlocks ? 1 : most_blocks >= kSomeBlocks ? 2 : 0;
+  const int sets = teams != 0 ? 1 : std::min(std::max(kUsualTeams / plan.most_roles, 1), channels);
+  const int most = std::min(channels, teams != 0 ? most_blocks * teams / plan.most_roles : most_blocks * sets);
+  const std::size_t slices =
+      round_up(std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, std::max(most / sets * sets, 1)), sets);
   relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
   relay.message = static_cast<std::uint32_t>(MostOf(relay));
   const std::uint32_t least_units = 1u << (relay.log2_ring_units[kSimple] - transport::p2p::kLog2Flags);
   relay.units = std::max(relay.message / 16, least_units);
   relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);
+  relay.teams = static_cast<std::uint16_t>(relay.roles * relay.slices);
+  relay.first_warp[0] = 0;
+  if (teams == 0) {
+    ShareBlock(sets, relay);
+  } else {
+    relay.teams_per_block = static_cast<std::uint8_t>(teams);
+    for (int t = 1; t <= teams; ++t) relay.first_warp[t] = static_cast<std::uint8_t>(t * kMostTeamWarps / teams);
+  }
+  relay.blocks = static_cast<std::uint16_t>((relay.teams + relay.teams_per_block - 1) / relay.teams_per_block);
 }
 
 }  // namespace
@@ -161,7 +206,6 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
       plan::BlockCut::Equal(work.count, plan.blocks_per_piece, std::max<std::size_t>(kGranuleBytes / element, 1))};
   relay.lent = {};
   if (plan.chain) Borrow(layout, relay);
-  Cut(plan, memory.cut.block * element, most_blocks, relay);
 
   Roles roles(program);
   int sends = 0, receives = 0;
@@ -193,13 +237,13 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
   relay.roles = 0;
   for (int kind = 0; kind < kMaxRelayRoles; ++kind) {
     if (!roles[kind]) continue;
-    RelayRole& role = relay.role[relay.roles++];
-    role = *roles[kind];
+    relay.role[relay.roles++] = *roles[kind];
+  }
+  Cut(plan, memory.cut.block * element, most_blocks, relay);
+  for (RelayRole& role : std::span(relay.role, relay.roles)) {
     role.source_channel = static_cast<std::uint16_t>(role.source_channel * relay.slices);
     role.target_channel = static_cast<std::uint16_t>(role.target_channel * relay.slices);
   }
-  relay.teams = static_cast<std::uint16_t>(relay.roles * relay.slices);
-  relay.blocks = static_cast<std::uint16_t>((relay.teams + relay.teams_per_block - 1) / relay.teams_per_block);
 }
 
 }  // namespace tutti::exec::gpu

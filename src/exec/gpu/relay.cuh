@@ -384,7 +384,7 @@ __device__ __forceinline__ void GiveBack(const Relay& r, const LinkTeam& team, u
 template <typename Codec>
 __device__ __forceinline__ void RunRelay(const Relay& r) {
   __shared__ RelayShared all[kUsualTeams];
-  const LinkTeam team(r);
+  const LinkTeam team(r.first_warp, r.teams_per_block);
   if (threadIdx.x < kUsualTeams * kMostTeamWarps) {
     all[threadIdx.x / kMostTeamWarps].mail.counts[threadIdx.x % kMostTeamWarps] = 0;
   }

@@ -68,6 +68,8 @@ struct Relay : Links, Scaling {
   std::uint32_t steps;
   std::uint64_t slice;   // bytes of a block that a channel deals with
   std::uint16_t slices;  // channels that take part
+  // A block's teams: number t has warps first_warp[t] to first_warp[t + 1] - 1. Behind the last one are their heralds.
+  std::uint8_t first_warp[kUsualTeams + 1];
   std::uint8_t roles;
   std::uint8_t own;  // the own input's place among the operands of the owner's fold; kNoInput: there is none
   RelayRole role[kMaxRelayRoles];

@@ -20,11 +20,23 @@ struct LinkTeam {
   u32 number, thread, threads;
   bool herald;  // this thread is its herald's, not its own
 
-  __device__ __forceinline__ explicit LinkTeam(const Links& g) : threads(1u << g.log2_team_threads) {
+  __device__ __forceinline__ explicit LinkTeam(const Group& g) : threads(1u << g.log2_team_threads) {
     const u32 all = g.teams_per_block << g.log2_team_threads;
     herald = threadIdx.x >= all;
     number = herald ? (threadIdx.x - all) / 32 : threadIdx.x >> g.log2_team_threads;
     thread = threadIdx.x & ((herald ? 32 : threads) - 1);
+  }
+  // Its teams have warps first_warp[0] to first_warp[1] - 1 and so on, its heralds those behind the last.
+  __device__ __forceinline__ LinkTeam(const std::uint8_t* first_warp, u32 teams) : number(0) {
+    const u32 warp = threadIdx.x / 32, all = first_warp[teams];
+    herald = warp >= all;
+    if (herald) {
+      number = warp - all;
+    } else {
+      while (warp >= first_warp[number + 1]) ++number;
+    }
+    thread = threadIdx.x - (herald ? warp : first_warp[number]) * 32;
+    threads = (first_warp[number + 1] - first_warp[number]) * 32u;
   }
   __device__ __forceinline__ void Sync() const {
     if (threads == 32) {

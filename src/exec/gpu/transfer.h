@@ -95,7 +95,6 @@ struct Links {
   std::uint8_t channels;  // of a link, as laid out
   std::uint8_t captured;  // 1: launched by a graph
   std::uint8_t teams_per_block;
-  std::uint8_t log2_team_threads;
   std::uint16_t teams;  // in all
   std::uint16_t blocks;
 };
@@ -106,6 +105,7 @@ struct Group : Links {
   std::uint16_t lanes;
   std::uint16_t transfers;
   GroupKernel kernel;
+  std::uint8_t log2_team_threads;
   GroupLane lane[kMaxLanes];
   GroupTransfer transfer[kMaxTransfers];
 };
