@@ -173,9 +173,9 @@ struct GpuCommunicator::Impl {
   exec::gpu::Batch batch{};      // likewise
   bool whole_lines = true;       // lines of LL128 arrive whole on all links
   int most_blocks = 1;           // of any kernel
-  std::size_t own_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
-  sys::cuda::Stream inner = nullptr;        // for copies of the communicator's own
-  std::uint64_t blocks_launched = 0;        // of all kernels so far
+  std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
+  sys::cuda::Stream inner = nullptr;                                      // for copies of the communicator's own
+  std::uint64_t blocks_launched = 0;                                      // of all kernels so far
   std::uint64_t kernels_launched = 0;
   std::uint64_t ends_to_count = 0;                          // what LaunchCounts::ended will come to
   std::vector<exec::gpu::TransferRequest> sends, receives;  // of the last group

@@ -301,8 +301,11 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
 
 Status GpuCommunicator::Impl::CompileTransfers(int lanes) {
   group_is_compiled = false;
-  const exec::gpu::GroupLimits limits{
-      .most_blocks = most_blocks, .whole_lines = whole_lines, .lanes = lanes, .own_beside_bytes = own_beside_bytes};
+  const exec::gpu::GroupLimits limits{.most_blocks = most_blocks,
+                                      .whole_lines = whole_lines,
+                                      .lanes = lanes,
+                                      .own_beside_bytes = own_beside_bytes,
+                                      .sent_beside_bytes = sent_beside_bytes};
   TUTTI_RETURN_IF_ERROR(
       exec::gpu::CompileGroup(sends, receives, host.rank, fabric->layout(), limits, group, own_copies));
   for (std::uint64_t& states : group.states) states += fabric->transfer_state_shift();

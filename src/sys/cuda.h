@@ -67,6 +67,7 @@ struct alignas(8) LaunchAttribute {
   union {
     char bytes[64];
     int value;
+    unsigned cluster[3];  // of blocks: along x, y, z
   };
 };
 struct LaunchConfig {
@@ -98,9 +99,10 @@ inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr int kPosixDescriptorSupported = 103;
 inline constexpr int kNearestHostNode = 134;  // -1: the host has no nodes
 inline constexpr int kHostNodesCanBeMapped = 141;
-inline constexpr int kNativePeerAtomics = 3;                // of a pair: true of NVLink, not of PCIe
-inline constexpr int kProgrammaticStreamSerialization = 6;  // LaunchAttribute::id
-inline constexpr unsigned kNonBlocking = 1;                 // streams
+inline constexpr int kNativePeerAtomics = 3;  // of a pair: true of NVLink, not of PCIe
+inline constexpr int kClusterDimension = 4;   // LaunchAttribute::id
+inline constexpr int kProgrammaticStreamSerialization = 6;
+inline constexpr unsigned kNonBlocking = 1;     // streams
 inline constexpr unsigned kHostMapped = 1 | 2;  // host memory: for all contexts, in the devices' address space
 inline constexpr int kRelaxedCapture = 2;
 inline constexpr int kThreadLocalCapture = 1;

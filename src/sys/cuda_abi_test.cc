@@ -38,6 +38,8 @@ static_assert(kOnHostNode == CU_MEM_LOCATION_TYPE_HOST_NUMA && kNearestHostNode 
 static_assert(kHostNodesCanBeMapped == CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 static_assert(kNativePeerAtomics == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
 static_assert(kProgrammaticStreamSerialization == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+static_assert(kClusterDimension == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+static_assert(sizeof(LaunchAttribute::cluster) == sizeof(CUlaunchAttributeValue::clusterDim));
 static_assert(kNotReady == CUDA_ERROR_NOT_READY && kAlreadyRegistered == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 static_assert(kNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(kHostMapped == (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));

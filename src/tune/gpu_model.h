@@ -64,9 +64,12 @@ struct GpuMachine {
   // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
   double relay_us = 4, relay_fold_us = 9, relay_root_us = 30;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
-  // it takes about 5 us to begin.
-  int own_beside_blocks = 32;
+  // it takes about 5 us to begin, and memory from the kernel. Fewer blocks where that could be stored while it is sent, by a rank
+  // that receives nothing.
+  int own_beside_blocks = 20, sent_beside_blocks = 10;
   std::size_t own_beside_bytes = std::size_t{4} << 20;
+  // Where it may have no more than this, it starts in clusters.
+  int clustered_blocks = 32;
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
   double copies_us = 26, copies_gb_per_s = 390;
 };

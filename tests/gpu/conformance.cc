@@ -309,7 +309,7 @@ Status RunRandomGroups(Bench& b, int groups);
 
 // Communicators with limits: right results, and no kernel with more blocks.
 Status RunLimits(Bench& b) {
-  for (const int limit : {1, 2, 3, 8}) {
+  for (const int limit : {1, 2, 3, 8, 16}) {
     Result<GpuCommunicator> gpu = GpuCommunicator::Create(
         b.communicator,
         {.device = b.gpu.impl()->options.device, .max_channels = limit, .overlap_launches = limit != 2});

@@ -143,6 +143,20 @@ TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
   EXPECT_EQ(group->transfer[0].out, out.data());
   EXPECT_EQ(group->transfer[1].out, nullptr);
 
+  // A rank that only sends may have another limit from which on it leaves that to a copy engine.
+  GroupLimits limits{.most_blocks = 8, .own_beside_bytes = 100};
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
+  EXPECT_EQ(beside.count, 0);
+  EXPECT_EQ(group->transfer[0].out, out.data());
+  limits.sent_beside_bytes = 1000;
+  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
+  EXPECT_EQ(beside.count, 1);
+  EXPECT_EQ(group->transfer[0].out, nullptr);
+  limits.sent_beside_bytes = SIZE_MAX;
+  const std::vector<TransferRequest> two = {receive, {.peer = 1, .out = in.data() + 3000, .bytes = 8}};
+  ASSERT_TRUE(CompileGroup(sends, two, 0, layout, limits, *group, beside).ok());
+  EXPECT_EQ(beside.count, 1);
+
   // Other data, or more of it, is copied apart.
   sends[2].in = in.data() + 16;
   ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());

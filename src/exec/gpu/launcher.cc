@@ -184,13 +184,25 @@ Status Launcher::LoadAll() {
   return Status::Ok();
 }
 
-Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap) {
-  sys::cuda::LaunchAttribute attribute{};
+unsigned Launcher::ClusterOf(unsigned blocks) const {
+  if (!clusters_) return 1;
+  return blocks % 4 == 0 ? 4 : blocks % 2 == 0 ? 2 : 1;
+}
+
+Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap,
+                       unsigned cluster) {
+  sys::cuda::LaunchAttribute attributes[2] = {};
+  config.attributes = attributes;
   if (overlap == Overlap::kWithPrevious) {
+    sys::cuda::LaunchAttribute& attribute = attributes[config.attribute_count++];
     attribute.id = sys::cuda::kProgrammaticStreamSerialization;
     attribute.value = 1;
-    config.attributes = &attribute;
-    config.attribute_count = 1;
+  }
+  if (cluster > 1) {
+    sys::cuda::LaunchAttribute& attribute = attributes[config.attribute_count++];
+    attribute.id = sys::cuda::kClusterDimension;
+    attribute.cluster[0] = cluster;
+    attribute.cluster[1] = attribute.cluster[2] = 1;
   }
   void* arguments[] = {const_cast<void*>(argument)};
   const int result = driver_->LaunchKernel(&config, kernel, arguments, nullptr);
@@ -216,12 +228,14 @@ Status Launcher::Launch(Kernel kernel, const Batch& batch, int blocks, int threa
 
 Status Launcher::Launch(Kernel kernel, const Group& group, Overlap overlap, sys::cuda::Stream stream) {
   const auto threads = static_cast<unsigned>(ThreadsPerBlock(group));
-  return Start(kernel, &group, {.grid_x = group.blocks, .block_x = threads, .stream = stream}, overlap);
+  const unsigned cluster = group.kernel == GroupKernel::kLarge ? ClusterOf(group.blocks) : 1;
+  return Start(kernel, &group, {.grid_x = group.blocks, .block_x = threads, .stream = stream}, overlap, cluster);
 }
 
 Status Launcher::Launch(Kernel kernel, const Relay& relay, Overlap overlap, sys::cuda::Stream stream) {
   const auto threads = static_cast<unsigned>(ThreadsPerBlock(relay));
-  return Start(kernel, &relay, {.grid_x = relay.blocks, .block_x = threads, .stream = stream}, overlap);
+  return Start(kernel, &relay, {.grid_x = relay.blocks, .block_x = threads, .stream = stream}, overlap,
+               ClusterOf(relay.blocks));
 }
 
 Status Launcher::Launch(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {

@@ -54,6 +54,10 @@ class Launcher {
   // Loads every kernel now: what ranks that share a context must have done before they start any.
   Status LoadAll();
 
+  // From now on, large sends and receives and relays start in clusters of blocks, which the GPU spreads over its multiprocessors in
+  // another way: few blocks move more then. REQUIRES: compute capability 9.0.
+  void UseClusters() { clusters_ = true; }
+
   enum class Overlap { kNo, kWithPrevious };
 
   // Starts `blocks` blocks in a stream of the thread's current context. May be captured. Under kWithPrevious blocks may
@@ -73,9 +77,13 @@ class Launcher {
   Result<sys::cuda::Kernel> Load(int type, const char* name);
   Result<sys::cuda::Kernel> FindRelayOf(int type, int op, const char* name);
   Result<sys::cuda::Kernel> FindBatchOf(int type, proto::Protocol protocol, std::size_t items);
-  Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap);
+  Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap,
+               unsigned cluster = 1);
+  // Blocks of a cluster.
+  unsigned ClusterOf(unsigned blocks) const;
 
   const sys::cuda::Driver* driver_;
+  bool clusters_ = false;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
   std::array<std::array<sys::cuda::Kernel, kOps>, kDataTypes + 1> relays_{};

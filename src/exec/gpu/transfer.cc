@@ -104,11 +104,14 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
     if (send.bytes == 0 || out == send.in) continue;
     const auto* from = static_cast<const std::byte*>(send.in);
     auto* to = static_cast<std::byte*>(out);
-    if (send.bytes >= limits.own_beside_bytes && beside.count < kMostOwnCopies) {
+    GroupTransfer* same = SendOfTheSame(send, group);
+    const bool only_sends = same != nullptr && receives.size() == 1;
+    const std::size_t most_bytes = only_sends ? limits.sent_beside_bytes : limits.own_beside_bytes;
+    if (send.bytes >= most_bytes && beside.count < kMostOwnCopies) {
       beside.copies[beside.count++] = {from, to, send.bytes};
       continue;
     }
-    if (GroupTransfer* same = SendOfTheSame(send, group); same != nullptr) {
+    if (same != nullptr) {
       same->out = to;
       continue;
     }

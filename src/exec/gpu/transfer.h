@@ -119,12 +119,14 @@ struct TransferRequest {
   std::size_t bytes = 0;
 };
 
-// What decides how transfers are cut. The same on all ranks, but for own_beside_bytes.
+// What decides how transfers are cut. The same on all ranks, but for the last two.
 struct GroupLimits {
   int most_blocks = 1;                      // at least 1
   bool whole_lines = true;                  // LL128 may be used
   int lanes = 0;                            // the most links and directions that any rank uses; 0: any
   std::size_t own_beside_bytes = SIZE_MAX;  // copies to self of so many bytes are left to copy engines
+  // The same of a rank that has nothing to receive, and sends the same to a peer, so that the kernel could do both at once.
+  std::size_t sent_beside_bytes = SIZE_MAX;
 };
 inline constexpr int kMostOwnCopies = 8;
 struct OwnCopies {
