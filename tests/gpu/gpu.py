@@ -103,15 +103,23 @@ def plan_steps(options, gpus):
                            "-n", "5", "-c", "2", "-d", "float,bfloat16"], 120))
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     why = None if os.path.exists(sanitizer) else "there is no compute-sanitizer"
+    # What runs in kernels of teams and heralds: relays, chains, large sends and receives.
+    def perf(operation, size):
+        return [tutti, "perf", operation, "--gpu", "-b", size, "-e", size, "-n", "1", "-w", "0"]
+
+    simple = {"NCCL_PROTO": "Simple"}
+    watched = [("graphs", 2, [binary("gpu_conformance"), "--quick", "--only", "graphs"], {}),
+               ("relays", 2, perf("all_reduce", "1M"), {**simple, "NCCL_ALGO": "two_shot"}),
+               ("chains", 3, perf("reduce", "1M"), {**simple, "NCCL_ALGO": "ring"}),
+               ("large sends", 2, perf("send_recv", "4M"), {})]
+    if not options.quick:
+        watched.append(("transfers", 2, [binary("gpu_conformance"), "--quick", "--only", "transfers"], {}))
     for tool in ("memcheck", "racecheck", "synccheck"):
-        for cases in ("graphs", "transfers"):
-            if options.quick and cases == "transfers":
-                continue
+        for what, some, command, environment in watched:
             # A process per rank: the tool may run one kernel of a process at a time.
-            steps.append(Step("races", f"{tool}, {cases}",
-                              [tutti, "run", "-n", "2", sanitizer, "--tool", tool, "--error-exitcode", "9",
-                               binary("gpu_conformance"), "--quick", "--only", cases], 150, why,
-                              {"TUTTI_TIMEOUT_MS": "120000"}))
+            steps.append(Step("races", f"{tool}, {what}",
+                              [tutti, "run", "-n", str(some), sanitizer, "--tool", tool, "--error-exitcode", "9",
+                               *command], 150, why, {"TUTTI_TIMEOUT_MS": "120000", **environment}))
     seconds = options.seconds / (4 if options.quick else 1)
     stress = [binary("nccl_stress"), "--ranks", str(ranks)]
     steps += [

@@ -358,7 +358,6 @@ __device__ __forceinline__ void RunRelayHerald(const Relay& r, const RelayRole& 
     FenceSystem();
     StoreShared8(target.end.FlagWord(target.end.messages + step), target.end.messages + step + 1);
   }
-  team.SyncWithHerald();
 }
 
 // The rings that this channel has borrowed, and those that no channel did: at both ends a message as long as the ring has
@@ -381,6 +380,69 @@ __device__ __forceinline__ void GiveBack(const Relay& r, const LinkTeam& team, u
   }
 }
 
+// Which link a thread of a team deals with, if any.
+struct RelayDealer {
+  u32 warp, index;
+  bool target, deals;
+
+  __device__ __forceinline__ RelayDealer(const RelayRole& role, const LinkTeam& team)
+      : warp(team.thread / 32), index(team.thread % 32), target(warp == kTargetWarp) {
+    deals = (warp == kSourceWarp || target) && RelayLink::Exists(role, target, index);
+  }
+};
+
+// All threads of a team.
+template <typename Codec>
+__device__ __forceinline__ void PlayRelay(const Relay& r, const RelayRole& role, const LinkTeam& team, u32 channel,
+                                          RelayShared& shared) {
+  const RelayDealer dealer(role, team);
+  LinkStand& stand = shared.stands[dealer.target][dealer.index];
+  Patience& patience = shared.patience[dealer.target][dealer.index];
+  if (dealer.deals) {
+    patience = {};
+    RelayLink link(r, role, team, dealer.target, dealer.index, channel);
+    link.Begin(r.lent, dealer.target);
+    stand = link.end;
+    u32* places = dealer.target ? shared.places.target : shared.places.source;
+    places[dealer.index] = static_cast<u32>(stand.position);
+  }
+  const RelayTeam<Codec> player{r, role, team, channel, shared.places};
+#pragma unroll 1
+  for (u32 step = 0; step < r.steps; ++step) {
+    if (dealer.deals) {
+      RelayLink link(r, role, team, dealer.target, dealer.index, channel, stand);
+      link.patience = patience;
+      if (dealer.target) {
+        link.AwaitRoom(step, r.units);
+        stand.told = link.end.told;
+      } else {
+        link.AwaitMessage(step);
+      }
+      patience = link.patience;
+    }
+    team.Sync();
+    player.Play(step);
+    __syncwarp();
+    if (dealer.index == 0) Post(shared.mail.counts + dealer.warp, step + 1);
+  }
+}
+
+// All threads of a team, which has played all steps: how far its links have come.
+__device__ __forceinline__ void EndRelay(const Relay& r, const RelayRole& role, const LinkTeam& team, u32 channel,
+                                         const RelayShared& shared) {
+  const RelayDealer dealer(role, team);
+  if (dealer.deals) {
+    RelayLink link(r, role, team, dealer.target, dealer.index, channel, shared.stands[dealer.target][dealer.index]);
+    link.end.position += static_cast<u64>(r.steps) * r.units;
+    link.end.messages += r.steps;
+    if (!dealer.target) link.end.told = link.end.position;
+    link.end.Keep();
+  }
+  GiveBack(r, team, channel);
+  team.Sync();
+  if (team.thread == 0) CountEnd(r);
+}
+
 template <typename Codec>
 __device__ __forceinline__ void RunRelay(const Relay& r) {
   __shared__ RelayShared all[kUsualTeams];
@@ -396,50 +458,13 @@ __device__ __forceinline__ void RunRelay(const Relay& r) {
   const u32 which = number / r.slices, channel = number - which * r.slices;
   const RelayRole& role = r.role[which];
   RelayShared& shared = all[team.number];
-  if (team.herald) return RunRelayHerald(r, role, team, channel, shared.mail);
-
-  const u32 warp = team.thread / 32, index = team.thread % 32;
-  const bool target = warp == kTargetWarp;
-  const bool deals = (warp == kSourceWarp || target) && RelayLink::Exists(role, target, index);
-  LinkStand& stand = shared.stands[target][index];
-  Patience& patience = shared.patience[target][index];
-  if (deals) {
-    patience = {};
-    RelayLink link(r, role, team, target, index, channel);
-    link.Begin(r.lent, target);
-    stand = link.end;
-    (target ? shared.places.target : shared.places.source)[index] = static_cast<u32>(stand.position);
-  }
-  const RelayTeam<Codec> player{r, role, team, channel, shared.places};
-#pragma unroll 1
-  for (u32 step = 0; step < r.steps; ++step) {
-    if (deals) {
-      RelayLink link(r, role, team, target, index, channel, stand);
-      link.patience = patience;
-      if (target) {
-        link.AwaitRoom(step, r.units);
-        stand.told = link.end.told;
-      } else {
-        link.AwaitMessage(step);
-      }
-      patience = link.patience;
-    }
-    team.Sync();
-    player.Play(step);
-    __syncwarp();
-    if (index == 0) Post(shared.mail.counts + warp, step + 1);
+  if (team.herald) {
+    RunRelayHerald(r, role, team, channel, shared.mail);
+  } else {
+    PlayRelay<Codec>(r, role, team, channel, shared);
   }
   team.SyncWithHerald();  // it has read the positions that are kept now
-  if (deals) {
-    RelayLink link(r, role, team, target, index, channel, stand);
-    link.end.position += static_cast<u64>(r.steps) * r.units;
-    link.end.messages += r.steps;
-    if (!target) link.end.told = link.end.position;
-    link.end.Keep();
-  }
-  GiveBack(r, team, channel);
-  team.Sync();
-  if (team.thread == 0) CountEnd(r);
+  if (!team.herald) EndRelay(r, role, team, channel, shared);
 }
 
 }  // namespace tutti::exec::gpu

@@ -46,6 +46,7 @@ struct LinkTeam {
       asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "r"(threads) : "memory");
     }
   }
+  // One place of the code for both, so that tools see that they meet.
   __device__ __forceinline__ void SyncWithHerald() const {
     asm volatile("bar.sync %0, %1;" ::"r"(number + 1 + kUsualTeams), "r"(threads + 32) : "memory");
   }
@@ -378,17 +379,14 @@ __device__ __forceinline__ void CountEnd(const Links& g) {
   CountUp(g.captured != 0 ? CountsOf(g).captured_ended : CountsOf(g).ended);
 }
 
-__device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
+__device__ __forceinline__ void RunHerald(const Group& g, const GroupLane& lane, LinkEnd& end, u32 channel,
                                           const Mail& mail) {
-  if (lane.kind != GroupLane::kSend) return;
-  LinkEnd end(g, lane, team, channel, kSimple);
   u32 told = 0;
   for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
     const GroupTransfer& t = g.transfer[i];
     if (channel >= t.channels || !t.IsSimple()) continue;
     Herald(end, t, PartOf(t, channel), mail, told);
   }
-  team.SyncWithHerald();
 }
 
 // Copies to self.
@@ -409,7 +407,7 @@ __device__ __forceinline__ void RunCopies(const Group& g, const GroupLane& lane,
   if (team.thread == 0) CountEnd(g);
 }
 
-// A team's transfers of its lane. kAnySimple: some may go by Simple.
+// A team's transfers of its lane, and its herald's part. kAnySimple: some may go by Simple.
 template <bool kHeralds, bool kAnySimple, int kBatch>
 __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, const LinkTeam& team, u32 channel,
                                         Mail& mail) {
@@ -427,23 +425,28 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
     return;
   }
   LinkEnd large(g, lane, team, channel, kSimple);
-  u32 posted = 0;
-  for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
-    const GroupTransfer& t = g.transfer[i];
-    if (channel >= t.channels) continue;
-    const Span part = PartOf(t, channel);
-    if (t.IsSimple()) {
-      TransferSimple<kHeralds, kBatch>(large, t, part, mail, posted);
-    } else {
-      TransferLl128<false>(small, t, part);
+  const bool heralded = kHeralds && lane.kind == GroupLane::kSend;
+  if (heralded && team.herald) {
+    RunHerald(g, lane, large, channel, mail);
+  } else {
+    u32 posted = 0;
+    for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
+      const GroupTransfer& t = g.transfer[i];
+      if (channel >= t.channels) continue;
+      const Span part = PartOf(t, channel);
+      if (t.IsSimple()) {
+        TransferSimple<kHeralds, kBatch>(large, t, part, mail, posted);
+      } else {
+        TransferLl128<false>(small, t, part);
+      }
     }
   }
-  if (kHeralds && lane.kind == GroupLane::kSend) {
+  if (heralded) {
     team.SyncWithHerald();  // it has read the position that is kept now
   } else {
     team.Sync();
   }
-  if (team.thread == 0) {
+  if (team.thread == 0 && !team.herald) {
     small.Keep();
     large.Keep();
     CountEnd(g);
@@ -468,7 +471,7 @@ __device__ __forceinline__ void RunGroup(const Group& g) {
   const GroupLane lane = g.lane[l];
   const u32 channel = number - lane.first_team;
   Mail& mail = mails[kHeralds ? team.number : 0];
-  if (kHeralds && team.herald) return RunHerald(g, lane, team, channel, mail);
+  if (kHeralds && team.herald && lane.kind != GroupLane::kSend) return;
   if (lane.kind == GroupLane::kCopy) return RunCopies<kBatch>(g, lane, team, channel);
   RunLane<kHeralds, kAnySimple, kBatch>(g, lane, team, channel, mail);
 }
