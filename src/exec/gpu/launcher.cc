@@ -193,6 +193,7 @@ Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchCon
                        unsigned cluster) {
   sys::cuda::LaunchAttribute attributes[2] = {};
   config.attributes = attributes;
+  config.attribute_count = 0;
   if (overlap == Overlap::kWithPrevious) {
     sys::cuda::LaunchAttribute& attribute = attributes[config.attribute_count++];
     attribute.id = sys::cuda::kProgrammaticStreamSerialization;
@@ -208,6 +209,10 @@ Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchCon
   const int result = driver_->LaunchKernel(&config, kernel, arguments, nullptr);
   if (result == 0) [[likely]]
     return Status::Ok();
+  if (cluster > 1) {  // too few multiprocessors beside each other, as in a part of a GPU
+    clusters_ = false;
+    return Start(kernel, argument, config, overlap);
+  }
   return Check(*driver_, result,
                fmt::format("starting a GPU kernel of {} blocks of {} threads", config.grid_x, config.block_x));
 }

@@ -55,7 +55,7 @@ class Launcher {
   Status LoadAll();
 
   // From now on, large sends and receives and relays start in clusters of blocks, which the GPU spreads over its multiprocessors in
-  // another way: few blocks move more then. REQUIRES: compute capability 9.0.
+  // another way: few blocks move more then. Where the driver refuses that, without. REQUIRES: compute capability 9.0.
   void UseClusters() { clusters_ = true; }
 
   enum class Overlap { kNo, kWithPrevious };

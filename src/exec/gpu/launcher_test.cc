@@ -1,0 +1,110 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/gpu/launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+// What kernels are started with, by a driver that writes it down.
+
+namespace tutti::exec::gpu {
+namespace {
+
+using Overlap = Launcher::Overlap;
+
+struct Launched {
+  unsigned blocks, threads;
+  unsigned cluster;  // 0: without
+  bool overlaps;
+};
+std::vector<Launched> g_launched;
+int g_refusals = 0;  // of clusters, to come
+
+int Launch(const sys::cuda::LaunchConfig* config, sys::cuda::Kernel, void**, void**) {
+  Launched launched{config->grid_x, config->block_x, 0, false};
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const sys::cuda::LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id == sys::cuda::kClusterDimension) launched.cluster = attribute.cluster[0];
+    if (attribute.id == sys::cuda::kProgrammaticStreamSerialization) launched.overlaps = attribute.value == 1;
+  }
+  constexpr int kInvalidClusterSize = 912;
+  if (launched.cluster != 0 && g_refusals > 0) {
+    --g_refusals;
+    return kInvalidClusterSize;
+  }
+  g_launched.push_back(launched);
+  return 0;
+}
+
+class Launches : public testing::Test {
+ protected:
+  Launches() {
+    g_launched.clear();
+    g_refusals = 0;
+    driver_.LaunchKernel = Launch;
+  }
+
+  Launched OfRelay(int blocks, Overlap overlap = Overlap::kNo) {
+    const auto relay = std::make_unique<Relay>();
+    relay->blocks = static_cast<std::uint16_t>(blocks);
+    relay->teams_per_block = 3;
+    relay->first_warp[1] = 4;
+    relay->first_warp[2] = 12;
+    relay->first_warp[3] = 16;
+    EXPECT_TRUE(launcher_.Launch(nullptr, *relay, overlap, nullptr).ok());
+    return g_launched.back();
+  }
+  Launched OfGroup(int blocks, GroupKernel kernel) {
+    const auto group = std::make_unique<Group>();
+    group->blocks = static_cast<std::uint16_t>(blocks);
+    group->kernel = kernel;
+    group->teams_per_block = 2;
+    group->log2_team_threads = 8;
+    EXPECT_TRUE(launcher_.Launch(nullptr, *group, Overlap::kNo, nullptr).ok());
+    return g_launched.back();
+  }
+
+  sys::cuda::Driver driver_{};
+  Launcher launcher_{&driver_};
+};
+
+TEST_F(Launches, HaveAHeraldForEachTeam) {
+  EXPECT_EQ(OfRelay(8).threads, (16u + 3) * 32);
+  EXPECT_EQ(OfGroup(8, GroupKernel::kLarge).threads, 2 * (256u + 32));
+  EXPECT_EQ(OfGroup(8, GroupKernel::kUsual).threads, 2 * 256u);
+}
+
+TEST_F(Launches, AreInClustersOnlyWhereAskedFor) {
+  EXPECT_EQ(OfRelay(8).cluster, 0u);
+  launcher_.UseClusters();
+  EXPECT_EQ(OfRelay(8).cluster, 4u);
+  EXPECT_EQ(OfRelay(6).cluster, 2u);
+  EXPECT_EQ(OfRelay(7).cluster, 0u);
+  EXPECT_EQ(OfGroup(12, GroupKernel::kLarge).cluster, 4u);
+  EXPECT_EQ(OfGroup(12, GroupKernel::kUsual).cluster, 0u);
+}
+
+TEST_F(Launches, OverlapWithClustersAndWithout) {
+  launcher_.UseClusters();
+  for (const int blocks : {7, 8}) {
+    EXPECT_TRUE(OfRelay(blocks, Overlap::kWithPrevious).overlaps) << blocks;
+    EXPECT_FALSE(OfRelay(blocks).overlaps) << blocks;
+  }
+  EXPECT_EQ(OfRelay(8, Overlap::kWithPrevious).cluster, 4u);
+}
+
+TEST_F(Launches, DoWithoutClustersOnceRefused) {
+  launcher_.UseClusters();
+  g_refusals = 1;
+  const Launched first = OfRelay(8, Overlap::kWithPrevious);
+  EXPECT_EQ(first.cluster, 0u);
+  EXPECT_TRUE(first.overlaps);
+  EXPECT_EQ(first.blocks, 8u);
+  EXPECT_EQ(OfRelay(8).cluster, 0u);
+  EXPECT_EQ(g_launched.size(), 2u);
+}
+
+}  // namespace
+}  // namespace tutti::exec::gpu
