@@ -32,8 +32,8 @@ constexpr std::int64_t kAbortNs = 2 * sys::kNsPerSecond;
 constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerMs;
 // How long the trial of all pairs may take: the last rank's kernel must have started by then.
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
-constexpr int kOverlapCapability =
-    9;  // Hopper: the first whose launches overlap (WaitForPreviousKernel), and with clusters
+// The first compute capability whose launches overlap (WaitForPreviousKernel), and that has clusters.
+constexpr int kHopper = 9;
 // Of a kernel that waits for the one before it to end, per multiprocessor.
 constexpr int kOverlappingThreads = 128;
 // Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
@@ -274,7 +274,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   overlapping_threads =
-      alone && capability >= kOverlapCapability ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
+      alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
   // Blocks of ranks that share a GPU must all be there at once.
   most_blocks = MostChannels(options, host.settings);
   if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
@@ -285,7 +285,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   own_beside_bytes = most_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   sent_beside_bytes = most_blocks <= machine.sent_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // Clusters of ranks that share a GPU could keep each other out.
-  if (alone && capability >= kOverlapCapability && most_blocks <= machine.clustered_blocks) launcher.UseClusters();
+  if (alone && capability >= kHopper && most_blocks <= machine.clustered_blocks) launcher.UseClusters();
   // What decides about the way of an operation must be the same on all ranks.
   const int own = fabric->LinesArriveWhole() ? 1 : 0;
   int all = own;
