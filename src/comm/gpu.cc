@@ -273,8 +273,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
-  overlapping_threads =
-      alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
+  overlapping_threads = alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
   // Blocks of ranks that share a GPU must all be there at once.
   most_blocks = MostChannels(options, host.settings);
   if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
