@@ -281,10 +281,16 @@ Status GpuCommunicator::Impl::SetLimits() {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
   const tune::GpuMachine machine = Machine();
-  own_beside_bytes = most_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
-  sent_beside_bytes = most_blocks <= machine.sent_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
+  team_blocks = machine.team_blocks;
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    const int own = fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer);
+    team_blocks = std::max(std::min(team_blocks, own / machine.team_parts), 1);
+  }
+  team_blocks = std::min(std::max(team_blocks, LeastChannels(options, host.settings)), most_blocks);
+  own_beside_bytes = team_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
+  sent_beside_bytes = team_blocks <= machine.sent_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // Clusters of ranks that share a GPU could keep each other out.
-  if (alone && capability >= kHopper && most_blocks <= machine.clustered_blocks) launcher.UseClusters();
+  if (alone && capability >= kHopper) launcher.UseClustersUpTo(machine.team_blocks);
   // What decides about the way of an operation must be the same on all ranks.
   const int own = fabric->LinesArriveWhole() ? 1 : 0;
   int all = own;

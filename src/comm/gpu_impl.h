@@ -173,6 +173,7 @@ struct GpuCommunicator::Impl {
   exec::gpu::Batch batch{};      // likewise
   bool whole_lines = true;       // lines of LL128 arrive whole on all links
   int most_blocks = 1;           // of any kernel
+  int team_blocks = 1;           // of kernels of teams
   std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
   sys::cuda::Stream inner = nullptr;                                      // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;                                      // of all kernels so far

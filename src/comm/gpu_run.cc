@@ -232,7 +232,7 @@ Status GpuCommunicator::Impl::PrepareDirect(const Operation& o, const PreparedPl
 Status GpuCommunicator::Impl::RunRelay(const Operation& o, const PreparedPlan& plan, sys::cuda::Stream stream) {
   const Result<sys::cuda::Kernel> kernel = FindRelayKernel(o, plan);
   if (!kernel.ok()) return kernel.status();
-  exec::gpu::CompileRelay(plan, comm::WorkOf(o), fabric->layout(), most_blocks, relay);
+  exec::gpu::CompileRelay(plan, comm::WorkOf(o), fabric->layout(), team_blocks, relay);
   for (std::uint64_t& states : relay.states) states += fabric->transfer_state_shift();
   relay.lent.states += fabric->transfer_state_shift();
   relay.counts = program.counts;
@@ -302,6 +302,7 @@ Status GpuCommunicator::Impl::RunTransfers(std::span<const Operation> operations
 Status GpuCommunicator::Impl::CompileTransfers(int lanes) {
   group_is_compiled = false;
   const exec::gpu::GroupLimits limits{.most_blocks = most_blocks,
+                                      .team_blocks = team_blocks,
                                       .whole_lines = whole_lines,
                                       .lanes = lanes,
                                       .own_beside_bytes = own_beside_bytes,

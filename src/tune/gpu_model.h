@@ -62,14 +62,16 @@ struct GpuMachine {
   // Chains of relays, which have longer rings. A later hop is that of a pipeline that fills.
   GpuWay chain = {4, 360, 22, 16384, 512};
   // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
-  double relay_us = 4, relay_fold_us = 9, relay_root_us = 30;
+  double relay_us = 4, relay_fold_us = 25, relay_root_us = 30;
   // Where a kernel may have no more blocks than this, a copy engine copies a rank's own block beside it, from this size on:
   // it takes about 5 us to begin, and memory from the kernel. Fewer blocks where that could be stored while it is sent, by a rank
   // that receives nothing.
   int own_beside_blocks = 20, sent_beside_blocks = 10;
   std::size_t own_beside_bytes = std::size_t{4} << 20;
-  // Where it may have no more than this, it starts in clusters.
-  int clustered_blocks = 32;
+  // The most blocks of kernels of teams (relays, large sends and receives), each of which has a multiprocessor to itself, and the
+  // most of a GPU's multiprocessors, as a part of them: so that several communicators, which the ranks may call in different
+  // orders, are there at once (docs/decisions/0012-part-of-a-gpu.md).
+  int team_blocks = 32, team_parts = 4;
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
   double copies_us = 26, copies_gb_per_s = 390;
 };

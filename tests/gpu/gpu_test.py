@@ -52,7 +52,7 @@ class Bundle(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assertEqual({s["outcome"] for s in steps.values()}, {"passed"})
         self.assertEqual(steps["faults all"]["last"], "nccl_faults says this")
-        self.assertIn("stress       passed    5 passed", output)
+        self.assertIn("stress       passed    6 passed", output)
 
     def test_one_fails(self):
         self.write("nccl_faults", "echo WRONG: late; exit 1")

@@ -5,11 +5,12 @@
 // element of every result compared. On the GPUs that there are, else in host memory (ours alone offers that).
 //
 //   nccl_stress [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N]
-//               [--windows]
+//               [--windows] [--at-once]
 //
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
 // rank per GPU; ours several. With --windows the buffers of bursts are windows of every communicator, and some
-// communicators have the zero-CTA policy. A failure names seed and iteration; the same seed makes the same sequence.
+// communicators have the zero-CTA policy. With --at-once two communicators work at the same time, called in another order by
+// each rank; ranks need GPUs of their own. A failure names seed and iteration; the same seed makes the same sequence.
 
 #include <fmt/format.h>
 
@@ -42,6 +43,7 @@ struct Options {
   int ranks = 0;
   bool threads = false;
   bool windows = false;
+  bool at_once = false;
   double seconds = 30;
   std::uint64_t seed = 1;
   std::size_t largest = std::size_t{8} << 20;
@@ -100,11 +102,15 @@ class Stress {
   Status RunOne(Slot& slot);
   Status RunBurst(Slot& slot);
   Status RunTransfers(Slot& slot);
+  Status RunTwoAtOnce(Slot& other);
 
   Status Call(const Slot& slot, const Operation& o, int stream);
   Status CallPieces(const Slot& slot, const std::vector<Piece>& pieces, bool group, int stream);
-  Status FillPieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed);
-  Status ComparePieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed);
+  // The pieces lie in `bytes` bytes of the buffers, from `begin` on.
+  Status FillPieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed,
+                    std::size_t begin = 0);
+  Status ComparePieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed,
+                       std::size_t begin = 0);
 
   Job& job_;
   const int rank_;
@@ -347,18 +353,19 @@ Status Stress::CallPieces(const Slot& slot, const std::vector<Piece>& pieces, bo
   return status;
 }
 
-Status Stress::FillPieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed) {
+Status Stress::FillPieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed,
+                          std::size_t begin) {
   std::vector<std::uint32_t> in(bytes / 4 + 1), out(bytes / 4 + 1, 0x5a5a5a5a);
   for (const Piece& p : pieces) {
     for (std::size_t i = 0; i < p.count * InParts(p.kind, slot.ranks); ++i)
-      in[p.in / 4 + i] = ValueOf(slot.rank, i, seed);
+      in[(p.in - begin) / 4 + i] = ValueOf(slot.rank, i, seed);
   }
-  TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(0), in.data(), bytes));
-  return place_.CopyIn(place_.buffer(1), out.data(), bytes);
+  TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(0) + begin, in.data(), bytes));
+  return place_.CopyIn(place_.buffer(1) + begin, out.data(), bytes);
 }
 
-Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes,
-                             std::uint32_t seed) {
+Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces, std::size_t bytes, std::uint32_t seed,
+                             std::size_t begin) {
   std::vector<std::uint32_t> expected(bytes / 4 + 1, 0x5a5a5a5a), got(bytes / 4 + 1, 0x5a5a5a5a);
   const auto sum = [&](std::size_t i) {
     std::uint32_t total = 0;
@@ -366,7 +373,7 @@ Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces,
     return total;
   };
   for (const Piece& p : pieces) {
-    std::uint32_t* out = expected.data() + p.out / 4;
+    std::uint32_t* out = expected.data() + (p.out - begin) / 4;
     for (std::size_t i = 0; i < p.count * OutParts(p.kind, slot.ranks); ++i) {
       switch (p.kind) {
         case Kind::kAllReduce:
@@ -384,15 +391,15 @@ Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces,
       }
     }
   }
-  TUTTI_RETURN_IF_ERROR(place_.CopyOut(got.data(), place_.buffer(1), bytes));
+  TUTTI_RETURN_IF_ERROR(place_.CopyOut(got.data(), place_.buffer(1) + begin, bytes));
   if (got == expected) return Status::Ok();
   const std::size_t at = static_cast<std::size_t>(std::ranges::mismatch(got, expected).in1 - got.begin());
   for (const Piece& p : pieces) {
-    const std::size_t end = p.out / 4 + p.count * OutParts(p.kind, slot.ranks);
-    if (at < p.out / 4 || at >= end) continue;
+    const std::size_t first = (p.out - begin) / 4, end = first + p.count * OutParts(p.kind, slot.ranks);
+    if (at < first || at >= end) continue;
     return Status(Code::kInternal, fmt::format("{} of {} uint32 among {}: element {} is {:#x}, not {:#x}",
                                                Name(static_cast<Collective>(p.kind)), p.count, pieces.size(),
-                                               at - p.out / 4, got[at], expected[at]));
+                                               at - first, got[at], expected[at]));
   }
   return Status(Code::kInternal, fmt::format("word {} of the output was written, which belongs to no operation", at));
 }
@@ -501,12 +508,55 @@ Status Stress::RunTransfers(Slot& slot) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// A collective each of two communicators, on streams of their own, which ranks call in different orders: both must find room on
+// every GPU.
+
+Status Stress::RunTwoAtOnce(Slot& other) {
+  constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
+  Slot* slots[2] = {&slots_[0], &other};
+  const std::size_t share = options_.largest / 2 / 64 * 64;
+  std::vector<Piece> pieces[2];
+  for (int k = 0; k < 2; ++k) {
+    const Kind kind = kKinds[dice_.Below(4)];
+    const auto root = static_cast<int>(dice_.Below(1 << 20) % static_cast<std::size_t>(std::max(slots[k]->ranks, 1)));
+    const bool parts = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
+    const std::size_t most = share / 4 / (parts ? static_cast<std::size_t>(job_.ranks()) : 1);
+    const std::size_t at = static_cast<std::size_t>(k) * share;
+    pieces[k] = {{kind, dice_.OneIn(2) ? most : 1 + dice_.Below(most), at, at, root}};
+  }
+  const auto seed = static_cast<std::uint32_t>(dice_.Seed());
+  const int first = static_cast<int>((seed >> 8) + static_cast<std::uint32_t>(rank_)) % 2;
+  const auto has = [&](int k) { return slots[k]->comm != nullptr; };
+  for (int k = 0; k < 2; ++k) {
+    if (has(k)) TUTTI_RETURN_IF_ERROR(FillPieces(*slots[k], pieces[k], share, seed, pieces[k][0].in));
+  }
+  // From now on each works on its stream; otherwise one would have to wait for what the other one does there.
+  for (int k = 0; k < 2; ++k) {
+    if (!has(k)) continue;
+    const std::vector<Piece> one = {{Kind::kAllReduce, 1, options_.largest, options_.largest, 0}};  // in the margin
+    TUTTI_RETURN_IF_ERROR(CallPieces(*slots[k], one, false, k));
+    TUTTI_RETURN_IF_ERROR(place_.Wait(slots[k]->comm, k));
+  }
+  for (const int k : {first, 1 - first}) {
+    if (has(k)) TUTTI_RETURN_IF_ERROR(CallPieces(*slots[k], pieces[k], false, k));
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (!has(k)) continue;
+    ++job_.cases();
+    TUTTI_RETURN_IF_ERROR(place_.Wait(slots[k]->comm, k));
+    TUTTI_RETURN_IF_ERROR(ComparePieces(*slots[k], pieces[k], share, seed, pieces[k][0].in));
+  }
+  return Status::Ok();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 
 Status Stress::Step() {
   if (dice_.OneIn(400)) return Replace(0);
   if (dice_.OneIn(40)) return Replace(1 + static_cast<int>(dice_.Below(kSlots - 1)));
   Slot* slot = &slots_[dice_.Below(kSlots)];
   if (!slot->exists) slot = &slots_[0];
+  if (options_.at_once && slot != &slots_[0] && dice_.OneIn(2)) return RunTwoAtOnce(*slot);
   switch (dice_.Below(4)) {
     case 0:
       return RunBurst(*slot);
@@ -551,6 +601,10 @@ bool RunRank(Job& job, int rank, int gpus, const Options& options) {
 int Main(Options options) {
   const int gpus = CountGpus();
   if (options.ranks == 0) options.ranks = gpus == 0 ? 4 : std::max(gpus, 2);
+  if (options.at_once && (options.ranks > gpus || options.windows)) {
+    fmt::print(stderr, "--at-once needs a GPU for every rank, and no windows\n");
+    return 2;
+  }
   Job job(options.ranks);
   const auto body = [&](int rank) { return RunRank(job, rank, gpus, options); };
   const double limit = options.seconds + 2 * kWaitSeconds;
@@ -575,14 +629,17 @@ int main(int argc, char** argv) {
   const auto usage = [&] {
     fmt::print(stderr,
                "usage: {} [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N] "
-               "[--windows]\n",
+               "[--windows] [--at-once]\n",
                argv[0]);
     return 2;
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--threads" || argument == "--windows") {
-      (argument == "--threads" ? options.threads : options.windows) = true;
+    if (argument == "--threads" || argument == "--windows" || argument == "--at-once") {
+      bool& chosen = argument == "--threads"   ? options.threads
+                     : argument == "--windows" ? options.windows
+                                               : options.at_once;
+      chosen = true;
       continue;
     }
     if (i + 1 == argc) return usage();

@@ -269,7 +269,7 @@ TEST(Relay, EveryCollectiveManySizes) {
     for (const algo::Algorithm algorithm : kAlgorithms) {
       for (const int ranks : {2, 3, 4, 7, 8, 16}) {
         if (!IsUsed(algorithm, collective, ranks)) continue;
-        for (const int most_blocks : {1, 8, 60, 128}) {
+        for (const int most_blocks : {1, 2, 8, 32, 60, 128}) {
           Relays relays(algorithm, collective, ranks, ranks / 2, most_blocks, kScratch);
           ASSERT_TRUE(relays.AllAreRelays()) << algo::Get(algorithm).name << " " << Name(collective) << " " << ranks;
           for (const std::size_t count : {1, 33, 1000, 100003}) {
@@ -340,10 +340,30 @@ TEST(Relay, FewBlocksAreSharedByWork) {
   ASSERT_EQ(broadcast.Run(700'001, false, 1), "");
   EXPECT_EQ(warps(broadcast.relay(1)), (std::vector{8, 8}));
   EXPECT_EQ(warps(broadcast.relay(0)).size(), 4);
-  // Many blocks are not shared.
-  Relays many(algo::Algorithm::kTwoShot, Collective::kAllReduce, 2, 0, 128, kScratch);
-  ASSERT_EQ(many.Run(700'001, false, 1), "");
+  // Where slices are few, roles have blocks of their own.
+  Relays many(algo::Algorithm::kTwoShot, Collective::kAllReduce, 2, 0, 32, kScratch);
+  ASSERT_EQ(many.Run(30'000, false, 1), "");
+  EXPECT_EQ(many.relay(0).slices, 7);
   EXPECT_EQ(warps(many.relay(0)), std::vector{16});
+  ASSERT_EQ(many.Run(700'001, false, 1), "");
+  EXPECT_EQ(warps(many.relay(0)), (std::vector{4, 8, 4}));
+  EXPECT_EQ(many.relay(0).blocks, 32);
+}
+
+// The teams of a slice are in one block where there is no room for more, so that a slice does not wait for blocks that have not begun.
+TEST(Relay, ABlockHasAllRolesOfItsSlices) {
+  for (const int ranks : {2, 4}) {
+    Relays relays(algo::Algorithm::kTwoShot, Collective::kAllReduce, ranks, 0, 32, kScratch);
+    ASSERT_EQ(relays.Run(1'000'000, false, 1), "");
+    const Relay& relay = relays.relay(0);
+    for (int block = 0; block < relay.blocks; ++block) {
+      for (int team = 0; team < relay.teams_per_block; ++team) {
+        const int number = team * relay.blocks + block;
+        EXPECT_EQ(number / relay.slices, team) << ranks;
+        EXPECT_EQ(number % relay.slices, block) << ranks;
+      }
+    }
+  }
 }
 
 TEST(Relay, OnlyTheLastOfAChainDivides) {

@@ -129,6 +129,32 @@ TEST(Transfers, LeaveLargeCopiesToSelfToCopyEngines) {
   EXPECT_EQ(group->transfers, 1);
 }
 
+// Groups of long transfers leave the rest of the GPU to others.
+TEST(Transfers, LongOnesTakeAPartOfTheBlocks) {
+  constexpr std::size_t kLong = kMostShortBytes + 1;
+  std::vector<std::byte> buffer(1);  // only its address is used
+  std::byte* at = buffer.data();
+  const Layout layout = Layout::Fit(2, 128, std::size_t{64} << 20);
+  const GroupLimits limits{.most_blocks = 128, .team_blocks = 32};
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  const auto blocks = [&](std::size_t bytes, bool receives, bool copies) -> int {
+    std::vector<TransferRequest> sends = {{.peer = 1, .in = at, .bytes = bytes}}, all;
+    if (receives) all.push_back({.peer = 1, .out = at, .bytes = bytes});
+    if (copies) sends.push_back({.peer = 0, .in = at + 2 * kLong, .bytes = bytes});
+    if (copies) all.push_back({.peer = 0, .out = at + 4 * kLong, .bytes = bytes});
+    EXPECT_TRUE(CompileGroup(sends, all, 0, layout, limits, *group, beside).ok());
+    return group->blocks;
+  };
+  EXPECT_EQ(blocks(kLong, true, false), 32);
+  EXPECT_EQ(group->transfer[0].channels,
+            48);  // of 4 teams in a block one is for copies, two directions share the others
+  EXPECT_EQ(blocks(kLong, true, true), 32);
+  EXPECT_EQ(blocks(kLong, false, true), 64);  // the root of a scatter
+  EXPECT_EQ(blocks(kMostShortBytes, true, false), 128);
+  EXPECT_EQ(group->transfer[0].channels, 128);
+}
+
 TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
   std::vector<std::byte> in(4000), out(4000);
   const Layout layout = Layout::Fit(3, 64, std::size_t{64} << 20);

@@ -185,7 +185,7 @@ Status Launcher::LoadAll() {
 }
 
 unsigned Launcher::ClusterOf(unsigned blocks) const {
-  if (!clusters_) return 1;
+  if (static_cast<int>(blocks) > most_clustered_) return 1;
   return blocks % 4 == 0 ? 4 : blocks % 2 == 0 ? 2 : 1;
 }
 
@@ -210,7 +210,7 @@ Status Launcher::Start(Kernel kernel, const void* argument, sys::cuda::LaunchCon
   if (result == 0) [[likely]]
     return Status::Ok();
   if (cluster > 1) {  // too few multiprocessors beside each other, as in a part of a GPU
-    clusters_ = false;
+    most_clustered_ = 0;
     return Start(kernel, argument, config, overlap);
   }
   return Check(*driver_, result,

@@ -54,9 +54,10 @@ class Launcher {
   // Loads every kernel now: what ranks that share a context must have done before they start any.
   Status LoadAll();
 
-  // From now on, large sends and receives and relays start in clusters of blocks, which the GPU spreads over its multiprocessors in
-  // another way: few blocks move more then. Where the driver refuses that, without. REQUIRES: compute capability 9.0.
-  void UseClusters() { clusters_ = true; }
+  // From now on, large sends and receives and relays of at most so many blocks start in clusters, which the GPU spreads over its
+  // multiprocessors in another way: few blocks move more then. Where the driver refuses that, without.
+  // REQUIRES: compute capability 9.0.
+  void UseClustersUpTo(int blocks) { most_clustered_ = blocks; }
 
   enum class Overlap { kNo, kWithPrevious };
 
@@ -83,7 +84,7 @@ class Launcher {
   unsigned ClusterOf(unsigned blocks) const;
 
   const sys::cuda::Driver* driver_;
-  bool clusters_ = false;
+  int most_clustered_ = 0;
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
   std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
   std::array<std::array<sys::cuda::Kernel, kOps>, kDataTypes + 1> relays_{};

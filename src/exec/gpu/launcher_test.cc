@@ -78,16 +78,18 @@ TEST_F(Launches, HaveAHeraldForEachTeam) {
 
 TEST_F(Launches, AreInClustersOnlyWhereAskedFor) {
   EXPECT_EQ(OfRelay(8).cluster, 0u);
-  launcher_.UseClusters();
+  launcher_.UseClustersUpTo(32);
   EXPECT_EQ(OfRelay(8).cluster, 4u);
   EXPECT_EQ(OfRelay(6).cluster, 2u);
   EXPECT_EQ(OfRelay(7).cluster, 0u);
+  EXPECT_EQ(OfRelay(32).cluster, 4u);
+  EXPECT_EQ(OfRelay(48).cluster, 0u);
   EXPECT_EQ(OfGroup(12, GroupKernel::kLarge).cluster, 4u);
   EXPECT_EQ(OfGroup(12, GroupKernel::kUsual).cluster, 0u);
 }
 
 TEST_F(Launches, OverlapWithClustersAndWithout) {
-  launcher_.UseClusters();
+  launcher_.UseClustersUpTo(32);
   for (const int blocks : {7, 8}) {
     EXPECT_TRUE(OfRelay(blocks, Overlap::kWithPrevious).overlaps) << blocks;
     EXPECT_FALSE(OfRelay(blocks).overlaps) << blocks;
@@ -96,7 +98,7 @@ TEST_F(Launches, OverlapWithClustersAndWithout) {
 }
 
 TEST_F(Launches, DoWithoutClustersOnceRefused) {
-  launcher_.UseClusters();
+  launcher_.UseClustersUpTo(32);
   g_refusals = 1;
   const Launched first = OfRelay(8, Overlap::kWithPrevious);
   EXPECT_EQ(first.cluster, 0u);

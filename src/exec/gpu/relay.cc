@@ -20,9 +20,7 @@ constexpr std::size_t kLeastSlice = 8192;
 constexpr std::size_t kMessagesOfSlice = 4, kLeastMessage = 8192;
 // The same of a chain, where every rank waits for a message of the one before it.
 constexpr std::size_t kMessagesOfChain = 32, kLeastOfChain = 32768;
-// A team has a block to itself, or half of one, where there are so many blocks. Where there are fewer, a block has teams of every
-// role, of at least so many warps: one for the links on each side.
-constexpr int kManyBlocks = 96, kSomeBlocks = 48;
+// Of a team: one for the links on each side.
 constexpr int kLeastWarps = 2;
 
 RelayRole::Kind KindOf(const Program& program, const ProgramStep& step) {
@@ -157,16 +155,18 @@ void ShareBlock(int sets, Relay& relay) {
   }
 }
 
-// Slices, messages and blocks are the same on all ranks.
+// Slices, messages and blocks are the same on all ranks. Where there are blocks for it, a team has one to itself, or half of one.
+// Else each block has teams of every role, so that a slice's teams are there together, whatever else runs on the GPU.
 void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Relay& relay) {
   const auto round_up = [](std::size_t value, std::size_t to) { return (value + to - 1) / to * to; };
-  const int channels = relay.channels / plan.program.messages_per_round;
-  const int teams = most_blocks >= kManyBlocks ? 1 : most_blocks >= kSomeBlocks ? 2 : 0;
-  const int sets = teams != 0 ? 1 : std::min(std::max(kUsualTeams / plan.most_roles, 1), channels);
-  const int most = std::min(channels, teams != 0 ? most_blocks * teams / plan.most_roles : most_blocks * sets);
-  const std::size_t slices =
-      round_up(std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, std::max(most / sets * sets, 1)), sets);
-  relay.slice = round_up((block_bytes + slices - 1) / slices, kGranuleBytes);
+  const int channels = std::max(relay.channels / plan.program.messages_per_round, 1);
+  const int most = std::min(channels, most_blocks * std::max(kUsualTeams / plan.most_roles, 1));
+  int slices = static_cast<int>(std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, static_cast<std::size_t>(most)));
+  if (slices > most_blocks) slices -= slices % most_blocks;
+  const bool few = 2 * slices <= most_blocks;
+  const int sets = (slices + most_blocks - 1) / most_blocks;
+  const auto parts = static_cast<std::size_t>(slices);
+  relay.slice = round_up((block_bytes + parts - 1) / parts, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
   relay.message = static_cast<std::uint32_t>(MostOf(relay));
   const std::uint32_t least_units = 1u << (relay.log2_ring_units[kSimple] - transport::p2p::kLog2Flags);
@@ -174,11 +174,12 @@ void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Rel
   relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);
   relay.teams = static_cast<std::uint16_t>(relay.roles * relay.slices);
   relay.first_warp[0] = 0;
-  if (teams == 0) {
-    ShareBlock(sets, relay);
-  } else {
+  if (few) {
+    const int teams = (plan.most_roles * slices + most_blocks - 1) / most_blocks;
     relay.teams_per_block = static_cast<std::uint8_t>(teams);
     for (int t = 1; t <= teams; ++t) relay.first_warp[t] = static_cast<std::uint8_t>(t * kMostTeamWarps / teams);
+  } else {
+    ShareBlock(sets, relay);
   }
   relay.blocks = static_cast<std::uint16_t>((relay.teams + relay.teams_per_block - 1) / relay.teams_per_block);
 }

@@ -84,7 +84,7 @@ static_assert(sizeof(Relay) <= 4096);
 // Whether a rank's plan consists of these roles. On all ranks of a plan alike.
 bool IsRelay(const PreparedPlan& plan);
 
-// Fills in the relay, but for segments, host, timeout_ns and captured. most_blocks: of any kernel, the same on all ranks.
+// Fills in the relay, but for segments, host, timeout_ns and captured. most_blocks: of the kernel, the same on all ranks.
 // REQUIRES: IsRelay; work.count > 0.
 void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p2p::Layout& layout, int most_blocks,
                   Relay& relay);

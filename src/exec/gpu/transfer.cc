@@ -52,22 +52,36 @@ GroupTransfer& Append(Group& group, Chains& chains, int peer) {
   return transfer;
 }
 
-// All teams of all ranks must be there at once, whatever the group: so a link's share of them is fixed.
-int LinkChannels(const Layout& layout, const GroupLimits& limits) {
-  const int lanes = limits.lanes > 0 ? limits.lanes : 2 * (layout.transfers.ranks - 1);
-  const int copies = limits.most_blocks;  // one in each block, so that none has more to do than others
-  const int share = (limits.most_blocks * kUsualTeams - copies) / std::max(lanes, 1);
-  return std::clamp(share, 1, layout.transfers.channels);
-}
+int TeamBlocks(const GroupLimits& limits) { return std::min(limits.team_blocks, limits.most_blocks); }
+
+// The most channels of a transfer. All teams of all ranks must be there at once, whatever the group: so a link's share of them
+// is fixed.
+struct LinkChannels {
+  int most, of_long;  // of_long: of transfers beyond kMostShortBytes
+
+  LinkChannels(const Layout& layout, const GroupLimits& limits) {
+    const int lanes = limits.lanes > 0 ? limits.lanes : 2 * (layout.transfers.ranks - 1);
+    const auto share = [&](int blocks) {
+      const int copies = blocks;  // one in each block, so that none has more to do than others
+      return std::clamp((blocks * kUsualTeams - copies) / std::max(lanes, 1), 1, layout.transfers.channels);
+    };
+    most = share(limits.most_blocks);
+    of_long = share(TeamBlocks(limits));
+  }
+  // Of copies to self.
+  explicit LinkChannels(const GroupLimits& limits) : most(limits.most_blocks), of_long(TeamBlocks(limits)) {}
+};
 
 // ring_bytes: of Simple.
-void Cut(GroupTransfer& transfer, std::size_t bytes, int most_channels, bool whole_lines, std::uint32_t ring_bytes) {
+void Cut(GroupTransfer& transfer, std::size_t bytes, const LinkChannels& most, bool whole_lines,
+         std::uint32_t ring_bytes) {
   const bool lines = whole_lines && bytes <= kMostLl128Bytes;
   transfer.bytes = bytes;
   const std::size_t each = !lines                     ? kSimpleChannelBytes
                            : bytes <= kMostSmallBytes ? kSmallChannelBytes
                                                       : kLl128ChannelBytes;
-  const std::size_t channels = std::clamp<std::size_t>((bytes + each - 1) / each, 1, most_channels);
+  const std::size_t channels =
+      std::clamp<std::size_t>((bytes + each - 1) / each, 1, bytes > kMostShortBytes ? most.of_long : most.most);
   transfer.channels = static_cast<std::uint16_t>(channels);
   transfer.part_lines = static_cast<std::uint32_t>(((bytes + channels - 1) / channels + kPartLine - 1) / kPartLine);
   if (lines) return;
@@ -116,7 +130,7 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
       continue;
     }
     GroupTransfer& copy = Append(group, chains, rank);
-    Cut(copy, send.bytes, limits.most_blocks, limits.whole_lines, group.ring_bytes[kSimple]);
+    Cut(copy, send.bytes, LinkChannels(limits), limits.whole_lines, group.ring_bytes[kSimple]);
     copy.in = from;
     copy.out = to;
     chains.channels[rank] = std::max(chains.channels[rank], copy.channels);
@@ -127,9 +141,16 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
 }
 
 // As few teams in a block as the limit allows: blocks that are small start sooner.
-void SetBlocks(int most_blocks, Group& group) {
+void SetBlocks(const GroupLimits& limits, Group& group) {
   const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
   const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.IsSimple(); });
+  const bool fits = large && group.teams <= TeamBlocks(limits) * kUsualTeams;
+  // A rank that sends beside a copy of its own, as a scatter's root, would be slower with less.
+  const auto is = [&](GroupLane::Kind kind) {
+    return std::ranges::any_of(std::span(group.lane, group.lanes), [&](const GroupLane& l) { return l.kind == kind; });
+  };
+  const int some = is(GroupLane::kCopy) && !is(GroupLane::kReceive) ? 2 * TeamBlocks(limits) : TeamBlocks(limits);
+  const int most_blocks = fits ? std::min(some, limits.most_blocks) : limits.most_blocks;
   int teams = 1;
   while (teams < kMostTeams && group.teams > most_blocks * teams) {
     teams = teams >= kUsualTeams ? kMostTeams : large ? teams + 1 : 2 * teams;
@@ -178,7 +199,7 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   group.teams = 0;
   beside.count = 0;
   const int ranks = layout.transfers.ranks;
-  const int most_channels = LinkChannels(layout, limits);
+  const LinkChannels most_channels(layout, limits);
   Chains chains[3];
   for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive}) {
     for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
@@ -205,7 +226,7 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
       group.teams = static_cast<std::uint16_t>(group.teams + channels);
     }
   }
-  SetBlocks(limits.most_blocks, group);
+  SetBlocks(limits, group);
   return Status::Ok();
 }
 

@@ -10,6 +10,7 @@
 // so that a group needs no more blocks than it is allowed. Both ends know from the byte count alone how a transfer is
 // cut: channel c moves its c-th part, with a protocol that depends on the length.
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,6 +60,8 @@ inline constexpr std::uint8_t kNoTransfer = 255;
 inline constexpr std::size_t kPartLine = 128;
 // Up to here a transfer goes by LL128, beyond it by Simple.
 inline constexpr std::size_t kMostLl128Bytes = std::size_t{1} << 20;
+// Beyond it transfers have fewer channels, so that groups of them take a part of the GPU only.
+inline constexpr std::size_t kMostShortBytes = std::size_t{16} << 20;
 // The longest message of Simple, bytes, where a channel moves `part` bytes: long parts have long ones, because each takes the
 // time of a fence; of short ones enough are under way at once. A multiple of kMessageUnit.
 std::uint32_t MostOfMessage(std::uint64_t part, std::uint32_t ring_bytes);
@@ -122,6 +125,7 @@ struct TransferRequest {
 // What decides how transfers are cut. The same on all ranks, but for the last two.
 struct GroupLimits {
   int most_blocks = 1;                      // at least 1
+  int team_blocks = INT_MAX;                // of groups whose transfers are long (kMostShortBytes)
   bool whole_lines = true;                  // LL128 may be used
   int lanes = 0;                            // the most links and directions that any rank uses; 0: any
   std::size_t own_beside_bytes = SIZE_MAX;  // copies to self of so many bytes are left to copy engines
