@@ -281,23 +281,23 @@ Status GpuCommunicator::Impl::SetLimits() {
     most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
   }
   const tune::GpuMachine machine = Machine();
-  team_blocks = machine.team_blocks;
+  int part = machine.team_blocks;
   for (int peer = 0; peer < host.ranks; ++peer) {
-    const int own = fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer);
-    team_blocks = std::max(std::min(team_blocks, own / machine.team_parts), 1);
+    part = std::min(part, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer) / machine.team_parts);
   }
-  team_blocks = std::min(std::max(team_blocks, LeastChannels(options, host.settings)), most_blocks);
+  part = std::clamp(std::max(part, LeastChannels(options, host.settings)), 1, most_blocks);
+  // What decides about the way of an operation must be the same on all ranks.
+  const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, part};
+  int all[2] = {own[0], own[1]};
+  if (host.ranks > 1) {
+    TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(all), ReduceOp::kMin)));
+  }
+  whole_lines = all[0] != 0;
+  team_blocks = all[1];
   own_beside_bytes = team_blocks <= machine.own_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   sent_beside_bytes = team_blocks <= machine.sent_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // Clusters of ranks that share a GPU could keep each other out.
   if (alone && capability >= kHopper) launcher.UseClustersUpTo(machine.team_blocks);
-  // What decides about the way of an operation must be the same on all ranks.
-  const int own = fabric->LinesArriveWhole() ? 1 : 0;
-  int all = own;
-  if (host.ranks > 1) {
-    TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(&own, 1), std::span(&all, 1), ReduceOp::kMin)));
-  }
-  whole_lines = all != 0;
   static_assert(tune::GpuMachine{}.direct_lines_bytes == exec::gpu::kMostLl128Bytes);
   tune::GpuChooserOptions choosing{
       .ranks = host.ranks,
