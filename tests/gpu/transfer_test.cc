@@ -153,6 +153,7 @@ TEST(Transfers, LongOnesTakeAPartOfTheBlocks) {
   EXPECT_EQ(blocks(kLong, false, true), 64);  // the root of a scatter
   EXPECT_EQ(blocks(kMostShortBytes, true, false), 128);
   EXPECT_EQ(group->transfer[0].channels, 128);
+  EXPECT_GT(blocks(std::size_t{2} << 20, true, false), 64);
 }
 
 TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {

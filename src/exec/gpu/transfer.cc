@@ -144,7 +144,9 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
 void SetBlocks(const GroupLimits& limits, Group& group) {
   const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
   const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.IsSimple(); });
-  const bool fits = large && group.teams <= TeamBlocks(limits) * kUsualTeams;
+  const bool is_long =
+      std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.bytes > kMostShortBytes; });
+  const bool fits = is_long && group.teams <= TeamBlocks(limits) * kUsualTeams;
   // A rank that sends beside a copy of its own, as a scatter's root, would be slower with less.
   const auto is = [&](GroupLane::Kind kind) {
     return std::ranges::any_of(std::span(group.lane, group.lanes), [&](const GroupLane& l) { return l.kind == kind; });
