@@ -156,6 +156,25 @@ TEST(Transfers, LongOnesTakeAPartOfTheBlocks) {
   EXPECT_GT(blocks(std::size_t{2} << 20, true, false), 64);
 }
 
+// Among more ranks too, a link to one peer has the channels that it needs.
+TEST(Transfers, LongOnesToOnePeerHaveManyChannels) {
+  std::vector<std::byte> buffer(1);
+  const auto group = std::make_unique<Group>();
+  OwnCopies beside;
+  for (const int ranks : {4, 8}) {
+    const Layout layout = Layout::Fit(ranks, 128, std::size_t{64} << 20);
+    const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = std::size_t{64} << 20};
+    const TransferRequest receive{.peer = ranks - 1, .out = buffer.data(), .bytes = std::size_t{64} << 20};
+    GroupLimits limits{.most_blocks = 128, .team_blocks = 32};
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
+    EXPECT_EQ(group->transfer[0].channels, ranks == 4 ? 48 : 27) << ranks;
+    EXPECT_EQ(group->blocks, 32) << ranks;
+    limits.lanes = 2 * (ranks - 1);  // an all_gather: the links of all peers together
+    ASSERT_TRUE(CompileGroup(std::span(&send, 1), std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
+    EXPECT_EQ(group->transfer[0].channels, 96 / limits.lanes) << ranks;
+  }
+}
+
 TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
   std::vector<std::byte> in(4000), out(4000);
   const Layout layout = Layout::Fit(3, 64, std::size_t{64} << 20);

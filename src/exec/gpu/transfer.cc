@@ -61,12 +61,14 @@ struct LinkChannels {
 
   LinkChannels(const Layout& layout, const GroupLimits& limits) {
     const int lanes = limits.lanes > 0 ? limits.lanes : 2 * (layout.transfers.ranks - 1);
-    const auto share = [&](int blocks) {
+    const auto share = [&](int blocks, int among) {
       const int copies = blocks;  // one in each block, so that none has more to do than others
-      return std::clamp((blocks * kUsualTeams - copies) / std::max(lanes, 1), 1, layout.transfers.channels);
+      return std::clamp((blocks * kUsualTeams - copies) / std::max(among, 1), 1, layout.transfers.channels);
     };
-    most = share(limits.most_blocks);
-    of_long = share(TeamBlocks(limits));
+    // A group of any kind usually sends to one peer and receives from one. With more it takes more blocks (SetBlocks).
+    constexpr int kUsualLanes = 2;
+    most = share(limits.most_blocks, lanes);
+    of_long = std::min(most, share(TeamBlocks(limits), limits.lanes > 0 ? lanes : kUsualLanes));
   }
   // Of copies to self.
   explicit LinkChannels(const GroupLimits& limits) : most(limits.most_blocks), of_long(TeamBlocks(limits)) {}
