@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "base/keep_for_ever.h"
@@ -277,15 +278,15 @@ Status GpuCommunicator::Impl::SetLimits() {
   // Blocks of ranks that share a GPU must all be there at once.
   most_blocks = MostChannels(options, host.settings);
   if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
+  int multiprocessors = INT_MAX;  // that every rank has
   for (int peer = 0; peer < host.ranks; ++peer) {
-    most_blocks = std::max(std::min(most_blocks, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer)), 1);
+    multiprocessors = std::min(multiprocessors, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
   }
+  most_blocks = std::max(std::min(most_blocks, multiprocessors), 1);
   const tune::GpuMachine machine = Machine();
-  int part = machine.team_blocks;
-  for (int peer = 0; peer < host.ranks; ++peer) {
-    part = std::min(part, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer) / machine.team_parts);
-  }
-  part = std::clamp(std::max(part, LeastChannels(options, host.settings)), 1, most_blocks);
+  const int part = std::clamp(std::max(std::min(machine.team_blocks, multiprocessors / machine.team_parts),
+                                       LeastChannels(options, host.settings)),
+                              1, most_blocks);
   // What decides about the way of an operation must be the same on all ranks.
   const int own[2] = {fabric->LinesArriveWhole() ? 1 : 0, part};
   int all[2] = {own[0], own[1]};

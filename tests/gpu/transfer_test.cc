@@ -147,8 +147,8 @@ TEST(Transfers, LongOnesTakeAPartOfTheBlocks) {
     return group->blocks;
   };
   EXPECT_EQ(blocks(kLong, true, false), 32);
-  EXPECT_EQ(group->transfer[0].channels,
-            48);  // of 4 teams in a block one is for copies, two directions share the others
+  // Of 4 teams in a block one is for copies, two directions share the others.
+  EXPECT_EQ(group->transfer[0].channels, 48);
   EXPECT_EQ(blocks(kLong, true, true), 32);
   EXPECT_EQ(blocks(kLong, false, true), 64);  // the root of a scatter
   EXPECT_EQ(blocks(kMostShortBytes, true, false), 128);

@@ -140,12 +140,13 @@ int CostOf(const Relay& relay, const RelayRole& role) {
 
 // Gives each role `sets` teams of every block, with warps in proportion to what they have to do.
 void ShareBlock(int sets, Relay& relay) {
-  int warps[kMaxRelayRoles];
+  int warps[kMaxRelayRoles], costs[kMaxRelayRoles];
   std::fill_n(warps, relay.roles, kLeastWarps);
+  for (int i = 0; i < relay.roles; ++i) costs[i] = CostOf(relay, relay.role[i]);
   for (int left = kMostTeamWarps / sets - relay.roles * kLeastWarps; left > 0; --left) {
     int most = 0;
     for (int i = 1; i < relay.roles; ++i) {
-      if (CostOf(relay, relay.role[i]) * warps[most] > CostOf(relay, relay.role[most]) * warps[i]) most = i;
+      if (costs[i] * warps[most] > costs[most] * warps[i]) most = i;
     }
     ++warps[most];
   }
@@ -163,8 +164,6 @@ void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Rel
   const int most = std::min(channels, most_blocks * std::max(kUsualTeams / plan.most_roles, 1));
   int slices = static_cast<int>(std::clamp<std::size_t>(block_bytes / kLeastSlice, 1, static_cast<std::size_t>(most)));
   if (slices > most_blocks) slices -= slices % most_blocks;
-  const bool few = 2 * slices <= most_blocks;
-  const int sets = (slices + most_blocks - 1) / most_blocks;
   const auto parts = static_cast<std::size_t>(slices);
   relay.slice = round_up((block_bytes + parts - 1) / parts, kGranuleBytes);
   relay.slices = static_cast<std::uint16_t>(slices);
@@ -174,12 +173,12 @@ void Cut(const PreparedPlan& plan, std::size_t block_bytes, int most_blocks, Rel
   relay.steps = static_cast<std::uint32_t>((relay.slice + relay.message - 1) / relay.message);
   relay.teams = static_cast<std::uint16_t>(relay.roles * relay.slices);
   relay.first_warp[0] = 0;
-  if (few) {
+  if (2 * slices <= most_blocks) {
     const int teams = (plan.most_roles * slices + most_blocks - 1) / most_blocks;
     relay.teams_per_block = static_cast<std::uint8_t>(teams);
     for (int t = 1; t <= teams; ++t) relay.first_warp[t] = static_cast<std::uint8_t>(t * kMostTeamWarps / teams);
   } else {
-    ShareBlock(sets, relay);
+    ShareBlock((slices + most_blocks - 1) / most_blocks, relay);
   }
   relay.blocks = static_cast<std::uint16_t>((relay.teams + relay.teams_per_block - 1) / relay.teams_per_block);
 }

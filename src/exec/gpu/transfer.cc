@@ -142,19 +142,25 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
                 fmt::format("rank {} receives from itself without a matching send in the same group", rank), rank);
 }
 
-// As few teams in a block as the limit allows: blocks that are small start sooner.
-void SetBlocks(const GroupLimits& limits, Group& group) {
-  const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
-  const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.IsSimple(); });
-  const bool is_long =
-      std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.bytes > kMostShortBytes; });
-  const bool fits = is_long && group.teams <= TeamBlocks(limits) * kUsualTeams;
+// The most blocks of a group: a part of them where a transfer is long and the teams fit there.
+int BlocksOf(const GroupLimits& limits, const Group& group) {
+  const int part = TeamBlocks(limits);
+  const bool is_long = std::ranges::any_of(std::span(group.transfer, group.transfers),
+                                           [](const GroupTransfer& t) { return t.bytes > kMostShortBytes; });
+  if (!is_long || group.teams > part * kUsualTeams) return limits.most_blocks;
   // A rank that sends beside a copy of its own, as a scatter's root, would be slower with less.
   const auto is = [&](GroupLane::Kind kind) {
     return std::ranges::any_of(std::span(group.lane, group.lanes), [&](const GroupLane& l) { return l.kind == kind; });
   };
-  const int some = is(GroupLane::kCopy) && !is(GroupLane::kReceive) ? 2 * TeamBlocks(limits) : TeamBlocks(limits);
-  const int most_blocks = fits ? std::min(some, limits.most_blocks) : limits.most_blocks;
+  const bool copies_beside = is(GroupLane::kCopy) && !is(GroupLane::kReceive);
+  return copies_beside ? std::min(2 * part, limits.most_blocks) : part;
+}
+
+// As few teams in a block as the limit allows: blocks that are small start sooner.
+void SetBlocks(const GroupLimits& limits, Group& group) {
+  const std::span<const GroupTransfer> transfers(group.transfer, group.transfers);
+  const bool large = std::ranges::any_of(transfers, [](const GroupTransfer& transfer) { return transfer.IsSimple(); });
+  const int most_blocks = BlocksOf(limits, group);
   int teams = 1;
   while (teams < kMostTeams && group.teams > most_blocks * teams) {
     teams = teams >= kUsualTeams ? kMostTeams : large ? teams + 1 : 2 * teams;
