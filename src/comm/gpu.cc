@@ -172,7 +172,7 @@ Status GpuCommunicator::Impl::TryPeers() {
   auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
   handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
   for (int peer = 0; peer < host.ranks; ++peer) seen_here[peer] = 0;  // of a trial before this one
-  const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();  // Connect has seen that all ranks find it
+  const Result<sys::cuda::Kernel> kernel = launcher.FindHandshake();  // loaded by Connect, on all ranks
   if (!kernel.ok()) return kernel.status();
   TUTTI_RETURN_IF_ERROR(launcher.Launch(*kernel, handshake, inner));
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
@@ -214,8 +214,8 @@ Status GpuCommunicator::Impl::Connect() {
     own = sys::cuda::Check(*driver, driver->StreamCreate(&inner, sys::cuda::kNonBlocking), "a CUDA stream");
   }
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(own, "could not get its GPU memory"));
-  if (host.ranks > 1) {
-    TUTTI_RETURN_IF_ERROR(AgreeOnAll(launcher.FindHandshake().status(), "could not load its GPU kernels"));
+  if (host.ranks > 1) {  // one rank alone waits for nobody, and may load its few kernels when it needs them
+    TUTTI_RETURN_IF_ERROR(AgreeOnAll(launcher.LoadAll(), "could not load its GPU kernels"));
   }
 
   const bool staged = host.ranks > 1 && ForbidsPeerAccess(host.settings);
@@ -254,8 +254,6 @@ Status GpuCommunicator::Impl::ConnectSegments(Memory memory) {
 
   TUTTI_RETURN_IF_ERROR(AgreeOnAll(MeetPeers(), "could not reach a peer's GPU memory"));
   fabric->CloseDescriptor();
-  const Status loaded = fabric->SomeShareAContext() ? launcher.LoadAll() : Status::Ok();
-  TUTTI_RETURN_IF_ERROR(AgreeOnAll(loaded, "could not load its GPU kernels"));
   return AgreeOnAll(TryPeers(), "could not reach a peer's GPU");
 }
 

@@ -10,7 +10,8 @@
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
 // rank per GPU; ours several. With --windows the buffers of bursts are windows of every communicator, and some
 // communicators have the zero-CTA policy. With --at-once two communicators work at the same time, called in another order by
-// each rank; ranks need GPUs of their own. A failure names seed and iteration; the same seed makes the same sequence.
+// each rank, from the first use of kernels on; ranks need GPUs of their own. A failure names seed and iteration; the same
+// seed makes the same sequence.
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -97,12 +99,15 @@ class Stress {
   Status Step();
   Status MakeWorld();
   Status Replace(int index);
+  Status Split(Slot& slot, std::span<const int> colour, bool reverse);
   Status Close(Slot& slot);
   Status RegisterWindows(ncclComm_t comm);
   Status RunOne(Slot& slot);
   Status RunBurst(Slot& slot);
   Status RunTransfers(Slot& slot);
   Status RunTwoAtOnce(Slot& other);
+  Status RunFirstUses();
+  Status RunFirstUse(DataType type);
 
   Status Call(const Slot& slot, const Operation& o, int stream);
   Status CallPieces(const Slot& slot, const std::vector<Piece>& pieces, bool group, int stream);
@@ -175,6 +180,10 @@ Status Stress::Replace(int index) {
   const bool reverse = dice_.OneIn(2), leave_out = dice_.OneIn(4);
   std::vector<int> colour(job_.ranks());
   for (int& c : colour) c = leave_out && dice_.OneIn(4) ? NCCL_SPLIT_NOCOLOR : static_cast<int>(dice_.Below(colours));
+  return Split(slot, colour, reverse);
+}
+
+Status Stress::Split(Slot& slot, std::span<const int> colour, bool reverse) {
   const ncclResult_t result =
       ncclCommSplit(slots_[0].comm, colour[rank_], reverse ? -rank_ : rank_, &slot.comm, nullptr);
   TUTTI_RETURN_IF_ERROR(CheckNccl(result, slots_[0].comm, "ncclCommSplit"));
@@ -549,6 +558,48 @@ Status Stress::RunTwoAtOnce(Slot& other) {
   return Status::Ok();
 }
 
+// The same with kernels that have never run: a library that loads them only now waits for those that run, of either
+// communicator.
+Status Stress::RunFirstUses() {
+  const std::vector<int> all(static_cast<std::size_t>(job_.ranks()), 0);
+  TUTTI_RETURN_IF_ERROR(Split(slots_[1], all, false));
+  for (int type = 0; type < kDataTypes; ++type) TUTTI_RETURN_IF_ERROR(RunFirstUse(static_cast<DataType>(type)));
+  return Status::Ok();
+}
+
+Status Stress::RunFirstUse(DataType type) {
+  constexpr ReduceOp kOps[2] = {ReduceOp::kMin, ReduceOp::kMax};
+  constexpr std::size_t kCount = 1000;
+  const std::uint64_t one = Encode(type, 1), two = Encode(type, 2);
+  const std::size_t size = SizeOf(type), bytes = kCount * size;
+  std::vector<std::byte> in(bytes), expected[2] = {in, in}, got(bytes);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const bool mine = i % static_cast<std::size_t>(job_.ranks()) == static_cast<std::size_t>(rank_);
+    std::memcpy(&in[i * size], mine ? &two : &one, size);  // every element is two on one rank
+    std::memcpy(&expected[0][i * size], job_.ranks() > 1 ? &one : &two, size);
+    std::memcpy(&expected[1][i * size], &two, size);
+  }
+  TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(0), in.data(), bytes));
+  for (int i = 0; i < 2; ++i) {
+    const int k = (i + rank_) % 2;
+    const Operation o{.kind = Kind::kAllReduce,
+                      .in = place_.buffer(0),
+                      .out = place_.buffer(1) + static_cast<std::size_t>(k) * kMargin / 2,
+                      .count = kCount,
+                      .type = type,
+                      .op = kOps[k]};
+    TUTTI_RETURN_IF_ERROR(Call(slots_[k], o, k));
+  }
+  for (int k = 0; k < 2; ++k) {
+    ++job_.cases();
+    TUTTI_RETURN_IF_ERROR(place_.Wait(slots_[k].comm, k));
+    TUTTI_RETURN_IF_ERROR(
+        place_.CopyOut(got.data(), place_.buffer(1) + static_cast<std::size_t>(k) * kMargin / 2, bytes));
+    if (got != expected[k]) return Status(Code::kInternal, fmt::format("first use of {}: wrong", Name(type)));
+  }
+  return Status::Ok();
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 
 Status Stress::Step() {
@@ -569,6 +620,7 @@ Status Stress::Step() {
 
 Status Stress::Run() {
   TUTTI_RETURN_IF_ERROR(MakeWorld());
+  if (options_.at_once) TUTTI_RETURN_IF_ERROR(RunFirstUses());
   const std::int64_t end = HostNowNs() + static_cast<std::int64_t>(options_.seconds * 1e9);
   for (; iteration_ < options_.iterations; ++iteration_) {
     if (iteration_ % kCheckEvery == 0) {

@@ -27,16 +27,17 @@ constexpr int ThreadsPerBlock(const Relay& relay) {
 
 // The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays
 // there; a kernel is loaded into a context when a launcher first finds it, never by a launch. Loading waits for running
-// kernels of the context, so whoever starts several kernels that depend on each other finds all of them first. It may be
-// done while the thread captures a stream. Threads: one at a time.
+// kernels of the context, also for those of other communicators that wait for a peer: ranks that call two communicators
+// in different orders would wait for each other for ever. So a communicator of several ranks loads all kernels before
+// its first. Loading may be done while the thread captures a stream. Threads: one at a time.
 class Launcher {
  public:
   explicit Launcher(const sys::cuda::Driver* driver) : driver_(driver) {}
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
-  // The kernel for an operator on a type, loaded into the thread's current context. kUnsupported in a build without CUDA, and where the GPU is of a kind that the
-  // kernels were not compiled for.
+  // The kernel for an operator on a type, loaded into the thread's current context. kUnsupported in a build without CUDA,
+  // and where the GPU is of a kind that the kernels were not compiled for.
   Result<sys::cuda::Kernel> Find(DataType type, ReduceOp op, proto::Protocol protocol);
   // The kernel for what only moves bytes.
   Result<sys::cuda::Kernel> FindMove(proto::Protocol protocol);
@@ -51,7 +52,8 @@ class Launcher {
 
   // Loads all that FindSendRecv finds: which one runs depends on the group.
   Status LoadSendRecv();
-  // Loads every kernel now: what ranks that share a context must have done before they start any.
+  // Loads every kernel. On an H200 about 65 ms for the first context of a process, 13 for each further one and nothing
+  // where all are there; 18 MiB of device memory for each context.
   Status LoadAll();
 
   // From now on, large sends and receives and relays of at most so many blocks start in clusters, which the GPU spreads over its

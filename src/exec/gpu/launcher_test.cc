@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
-// What kernels are started with, by a driver that writes it down.
+#include "exec/gpu/images.h"
+
+// What kernels are started with, and when they are loaded, by a driver that writes it down.
 
 namespace tutti::exec::gpu {
 namespace {
@@ -106,6 +110,61 @@ TEST_F(Launches, DoWithoutClustersOnceRefused) {
   EXPECT_EQ(first.blocks, 8u);
   EXPECT_EQ(OfRelay(8).cluster, 0u);
   EXPECT_EQ(g_launched.size(), 2u);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What is loaded
+
+std::set<std::string> g_loaded;
+int g_loads = 0;
+
+int LoadLibrary(sys::cuda::Library* library, const void* image, int*, void**, unsigned, int*, void**, unsigned) {
+  *library = static_cast<sys::cuda::Library>(const_cast<void*>(image));
+  return 0;
+}
+int GetKernel(sys::cuda::Kernel* kernel, sys::cuda::Library, const char* name) {
+  *kernel = reinterpret_cast<sys::cuda::Kernel>(const_cast<char*>(g_loaded.emplace(name).first->c_str()));
+  return 0;
+}
+int GetFunction(void** function, sys::cuda::Kernel kernel) {
+  ++g_loads;
+  *function = kernel;
+  return 0;
+}
+int ExchangeMode(int*) { return 0; }
+
+TEST(Kernels, AreNeverLoadedAfterLoadAll) {
+  if (MoveKernelImage() == nullptr) GTEST_SKIP() << "a build without kernels";
+  sys::cuda::Driver driver{};
+  driver.LibraryLoadData = LoadLibrary;
+  driver.LibraryGetKernel = GetKernel;
+  driver.KernelGetFunction = GetFunction;
+  driver.ThreadExchangeStreamCaptureMode = ExchangeMode;
+  Launcher launcher(&driver);
+  ASSERT_TRUE(launcher.LoadAll().ok());
+  // Per type four operators by three protocols and as relays, sums in batches of two sizes; moves; sends and receives.
+  EXPECT_EQ(g_loaded.size(), kDataTypes * (4u * 4 + 2 * 3) + (4 + 2 * 3) + kGroupKernels + 1);
+  const int loads = g_loads;
+  for (int t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    for (int o = 0; o < kReduceOps; ++o) {
+      const auto op = static_cast<ReduceOp>(o);
+      EXPECT_TRUE(launcher.FindRelay(type, op).ok());
+      for (int p = 0; p < proto::kProtocols; ++p) {
+        EXPECT_TRUE(launcher.Find(type, op, static_cast<proto::Protocol>(p)).ok());
+      }
+    }
+    for (std::size_t items = 1; items <= kMaxItems; ++items) {
+      for (int p = 0; p < proto::kProtocols; ++p) {
+        EXPECT_TRUE(launcher.FindBatch(type, static_cast<proto::Protocol>(p), items).ok());
+        EXPECT_TRUE(launcher.FindMoveBatch(static_cast<proto::Protocol>(p), items).ok());
+        EXPECT_TRUE(launcher.FindMove(static_cast<proto::Protocol>(p)).ok());
+      }
+    }
+  }
+  EXPECT_TRUE(launcher.FindMoveRelay().ok());
+  EXPECT_TRUE(launcher.LoadSendRecv().ok());
+  EXPECT_EQ(g_loads, loads);
 }
 
 }  // namespace
