@@ -517,8 +517,8 @@ Status Stress::RunTransfers(Slot& slot) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// A collective each of two communicators, on streams of their own, which ranks call in different orders: both must find room on
-// every GPU.
+// Two communicators, on streams of their own, which ranks call in different orders; on each a row of the same collective. Both
+// must find room on every GPU, whatever else of their rows waits there already.
 
 Status Stress::RunTwoAtOnce(Slot& other) {
   constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
@@ -531,7 +531,8 @@ Status Stress::RunTwoAtOnce(Slot& other) {
     const bool parts = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
     const std::size_t most = share / 4 / (parts ? static_cast<std::size_t>(job_.ranks()) : 1);
     const std::size_t at = static_cast<std::size_t>(k) * share;
-    pieces[k] = {{kind, dice_.OneIn(2) ? most : 1 + dice_.Below(most), at, at, root}};
+    const std::size_t count = dice_.OneIn(2) ? most : 1 + dice_.Below(most);
+    pieces[k].assign(1 + dice_.Below(kPieces), {kind, count, at, at, root});
   }
   const auto seed = static_cast<std::uint32_t>(dice_.Seed());
   const int first = static_cast<int>((seed >> 8) + static_cast<std::uint32_t>(rank_)) % 2;

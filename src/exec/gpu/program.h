@@ -42,6 +42,7 @@ inline constexpr int kCodeWords = 900;
 // kernels for few items too.
 inline constexpr int kMaxItems = 256, kFewItems = 16;
 inline constexpr int kMaxBatchChannels = 128;
+inline constexpr unsigned kFewBlocks = 32;  // a kernel of so many lets its stream's next one start at once
 
 struct ProgramOperand {
   enum Kind : std::uint8_t { kIn, kOut, kRecv };
