@@ -166,14 +166,14 @@ struct GpuCommunicator::Impl {
   sys::cuda::MappedHostMemory words;  // exec::gpu::HostWords
   exec::gpu::Launcher launcher;
   tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
-  int overlapping_threads = 0;              // of what is launched while a kernel runs (MayOverlap)
-  exec::gpu::Program program{};             // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};                 // likewise
-  exec::gpu::Relay relay{};                 // likewise
-  exec::gpu::Batch batch{};                 // likewise
-  bool whole_lines = true;                  // lines of LL128 arrive whole on all links
-  int most_blocks = 1;                      // of any kernel
-  int team_blocks = 1;                      // of kernels of teams
+  int overlapping_threads = 0;   // of kernels that may be launched before the one before them has ended (MayOverlap)
+  exec::gpu::Program program{};  // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};      // likewise
+  exec::gpu::Relay relay{};      // likewise
+  exec::gpu::Batch batch{};      // likewise
+  bool whole_lines = true;       // lines of LL128 arrive whole on all links
+  int most_blocks = 1;           // of any kernel
+  int team_blocks = 1;           // of kernels of teams
   std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
   sys::cuda::Stream inner = nullptr;                                      // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;                                      // of all kernels so far
