@@ -274,14 +274,14 @@ Status GpuCommunicator::Impl::SetLimits() {
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   overlapping_threads = alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
   // Blocks of ranks that share a GPU must all be there at once.
-  most_blocks = MostChannels(options, host.settings);
-  if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
+  const tune::GpuMachine machine = Machine();
   int multiprocessors = INT_MAX;  // that every rank has
   for (int peer = 0; peer < host.ranks; ++peer) {
-    multiprocessors = std::min(multiprocessors, fabric->multiprocessors(peer) / fabric->RanksOnGpuOf(peer));
+    const int has = tune::MostBlocks(machine, fabric->multiprocessors(peer), fabric->RanksOnGpuOf(peer));
+    multiprocessors = std::min(multiprocessors, has);
   }
-  most_blocks = std::max(std::min(most_blocks, multiprocessors), 1);
-  const tune::GpuMachine machine = Machine();
+  most_blocks = std::min(MostChannels(options, host.settings), multiprocessors);
+  if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
   const int part = std::clamp(std::max(std::min(machine.team_blocks, multiprocessors / machine.team_parts),
                                        LeastChannels(options, host.settings)),
                               1, most_blocks);

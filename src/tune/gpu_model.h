@@ -11,6 +11,7 @@
 // with hops, moved (bytes written to peers, or by peers, of the busiest rank) and folded, in units of S, from plan::Cost, the others
 // from GpuMachine, per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -72,9 +73,18 @@ struct GpuMachine {
   // most of a GPU's multiprocessors, as a part of them: so that several communicators, which the ranks may call in different
   // orders, are there at once (docs/decisions/0012-part-of-a-gpu.md).
   int team_blocks = 32, team_parts = 4;
+  // Multiprocessors that every kernel leaves free. With none, the kernels of two communicators that are called in different orders
+  // could fill a GPU each; with some, each has a few channels in common with its peer, which end and make room.
+  int free_multiprocessors = 4;
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
   double copies_us = 26, copies_gb_per_s = 390;
 };
+
+// The most blocks, each with a multiprocessor to itself, of a rank's kernel on a GPU that `ranks` ranks share.
+constexpr int MostBlocks(const GpuMachine& machine, int multiprocessors, int ranks) {
+  const int free = std::min(machine.free_multiprocessors, multiprocessors / 2);
+  return std::max((multiprocessors - free) / ranks, 1);
+}
 
 // An operation in which every rank writes at most `sent` bytes into peers' windows by copy engine, us.
 constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {

@@ -169,6 +169,17 @@ TEST(GpuModel, TimesGrowWithSize) {
   }
 }
 
+TEST(GpuModel, KernelsLeaveMultiprocessorsFree) {
+  const GpuMachine machine;
+  EXPECT_EQ(MostBlocks(machine, 132, 1), 128);
+  EXPECT_EQ(MostBlocks(machine, 108, 1), 104);
+  EXPECT_EQ(MostBlocks(machine, 132, 2), 64);
+  EXPECT_EQ(MostBlocks(machine, 132, 16), 8);
+  EXPECT_EQ(MostBlocks(machine, 6, 1), 3);
+  EXPECT_EQ(MostBlocks(machine, 6, 4), 1);
+  EXPECT_EQ(MostBlocks(machine, 1, 1), 1);
+}
+
 TEST(GpuModel, FiltersRule) {
   GpuChooser chooser = Make(4, "ring", "Simple");
   for (const GpuChoice& choice : chooser.Candidates(Collective::kAllReduce, 8)) {
