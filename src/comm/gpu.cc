@@ -189,7 +189,7 @@ Status GpuCommunicator::Impl::TryPeers() {
     return Status(
         Code::kUnsupported,
         fmt::format("the GPU of rank {} did not see a store from the GPU of rank {} within {} s, although the "
-                    "driver calls them peers; check IOMMU and ACS settings, and `nvidia-smi topo -m`",
+                    "driver calls them peers; check `nvidia-smi topo -m`, IOMMU and ACS settings",
                     host.rank, peer, kTrialNs / sys::kNsPerSecond),
         peer);
   }
@@ -384,7 +384,8 @@ Status GpuCommunicator::Impl::KernelFailure() {
   return Status(
       Code::kTimeout,
       fmt::format("rank {} gave up an operation on its GPU: {} for TUTTI_TIMEOUT_MS={}; raise it if that rank "
-                  "may be so late, else find out what holds it up",
+                  "may be so late, else find out what holds it up (of several communicators, the order of their calls "
+                  "may differ between ranks)",
                   host.rank, DescribeWait(failure), host.settings.timeout_ms),
       static_cast<int>(failure & 0xffff));
 }
