@@ -205,7 +205,7 @@ void BreakAll(std::span<Batch> batches, const Status& why) {
   }
 }
 
-// Enqueues what the GPUs do. Everything that may wait comes before the first launch.
+// Enqueues what the GPUs do. All plans are made before the first launch.
 Status RunOnGpus(std::span<Batch> batches) {
   const auto calls = [](const Batch& batch) { return std::span<const GpuCall>(batch.gpu_calls); };
   if (std::ranges::count_if(batches, [&](const Batch& b) { return !calls(b).empty(); }) > 1) {

@@ -273,9 +273,8 @@ Status GpuCommunicator::Impl::SetLimits() {
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   overlapping_threads = alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
-  // Blocks of ranks that share a GPU must all be there at once.
   const tune::GpuMachine machine = Machine();
-  int multiprocessors = INT_MAX;  // that every rank has
+  int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
   for (int peer = 0; peer < host.ranks; ++peer) {
     const int has = tune::MostBlocks(machine, fabric->multiprocessors(peer), fabric->RanksOnGpuOf(peer));
     multiprocessors = std::min(multiprocessors, has);

@@ -130,10 +130,7 @@ Status GpuCommunicator::Impl::EnqueueBatch(std::span<const Operation* const> ope
 Status GpuCommunicator::Impl::PrepareAlike(std::span<const Operation* const> operations) {
   const Result<const comm::GpuRecipe*> recipe = FindBatchRecipe(operations);
   if (!recipe.ok()) return recipe.status();
-  if (*recipe != nullptr) {
-    const auto some = operations.first(ItemsOfALaunch(operations.size()));
-    return FindBatchKernel(some, *(*recipe)->plan, (*recipe)->shape.protocol).status();
-  }
+  if (*recipe != nullptr) return Status::Ok();
   for (const Operation* o : operations) TUTTI_RETURN_IF_ERROR(Prepare(*o));
   return Status::Ok();
 }
@@ -179,8 +176,6 @@ Status GpuCommunicator::Impl::RunBatchAs(std::span<const Operation> operations, 
 }
 
 Status GpuCommunicator::Impl::PrepareGroup(std::span<const Operation> operations) {
-  const auto transfer = std::ranges::find_if(operations, [](const Operation& o) { return IsTransfer(o.kind); });
-  if (transfer != operations.end()) TUTTI_RETURN_IF_ERROR(Prepare(*transfer));
   return ForEachKind(operations, [&](auto kind) { return PrepareAlike(kind); });
 }
 

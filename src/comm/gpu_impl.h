@@ -100,15 +100,13 @@ struct GpuCommunicator::Impl {
   // What tune::IsDirect: as a relay, or as sends and receives.
   Status RunDirect(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
   Status RunRelay(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
-  Status PrepareDirect(const Operation& operation, const exec::gpu::PreparedPlan& plan);
   Result<sys::cuda::Kernel> FindRelayKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan);
   // Makes `group` of what is in `sends` and `receives`. lanes: see exec::gpu::GroupLimits.
   Status CompileTransfers(int lanes);
   Status LaunchTransfers(sys::cuda::Stream stream, bool captured);
   Status Validate(const Operation& operation);
-  // Makes the plan of an operation and loads its kernel, so that nothing but the launch is left to Run: loading waits for
-  // kernels that run in the GPU's context. Nothing is enqueued; the thread may be capturing a stream. The GPU's context
-  // must be the thread's current one.
+  // Makes the plan of an operation, or says why there is none, and enqueues nothing: of several operations that belong
+  // together all are prepared before the first one is launched.
   Status Prepare(const Operation& operation);
   // For an operation that is launched by itself.
   Result<const comm::GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);

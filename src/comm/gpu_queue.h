@@ -57,8 +57,8 @@ class GpuQueue {
 
   // What Post would say against an operation.
   Status Check(const Operation& operation);
-  // Does what a first use needs (plans, kernels) and launches nothing. Before launches on several communicators of one
-  // thread: loading a kernel may wait for the running ones.
+  // Makes the plans and launches nothing. Before launches on several communicators of one thread: what can go wrong with one
+  // is then known before others have begun.
   Status Prepare(std::span<const Call> calls);
   // Enqueues an operation.
   Status Post(const Operation& operation, sys::cuda::Stream stream);

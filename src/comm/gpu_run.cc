@@ -154,13 +154,9 @@ Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindKernel(const Operation& o, 
 }
 
 Status GpuCommunicator::Impl::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind)) return launcher.LoadSendRecv();
-  if (IsEmpty(o) || windows->Takes(o)) return Status::Ok();
+  if (IsTransfer(o.kind) || IsEmpty(o) || windows->Takes(o)) return Status::Ok();
   if (windows->TakesSecondShot(o)) return Prepare(exec::gpu::ShotsOf(o, host.rank, host.ranks).scatter);
-  const Result<const comm::GpuRecipe*> recipe = FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root);
-  if (!recipe.ok()) return recipe.status();
-  if ((*recipe)->direct) return PrepareDirect(o, *(*recipe)->plan);
-  return FindKernel(o, *(*recipe)->plan, (*recipe)->shape.protocol).status();
+  return FindRecipe(CollectiveOf(o.kind), BytesOf(o), o.root).status();
 }
 
 Status GpuCommunicator::Impl::Validate(const Operation& o) {
@@ -224,10 +220,6 @@ void GpuCommunicator::Impl::Record(const Operation& o, bool captured) {
 Result<sys::cuda::Kernel> GpuCommunicator::Impl::FindRelayKernel(const Operation& o, const PreparedPlan& plan) {
   return comm::MovesOnly(o, plan, proto::Protocol::kSimple) ? launcher.FindMoveRelay()
                                                             : launcher.FindRelay(o.type, o.op);
-}
-
-Status GpuCommunicator::Impl::PrepareDirect(const Operation& o, const PreparedPlan& plan) {
-  return IsRelayed(plan) ? FindRelayKernel(o, plan).status() : launcher.LoadSendRecv();
 }
 
 Status GpuCommunicator::Impl::RunRelay(const Operation& o, const PreparedPlan& plan, sys::cuda::Stream stream) {

@@ -40,6 +40,8 @@ constexpr int kPieces = 6;        // most operations of a burst, as a rule
 constexpr int kManyPieces = 100;  // and at times
 constexpr int kMostReplays = 3;   // of a graph
 constexpr std::size_t kMargin = 32768;
+// Of bursts, and of two communicators at once.
+constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
 
 struct Options {
   int ranks = 0;
@@ -414,7 +416,6 @@ Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces,
 }
 
 Status Stress::RunBurst(Slot& slot) {
-  constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
   const auto ranks_in_all = static_cast<std::size_t>(job_.ranks());
   const int most_pieces = dice_.OneIn(4) ? kManyPieces : kPieces;
   const std::size_t share = options_.largest / static_cast<std::size_t>(most_pieces) / 4 / ranks_in_all;
@@ -521,7 +522,6 @@ Status Stress::RunTransfers(Slot& slot) {
 // must find room on every GPU, whatever else of their rows waits there already.
 
 Status Stress::RunTwoAtOnce(Slot& other) {
-  constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
   Slot* slots[2] = {&slots_[0], &other};
   const std::size_t share = options_.largest / 2 / 64 * 64;
   std::vector<Piece> pieces[2];
@@ -580,22 +580,18 @@ Status Stress::RunFirstUse(DataType type) {
     std::memcpy(&expected[0][i * size], job_.ranks() > 1 ? &one : &two, size);
     std::memcpy(&expected[1][i * size], &two, size);
   }
+  std::byte* outs[2] = {place_.buffer(1), place_.buffer(1) + kMargin / 2};
   TUTTI_RETURN_IF_ERROR(place_.CopyIn(place_.buffer(0), in.data(), bytes));
   for (int i = 0; i < 2; ++i) {
     const int k = (i + rank_) % 2;
-    const Operation o{.kind = Kind::kAllReduce,
-                      .in = place_.buffer(0),
-                      .out = place_.buffer(1) + static_cast<std::size_t>(k) * kMargin / 2,
-                      .count = kCount,
-                      .type = type,
-                      .op = kOps[k]};
+    const Operation o{
+        .kind = Kind::kAllReduce, .in = place_.buffer(0), .out = outs[k], .count = kCount, .type = type, .op = kOps[k]};
     TUTTI_RETURN_IF_ERROR(Call(slots_[k], o, k));
   }
   for (int k = 0; k < 2; ++k) {
     ++job_.cases();
     TUTTI_RETURN_IF_ERROR(place_.Wait(slots_[k].comm, k));
-    TUTTI_RETURN_IF_ERROR(
-        place_.CopyOut(got.data(), place_.buffer(1) + static_cast<std::size_t>(k) * kMargin / 2, bytes));
+    TUTTI_RETURN_IF_ERROR(place_.CopyOut(got.data(), outs[k], bytes));
     if (got != expected[k]) return Status(Code::kInternal, fmt::format("first use of {}: wrong", Name(type)));
   }
   return Status::Ok();

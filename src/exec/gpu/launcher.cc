@@ -96,10 +96,13 @@ Result<Kernel> Launcher::FindMove(Protocol protocol) {
   return kernel;
 }
 
-Result<Kernel> Launcher::FindRelayOf(int type, int op, const char* name) {
+Result<Kernel> Launcher::FindRelayOf(int type, int op) {
   Kernel& kernel = relays_[type][op];
   if (kernel == nullptr) [[unlikely]] {
-    const Result<Kernel> loaded = Load(type, name);
+    const bool move = type == kMove;
+    const std::string name = fmt::format("ncclTutti{}_{}_Relay", move ? "Move" : kOpNames[op],
+                                         move ? "bytes" : KernelTypeName(static_cast<DataType>(type)));
+    const Result<Kernel> loaded = Load(type, name.c_str());
     if (!loaded.ok()) return loaded.status();
     kernel = *loaded;
   }
@@ -107,12 +110,10 @@ Result<Kernel> Launcher::FindRelayOf(int type, int op, const char* name) {
 }
 
 Result<Kernel> Launcher::FindRelay(DataType type, ReduceOp op) {
-  const int fold = FoldOf(op);
-  const std::string name = fmt::format("ncclTutti{}_{}_Relay", kOpNames[fold], KernelTypeName(type));
-  return FindRelayOf(static_cast<int>(type), fold, name.c_str());
+  return FindRelayOf(static_cast<int>(type), FoldOf(op));
 }
 
-Result<Kernel> Launcher::FindMoveRelay() { return FindRelayOf(kMove, 0, "ncclTuttiMove_bytes_Relay"); }
+Result<Kernel> Launcher::FindMoveRelay() { return FindRelayOf(kMove, 0); }
 
 Result<Kernel> Launcher::FindBatchOf(int type, Protocol protocol, std::size_t items) {
   const bool few = items <= kFewItems;
@@ -149,18 +150,13 @@ Result<Kernel> Launcher::FindSendRecv(GroupKernel which) {
   return kernel;
 }
 
-Status Launcher::LoadSendRecv() {
-  for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
-    TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
-  }
-  return Status::Ok();
-}
-
 Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshake"); }
 
 Status Launcher::LoadAll() {
   TUTTI_RETURN_IF_ERROR(FindHandshake().status());
-  TUTTI_RETURN_IF_ERROR(LoadSendRecv());
+  for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
+    TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
+  }
   TUTTI_RETURN_IF_ERROR(FindMoveRelay().status());
   for (int type = 0; type < kDataTypes; ++type) {
     for (int op = 0; op < kOps; ++op) {

@@ -59,8 +59,6 @@ class Launcher {
   Result<sys::cuda::Kernel> FindSendRecv(GroupKernel kernel);
   Result<sys::cuda::Kernel> FindHandshake();
 
-  // Loads all that FindSendRecv finds: which one runs depends on the group.
-  Status LoadSendRecv();
   // Loads every kernel. On an H200 about 65 ms for the first context of a process, 13 for each further one and nothing
   // where all are there; 18 MiB of device memory for each context.
   Status LoadAll();
@@ -87,7 +85,7 @@ class Launcher {
   static constexpr int kOps = 4;
 
   Result<sys::cuda::Kernel> Load(int type, const char* name);
-  Result<sys::cuda::Kernel> FindRelayOf(int type, int op, const char* name);
+  Result<sys::cuda::Kernel> FindRelayOf(int type, int op);
   Result<sys::cuda::Kernel> FindBatchOf(int type, proto::Protocol protocol, std::size_t items);
   Status Start(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap,
                unsigned cluster = 1);

@@ -174,7 +174,7 @@ TEST(Kernels, AreNeverLoadedAfterLoadAll) {
     }
   }
   EXPECT_TRUE(launcher.FindMoveRelay().ok());
-  EXPECT_TRUE(launcher.LoadSendRecv().ok());
+  for (int k = 0; k < kGroupKernels; ++k) EXPECT_TRUE(launcher.FindSendRecv(static_cast<GroupKernel>(k)).ok());
   EXPECT_EQ(g_loads, loads);
 }
 
