@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "bench/gpu/nccl.h"
+#include "bench/gpu/operations.h"
 #include "comm/gpu_impl.h"
 #include "sys/clock.h"
 
@@ -50,24 +51,6 @@ struct Options {
   int most_channels = 128;
   bool overlap = true;
 };
-
-std::size_t ParseSize(const std::string& text) {
-  std::size_t end = 0;
-  const std::size_t value = std::stoull(text, &end);
-  const char unit = end < text.size() ? text[end] : 'B';
-  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : unit == 'G' ? value << 30 : value;
-}
-
-std::vector<std::string> Split(const std::string& text, char by) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(by, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 using Enqueue = std::function<Status(sys::cuda::Stream)>;
 
@@ -140,32 +123,10 @@ class Timer {
   sys::cuda::Event begin_ = nullptr, end_ = nullptr;
 };
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 int OperationsFor(std::size_t bytes) {
   if (bytes <= std::size_t{1} << 20) return 50;
   if (bytes <= std::size_t{16} << 20) return 20;
   return bytes <= std::size_t{64} << 20 ? 8 : 3;
-}
-
-struct Buffers {
-  std::byte* in;
-  std::byte* out;
-};
-
-Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, const Buffers& buffers) {
-  const Collective collective = *ParseCollective(name);  // main has looked
-  const bool pieces = plan::InPieces(collective, ranks) > 1 || plan::OutPieces(collective, ranks) > 1;
-  const std::size_t count = std::max<std::size_t>(bytes / 4 / (pieces ? ranks : 1), 1);
-  return {.kind = static_cast<Kind>(collective),
-          .in = buffers.in,
-          .out = buffers.out,
-          .count = count,
-          .type = DataType::kFloat32};
 }
 
 // How a library runs operations as one.
@@ -179,42 +140,6 @@ struct Setting {
   Buffers buffers;
   const Options& options;
 };
-
-// A group: how many operations, and which.
-constexpr std::size_t kLeastStride = 256;  // between buffers of a group
-struct Several {
-  int items = 1;
-  std::string op;
-};
-Several ParseSeveral(const std::string& name) {
-  const std::size_t digits = name.find_first_not_of("0123456789");
-  if (digits == 0 || digits == std::string::npos || name[digits] != 'x') return {1, name};
-  return {std::max(std::atoi(name.c_str()), 1), name.substr(digits + 1)};
-}
-
-// send_recv: to the next rank and from the one before, as nccl-tests does.
-std::vector<Operation> MakeOperations(const std::string& name, std::size_t bytes, const Communicator& communicator,
-                                      const Buffers& buffers) {
-  const int rank = communicator.rank(), ranks = communicator.ranks();
-  if (name != "send_recv") {
-    const Several several = ParseSeveral(name);
-    const std::size_t stride = std::max(bytes, kLeastStride);
-    std::vector<Operation> operations;
-    for (int i = 0; i < several.items; ++i) {
-      operations.push_back(
-          MakeOperation(several.op, bytes, ranks, {buffers.in + i * stride, buffers.out + i * stride}));
-    }
-    return operations;
-  }
-  const std::size_t count = std::max<std::size_t>(bytes / 4, 1);
-  return {
-      {.kind = Kind::kSend, .in = buffers.in, .count = count, .type = DataType::kFloat32, .root = (rank + 1) % ranks},
-      {.kind = Kind::kRecv,
-       .out = buffers.out,
-       .count = count,
-       .type = DataType::kFloat32,
-       .root = (rank + ranks - 1) % ranks}};
-}
 
 // `rows` null: a rehearsal, of which nothing is kept.
 Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool graph, nlohmann::json* rows) {
@@ -286,7 +211,7 @@ Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std:
 
 Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::json& rows) {
   constexpr std::size_t kMostLl = std::size_t{1} << 20, kLeastSimple = std::size_t{256} << 10;
-  const Operation o = MakeOperation(op, bytes, s.communicator.ranks(), s.buffers);
+  const Operation o = MakeOperations(op, bytes, s.communicator, s.buffers)[0];
   for (tune::GpuChoice way :
        s.gpu.impl()->chooser.Candidates(static_cast<Collective>(o.kind), o.count * SizeOf(o.type))) {
     if (way.protocol == proto::Protocol::kLl && bytes > kMostLl) continue;
@@ -313,7 +238,7 @@ Status RunAll(Setting& s, nlohmann::json& rows) {
   }
   // Clocks rise with work: some tens of milliseconds of it first.
   const Operation warm =
-      MakeOperation("all_reduce", std::min(s.options.last, std::size_t{4} << 20), s.communicator.ranks(), s.buffers);
+      MakeOperations("all_reduce", std::min(s.options.last, std::size_t{4} << 20), s.communicator, s.buffers)[0];
   constexpr int kWarmUps = 2000;
   for (int i = 0; i < kWarmUps; ++i) TUTTI_RETURN_IF_ERROR(s.gpu.Run(warm, s.timer.stream()));
   // The first figures of a process were seen twice as large as the same figures later.
@@ -444,7 +369,7 @@ int main(int argc, char** argv) {
     }
   }
   for (const std::string& op : options.ops) {
-    if (op == "send_recv" || tutti::ParseCollective(tutti::bench::ParseSeveral(op).op).has_value()) continue;
+    if (tutti::bench::IsOperation(op)) continue;
     fmt::print(stderr, "--ops: there is no operation {}; say all_reduce, 8xall_reduce, send_recv or the like\n", op);
     return 2;
   }

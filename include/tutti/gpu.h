@@ -32,8 +32,8 @@ struct GpuOptions {
 // or with NCCL_P2P_DISABLE=1, to host memory that they share.
 //
 // Every operation is one kernel launch in the caller's stream: no allocation, no wait on the host, and it may be
-// captured in a CUDA graph and replayed. The first use of a kind of operation and of an element type loads its kernels
-// and makes its plan, so call each once before timing.
+// captured in a CUDA graph and replayed. The first use of a kind of operation makes its plan, so call each once before
+// timing; all kernels are loaded when the communicator is made, by one rank alone when it first uses them.
 //
 // Streams: operations of a communicator take place in the order of their calls; calls on different streams must be
 // ordered by the caller (events), on every rank alike.

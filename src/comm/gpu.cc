@@ -35,8 +35,6 @@ constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerM
 constexpr std::int64_t kTrialNs = 5 * sys::kNsPerSecond;
 // The first compute capability whose launches overlap (WaitForPreviousKernel), and that has clusters.
 constexpr int kHopper = 9;
-// Of a kernel that waits for the one before it to end, per multiprocessor.
-constexpr int kOverlappingThreads = 128;
 // Behind the words: what barriers use, what the trial uses, and a copy of the counts of launches.
 constexpr std::size_t kSeenAt = sizeof(HostWords) + 64, kCountsAt = sizeof(HostWords) + 128;
 static_assert(kSeenAt + exec::gpu::kMaxRanks * sizeof(std::uint32_t) <= kCountsAt);
@@ -268,17 +266,21 @@ Status GpuCommunicator::Impl::SetLimits() {
   group.timeout_ns = relay.timeout_ns = program.timeout_ns;
   program.counts = fabric->layout().Counts() + fabric->transfer_state_shift();
   batch.program = program;
-  // A launch that overlaps takes room on the GPU while it waits; leave most of it to others.
   const bool alone = fabric->RanksOnGpuOf(host.rank) <= 1;
   int capability = 0;
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
-  overlapping_threads = alone && capability >= kHopper ? fabric->multiprocessors(host.rank) * kOverlappingThreads : 0;
   const tune::GpuMachine machine = Machine();
-  int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
-  for (int peer = 0; peer < host.ranks; ++peer) {
-    const int has = tune::MostBlocks(machine, fabric->multiprocessors(peer), fabric->RanksOnGpuOf(peer));
-    multiprocessors = std::min(multiprocessors, has);
+  if (alone && capability >= kHopper && options.overlap_launches) {
+    overlap_limit.SetTo(tune::MostBlocks(machine, fabric->multiprocessors(host.rank), 1) / 2);
   }
+  int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
+  bool shared = false;
+  for (int peer = 0; peer < host.ranks; ++peer) {
+    const int sharing = fabric->RanksOnGpuOf(peer);
+    shared |= sharing > 1;
+    multiprocessors = std::min(multiprocessors, tune::MostBlocks(machine, fabric->multiprocessors(peer), sharing));
+  }
+  blocks_where_shared = shared ? multiprocessors : 0;
   most_blocks = std::min(MostChannels(options, host.settings), multiprocessors);
   if (fabric->staged()) most_blocks = std::min(most_blocks, kStagedChannels);
   const int part = std::clamp(std::max(std::min(machine.team_blocks, multiprocessors / machine.team_parts),

@@ -20,6 +20,7 @@
 #include "exec/gpu/batch.h"
 #include "exec/gpu/compile.h"
 #include "exec/gpu/launcher.h"
+#include "exec/gpu/overlap_limit.h"
 #include "exec/gpu/relay.h"
 #include "exec/gpu/side_streams.h"
 #include "exec/gpu/transfer.h"
@@ -120,7 +121,7 @@ struct GpuCommunicator::Impl {
   // Starts the kernel of `program`.
   Status LaunchProgram(const Operation& operation, sys::cuda::Stream stream);
   bool IsCaptured(sys::cuda::Stream stream) const;
-  exec::gpu::Launcher::Overlap OverlapFor(int blocks, int threads, bool captured) const;
+  exec::gpu::Launcher::Overlap OverlapFor(int blocks, int threads, bool captured);
   Result<sys::cuda::Kernel> FindKernel(const Operation& operation, const exec::gpu::PreparedPlan& plan,
                                        proto::Protocol protocol);
   std::string Explain(const Operation& operation);
@@ -164,14 +165,16 @@ struct GpuCommunicator::Impl {
   sys::cuda::MappedHostMemory words;  // exec::gpu::HostWords
   exec::gpu::Launcher launcher;
   tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
-  int overlapping_threads = 0;   // of kernels that may be launched before the one before them has ended (MayOverlap)
-  exec::gpu::Program program{};  // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};      // likewise
-  exec::gpu::Relay relay{};      // likewise
-  exec::gpu::Batch batch{};      // likewise
-  bool whole_lines = true;       // lines of LL128 arrive whole on all links
-  int most_blocks = 1;           // of any kernel
-  int team_blocks = 1;           // of kernels of teams
+  exec::gpu::OverlapLimit overlap_limit;    // of launches that are not captured
+  exec::gpu::Program program{};             // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};                 // likewise
+  exec::gpu::Relay relay{};                 // likewise
+  exec::gpu::Batch batch{};                 // likewise
+  bool whole_lines = true;                  // lines of LL128 arrive whole on all links
+  int most_blocks = 1;                      // of any kernel
+  int team_blocks = 1;                      // of kernels of teams
+  int blocks_where_shared =
+      0;  // of this rank at a time, where some ranks share a GPU; 0: none do. The same on all ranks
   std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
   sys::cuda::Stream inner = nullptr;                                      // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;                                      // of all kernels so far

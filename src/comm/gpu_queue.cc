@@ -25,6 +25,8 @@ using Kind = Operation::Kind;
 
 constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 constexpr int kPieceBits = 21;  // device memory comes in pieces of 2 MiB
+// Half of an H200, for communicators that share it with others: docs/decisions/0012-part-of-a-gpu.md.
+constexpr int kBlocksBesideOthers = 64;
 
 // Makes a context current for a while, where it is not already.
 class EnsureContext {
@@ -75,8 +77,10 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
     const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
+    const bool beside = mine && c.ranks > 1 && options.max_blocks == 0 && SomeMayWaitOn(options.device);
+    const int most = LeastSet(beside ? kBlocksBesideOthers : options.max_blocks, options.shared_blocks, INT_MAX);
     // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
-    const int own[2] = {mine ? 1 : 0, LeastSet(options.max_blocks, options.shared_blocks, INT_MAX)};
+    const int own[2] = {mine ? 1 : 0, most};
     int least[2] = {own[0], own[1]};
     if (c.ranks > 1) {
       TUTTI_RETURN_IF_ERROR(communicator.Run(AllReduce(std::span(own), std::span(least), ReduceOp::kMin)));
@@ -101,9 +105,9 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
     c.own_collectives = c.Collectives();
     const std::string over =
         gpu->host_bytes() == 0 ? "" : fmt::format(" over host memory ({} bytes)", gpu->host_bytes());
-    TUTTI_INFO(log::kInit, "{} GPU {}{} device memory {} bytes, up to {} blocks - ready in {:.2f} ms", c.who,
+    TUTTI_INFO(log::kInit, "{} GPU {}{} device memory {} bytes, up to {} blocks{} - ready in {:.2f} ms", c.who,
                options.device, over, gpu->device_bytes(), gpu->impl()->most_blocks,
-               static_cast<double>(sys::NowNs() - begin_ns) / 1e6);
+               beside ? ", beside other communicators" : "", static_cast<double>(sys::NowNs() - begin_ns) / 1e6);
     made.reset(new GpuQueue(host, std::move(*gpu), options.shared_blocks));
     return Status::Ok();
   });
@@ -115,7 +119,7 @@ GpuQueue::GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu, int shared_
     : host_(std::move(host)),
       driver_(*gpu.impl()->driver),
       device_bytes_(gpu.device_bytes()),
-      shared_blocks_(LeastSet(shared_blocks, gpu.impl()->fabric->BlocksWhereShared(), 0)),
+      shared_blocks_(LeastSet(shared_blocks, gpu.impl()->blocks_where_shared, 0)),
       reaches_peers_(!gpu.impl()->fabric->staged()),
       gpu_(std::move(gpu)) {
   WatchGpu(*this);
@@ -318,6 +322,13 @@ Status GpuQueue::CompareWhenQuiet(Communicator::Impl& c) {
   const Status s = c.CompareGpuCalls();
   if (!s.ok()) c.Break(s);
   return s;
+}
+
+bool GpuQueue::MayWaitOn(int device) {
+  std::lock_guard life(life_mutex_);
+  if (!gpu_) return false;
+  const GpuCommunicator::Impl& gpu = *gpu_->impl();
+  return gpu.options.device == device && gpu.host.ranks > 1 && !gpu.host.broken.load(std::memory_order_relaxed);
 }
 
 Status GpuQueue::Look() {

@@ -130,7 +130,7 @@ def plan_steps(options, gpus):
                                           str(64 << 20)], seconds / 4 + 150),
         Step("stress", "over host memory", [*stress, "--seconds", str(seconds / 4), "--seed", "4"], seconds / 4 + 150,
              environment=staged),
-        Step("stress", "two communicators at once",
+        Step("stress", "several communicators at once",
              [binary("nccl_stress"), "--ranks", str(min(ranks, gpus)), "--at-once", "--seconds", str(seconds / 4),
               "--seed", "6", "--largest", str(128 << 20)], seconds / 4 + 150,
              None if gpus > 1 else "it needs 2 GPUs"),

@@ -189,7 +189,7 @@ Result<Place> Place::Open(int rank, int gpus, std::size_t buffer_bytes, int buff
 Place::Place(Place&& other) noexcept
     : driver_(std::exchange(other.driver_, nullptr)),
       context_(std::move(other.context_)),
-      streams_{other.streams_[0], other.streams_[1]},
+      streams_(other.streams_),
       buffers_(std::exchange(other.buffers_, {})),
       buffer_bytes_(other.buffer_bytes_) {}
 

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +87,7 @@ class Place {
   Place& operator=(Place&&) = delete;
   ~Place();
 
-  static constexpr int kStreams = 2;
+  static constexpr int kStreams = 4;
   bool on_gpu() const { return driver_ != nullptr; }
   std::byte* buffer(int i) const { return buffers_[static_cast<std::size_t>(i)]; }
   std::size_t buffer_bytes() const { return buffer_bytes_; }
@@ -110,7 +111,7 @@ class Place {
   Place() = default;
   const sys::cuda::Driver* driver_ = nullptr;
   sys::cuda::PrimaryContext context_;
-  sys::cuda::Stream streams_[kStreams] = {};
+  std::array<sys::cuda::Stream, kStreams> streams_{};
   std::vector<std::byte*> buffers_;
   std::size_t buffer_bytes_ = 0;
 };

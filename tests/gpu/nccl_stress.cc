@@ -9,9 +9,9 @@
 //
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
 // rank per GPU; ours several. With --windows the buffers of bursts are windows of every communicator, and some
-// communicators have the zero-CTA policy. With --at-once two communicators work at the same time, called in another order by
-// each rank, from the first use of kernels on; ranks need GPUs of their own. A failure names seed and iteration; the same
-// seed makes the same sequence.
+// communicators have the zero-CTA policy. With --at-once up to three communicators work at the same time, called in another
+// order by each rank, from the first use of kernels on; ranks need GPUs of their own. A failure names seed and iteration;
+// the same seed makes the same sequence.
 
 #include <fmt/format.h>
 
@@ -34,13 +34,14 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr int kSlots = 4;         // communicators at a time; the first has all ranks
-constexpr int kCheckEvery = 16;   // iterations between decisions to go on
-constexpr int kPieces = 6;        // most operations of a burst, as a rule
-constexpr int kManyPieces = 100;  // and at times
-constexpr int kMostReplays = 3;   // of a graph
+constexpr int kSlots = 4;           // communicators at a time; the first has all ranks
+constexpr int kCheckEvery = 16;     // iterations between decisions to go on
+constexpr int kPieces = 6;          // most operations of a burst, as a rule
+constexpr int kManyPieces = 100;    // and at times
+constexpr std::size_t kAtOnce = 3;  // communicators that end whatever the order of their calls
+constexpr int kMostReplays = 3;     // of a graph
 constexpr std::size_t kMargin = 32768;
-// Of bursts, and of two communicators at once.
+// Of bursts, and of several communicators at once.
 constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
 
 struct Options {
@@ -107,7 +108,7 @@ class Stress {
   Status RunOne(Slot& slot);
   Status RunBurst(Slot& slot);
   Status RunTransfers(Slot& slot);
-  Status RunTwoAtOnce(Slot& other);
+  Status RunAtOnce();
   Status RunFirstUses();
   Status RunFirstUse(DataType type);
 
@@ -178,8 +179,8 @@ Status Stress::Replace(int index) {
   }
   Slot& slot = slots_[index];
   TUTTI_RETURN_IF_ERROR(Close(slot));
-  const int colours = 1 + static_cast<int>(dice_.Below(2));
-  const bool reverse = dice_.OneIn(2), leave_out = dice_.OneIn(4);
+  const int colours = options_.at_once ? 1 : 1 + static_cast<int>(dice_.Below(2));
+  const bool reverse = dice_.OneIn(2), leave_out = !options_.at_once && dice_.OneIn(4);
   std::vector<int> colour(job_.ranks());
   for (int& c : colour) c = leave_out && dice_.OneIn(4) ? NCCL_SPLIT_NOCOLOR : static_cast<int>(dice_.Below(colours));
   return Split(slot, colour, reverse);
@@ -518,52 +519,56 @@ Status Stress::RunTransfers(Slot& slot) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Two communicators, on streams of their own, which ranks call in different orders; on each a row of the same collective. Both
-// must find room on every GPU, whatever else of their rows waits there already.
+// Communicators on streams of their own, which every rank calls in an order of its own; on each a row of the same collective, at
+// times with a small one after each. All must find room on every GPU, whatever else of their rows waits there already
+// (docs/decisions/0012-part-of-a-gpu.md).
 
-Status Stress::RunTwoAtOnce(Slot& other) {
-  Slot* slots[2] = {&slots_[0], &other};
-  const std::size_t share = options_.largest / 2 / 64 * 64;
-  std::vector<Piece> pieces[2];
-  for (int k = 0; k < 2; ++k) {
+Status Stress::RunAtOnce() {
+  std::vector<int> chosen;
+  for (int k = 0; k < kSlots; ++k) {
+    if (slots_[k].exists) chosen.push_back(k);
+  }
+  if (chosen.size() > kAtOnce) chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(dice_.Below(chosen.size())));
+  const std::size_t share = options_.largest / kSlots / 64 * 64;
+  const bool with_small = dice_.OneIn(2);
+  std::vector<Piece> pieces[kSlots], rows[kSlots];
+  for (const int k : chosen) {
     const Kind kind = kKinds[dice_.Below(4)];
-    const auto root = static_cast<int>(dice_.Below(1 << 20) % static_cast<std::size_t>(std::max(slots[k]->ranks, 1)));
+    const auto root = static_cast<int>(dice_.Below(1 << 20) % static_cast<std::size_t>(std::max(slots_[k].ranks, 1)));
     const bool parts = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
     const std::size_t most = share / 4 / (parts ? static_cast<std::size_t>(job_.ranks()) : 1);
     const std::size_t at = static_cast<std::size_t>(k) * share;
     const std::size_t count = dice_.OneIn(2) ? most : 1 + dice_.Below(most);
     pieces[k].assign(1 + dice_.Below(kPieces), {kind, count, at, at, root});
+    const std::size_t margin = options_.largest + static_cast<std::size_t>(k) * 64;
+    for (const Piece& piece : pieces[k]) {
+      rows[k].push_back(piece);
+      if (with_small) rows[k].push_back({Kind::kAllReduce, 1, margin, margin, 0});
+    }
   }
   const auto seed = static_cast<std::uint32_t>(dice_.Seed());
-  const int first = static_cast<int>((seed >> 8) + static_cast<std::uint32_t>(rank_)) % 2;
-  const auto has = [&](int k) { return slots[k]->comm != nullptr; };
-  for (int k = 0; k < 2; ++k) {
-    if (has(k)) TUTTI_RETURN_IF_ERROR(FillPieces(*slots[k], pieces[k], share, seed, pieces[k][0].in));
-  }
+  std::erase_if(chosen, [&](int k) { return slots_[k].comm == nullptr; });
+  for (const int k : chosen) TUTTI_RETURN_IF_ERROR(FillPieces(slots_[k], pieces[k], share, seed, pieces[k][0].in));
   // From now on each works on its stream; otherwise one would have to wait for what the other one does there.
-  for (int k = 0; k < 2; ++k) {
-    if (!has(k)) continue;
-    const std::vector<Piece> one = {{Kind::kAllReduce, 1, options_.largest, options_.largest, 0}};  // in the margin
-    TUTTI_RETURN_IF_ERROR(CallPieces(*slots[k], one, false, k));
-    TUTTI_RETURN_IF_ERROR(place_.Wait(slots[k]->comm, k));
+  for (const int k : chosen) {
+    TUTTI_RETURN_IF_ERROR(CallPieces(slots_[k], {rows[k].back()}, false, k));
+    TUTTI_RETURN_IF_ERROR(place_.Wait(slots_[k].comm, k));
   }
-  for (const int k : {first, 1 - first}) {
-    if (has(k)) TUTTI_RETURN_IF_ERROR(CallPieces(*slots[k], pieces[k], false, k));
-  }
-  for (int k = 0; k < 2; ++k) {
-    if (!has(k)) continue;
+  std::vector<int> order = chosen;
+  std::ranges::shuffle(order, std::mt19937(seed + static_cast<std::uint32_t>(rank_)));
+  for (const int k : order) TUTTI_RETURN_IF_ERROR(CallPieces(slots_[k], rows[k], false, k));
+  for (const int k : chosen) {
     ++job_.cases();
-    TUTTI_RETURN_IF_ERROR(place_.Wait(slots[k]->comm, k));
-    TUTTI_RETURN_IF_ERROR(ComparePieces(*slots[k], pieces[k], share, seed, pieces[k][0].in));
+    TUTTI_RETURN_IF_ERROR(place_.Wait(slots_[k].comm, k));
+    TUTTI_RETURN_IF_ERROR(ComparePieces(slots_[k], pieces[k], share, seed, pieces[k][0].in));
   }
   return Status::Ok();
 }
 
-// The same with kernels that have never run: a library that loads them only now waits for those that run, of either
+// The same of two with kernels that have never run: a library that loads them only now waits for those that run, of either
 // communicator.
 Status Stress::RunFirstUses() {
-  const std::vector<int> all(static_cast<std::size_t>(job_.ranks()), 0);
-  TUTTI_RETURN_IF_ERROR(Split(slots_[1], all, false));
+  for (int k = 1; k < kSlots; ++k) TUTTI_RETURN_IF_ERROR(Replace(k));
   for (int type = 0; type < kDataTypes; ++type) TUTTI_RETURN_IF_ERROR(RunFirstUse(static_cast<DataType>(type)));
   return Status::Ok();
 }
@@ -604,7 +609,7 @@ Status Stress::Step() {
   if (dice_.OneIn(40)) return Replace(1 + static_cast<int>(dice_.Below(kSlots - 1)));
   Slot* slot = &slots_[dice_.Below(kSlots)];
   if (!slot->exists) slot = &slots_[0];
-  if (options_.at_once && slot != &slots_[0] && dice_.OneIn(2)) return RunTwoAtOnce(*slot);
+  if (options_.at_once && slot != &slots_[0] && dice_.OneIn(2)) return RunAtOnce();
   switch (dice_.Below(4)) {
     case 0:
       return RunBurst(*slot);

@@ -50,7 +50,7 @@ __device__ __forceinline__ void Prefetch(const Block& b) {
 
 // The launch of this kernel may overlap the stream's kernel before it (Launcher); memory is touched only after that one has
 // ended. The next one may be launched at once where this one has few blocks, so several small ones come to wait, which hides
-// their launches; else when the one before has ended, so that no more than one large one waits (MayOverlap). From Hopper on;
+// their launches; else when the one before has ended, so that no more than one large one waits (OverlapLimit). From Hopper on;
 // earlier GPUs never overlap them.
 __device__ __forceinline__ void WaitForPreviousKernel() {
 #if __CUDA_ARCH__ >= 900

@@ -25,15 +25,6 @@ constexpr int ThreadsPerBlock(const Relay& relay) {
   return (relay.first_warp[relay.teams_per_block] + relay.teams_per_block) * 32;
 }
 
-// Whether kernels of that shape may be launched while their stream's kernel before them runs. What waits there keeps others
-// out, of other communicators too, for which the kernel before may be waiting. Kernels of few blocks let the next one in at
-// once, so several wait, eight at most as far as was seen, with twice most_threads threads in all; of others one.
-constexpr bool MayOverlap(int blocks, int threads, int most_threads) {
-  constexpr int kMostWaiting = 8;
-  const bool few = blocks <= static_cast<int>(kFewBlocks);
-  return blocks * threads * (few ? kMostWaiting / 2 : 1) <= most_threads;
-}
-
 // The kernels of this build, and how they are started. Their code is handed to the driver once per process and stays
 // there; a kernel is loaded into a context when a launcher first finds it, never by a launch. Loading waits for running
 // kernels of the context, also for those of other communicators that wait for a peer: ranks that call two communicators

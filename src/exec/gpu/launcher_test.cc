@@ -112,17 +112,6 @@ TEST_F(Launches, DoWithoutClustersOnceRefused) {
   EXPECT_EQ(g_launched.size(), 2u);
 }
 
-TEST(Overlap, IsForKernelsThatLeaveRoomForOthers) {
-  constexpr int kMost = 132 * 128;
-  EXPECT_TRUE(MayOverlap(1, 32, kMost));
-  EXPECT_TRUE(MayOverlap(32, 128, kMost));
-  EXPECT_FALSE(MayOverlap(32, 512, kMost));  // four of them, each block with a multiprocessor to itself, fill a GPU
-  EXPECT_TRUE(MayOverlap(8, 512, kMost));
-  EXPECT_TRUE(MayOverlap(33, 512, kMost));  // only one of them waits
-  EXPECT_FALSE(MayOverlap(64, 352, kMost));
-  EXPECT_FALSE(MayOverlap(1, 32, 0));
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // What is loaded
 

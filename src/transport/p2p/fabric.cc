@@ -186,17 +186,6 @@ int Fabric::RanksOnGpuOf(int rank) const {
   return count;
 }
 
-int Fabric::BlocksWhereShared() const {
-  int least = 0;
-  for (int rank = 0; rank < options_.layout.collectives.ranks; ++rank) {
-    const int sharing = RanksOnGpuOf(rank);
-    if (sharing <= 1) continue;
-    const int share = std::max(multiprocessors(rank) / sharing, 1);
-    least = least == 0 ? share : std::min(least, share);
-  }
-  return least;
-}
-
 bool Fabric::LinesArriveWhole() const {
   if (staged()) return false;
   return std::ranges::none_of(identities_, [&](const Identity& peer) {

@@ -68,8 +68,6 @@ class Fabric {
   std::byte* segment(int rank) const { return segments_[rank]; }
   // Ranks of the communicator that run on the GPU of `rank`.
   int RanksOnGpuOf(int rank) const;
-  // Blocks for each rank, so that all ranks of a GPU have theirs at once. The same on all ranks; 0: no two share a GPU.
-  int BlocksWhereShared() const;
   bool staged() const { return options_.memory != Memory::kDevice; }
   // Memory that this rank's segment takes.
   std::size_t device_bytes() const { return own_.bytes(); }
