@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 
 #include "capi/error.h"
@@ -30,6 +31,15 @@ std::atomic<std::uint32_t> g_next_serial{1};
 
 }  // namespace
 
+bool DeviceHasOthers(int device, const ncclComm* except) {
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  return std::ranges::any_of(registry.live, [&](const std::shared_ptr<ncclComm>& comm) {
+    return comm.get() != except && comm->device == device && comm->ranks.load(std::memory_order_relaxed) != 1 &&
+           comm->state.load(std::memory_order_relaxed) != State::kFailed && !comm->foreign();
+  });
+}
+
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
   auto comm = std::make_shared<ncclComm>();
   comm->config = config;
@@ -43,7 +53,7 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
   return comm;
 }
 
-Status Adopt(ncclComm& comm, Communicator communicator, int shared_blocks) {
+Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
@@ -51,7 +61,8 @@ Status Adopt(ncclComm& comm, Communicator communicator, int shared_blocks) {
       comm::GpuQueue::Create(comm.owner, {.device = comm.device,
                                           .max_blocks = comm.config.max_ctas,
                                           .zero_blocks = comm.config.zero_ctas,
-                                          .shared_blocks = shared_blocks});
+                                          .shared_blocks = comm.shared_blocks,
+                                          .beside_others = comm.beside_others});
   if (!gpu.ok()) {
     comm.owner->Close();
     return gpu.status();

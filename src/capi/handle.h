@@ -58,6 +58,8 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   std::atomic<int> rank{-1};
   std::atomic<int> ranks{0};
   int device = 0;
+  int shared_blocks = 0;       // of the communicator that it comes from (GpuQueue)
+  bool beside_others = false;  // DeviceHasOthers, when it was called for
   tutti::capi::Config config;
   std::uint32_t fork_generation = 0;
   std::uint32_t serial = 0;  // numbers the handles of this process
@@ -85,11 +87,13 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
 
 namespace tutti::capi {
 
+// Whether a device has a communicator of several ranks, or one that is being made, other than `except`.
+bool DeviceHasOthers(int device, const ncclComm* except);
 // A new handle, pending.
 std::shared_ptr<ncclComm> NewHandle(const Config& config, int device);
 // Gives it the communicator that was made for it, and that one its GPU, if there is one; collective. It is ready then,
-// or taken down at once where it was aborted. shared_blocks: those of the communicator that it comes from (GpuQueue), or 0.
-Status Adopt(ncclComm& comm, Communicator communicator, int shared_blocks);
+// or taken down at once where it was aborted.
+Status Adopt(ncclComm& comm, Communicator communicator);
 // It could not be made.
 void FailHandle(ncclComm& comm, const Status& why);
 // The handle is not to be used any more. Keeps the last kBuried of them so that mistakes are found.

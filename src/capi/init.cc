@@ -48,26 +48,29 @@ struct Birth {
   ncclComm_t* slot = nullptr;
   Config config;
   int device = 0;
-  std::shared_ptr<ncclComm> parent;  // that it is split off from
+  std::shared_ptr<ncclComm> parent;  // that it comes from
+  bool replaces_parent = false;      // which is to go
   std::function<Result<CommunicatorOptions>(const std::atomic<bool>& cancel)> find;
 };
 
 // Makes a communicator at once, when the group ends, or in the background. *slot holds its handle from now on.
 Status Make(Birth birth) {
   *birth.slot = nullptr;
+  const ncclComm* parent = birth.parent.get();
+  const bool beside_others = DeviceHasOthers(birth.device, birth.replaces_parent ? parent : nullptr);
   std::shared_ptr<ncclComm> comm = NewHandle(birth.config, birth.device);
+  comm->beside_others = beside_others;
+  if (parent != nullptr && parent->gpu != nullptr) comm->shared_blocks = parent->gpu->shared_blocks();
   *birth.slot = comm.get();
   LifeJob job{.comm = comm, .parent = birth.parent, .slot = birth.slot, .blocking = birth.config.blocking};
-  const ncclComm* parent = birth.parent.get();
-  const int shared_blocks = parent != nullptr && parent->gpu != nullptr ? parent->gpu->shared_blocks() : 0;
-  job.run = [comm = comm.get(), shared_blocks, find = std::move(birth.find)]() -> Status {
+  job.run = [comm = comm.get(), find = std::move(birth.find)]() -> Status {
     Result<CommunicatorOptions> options = find(comm->abort);
     if (!options.ok()) return options.status();
     options->name = comm->config.name;
     options->cancel = &comm->abort;
     Result<Communicator> communicator = Communicator::Create(*options);
     if (!communicator.ok()) return communicator.status();
-    return Adopt(*comm, std::move(*communicator), shared_blocks);
+    return Adopt(*comm, std::move(*communicator));
   };
   return RunOrDefer(std::move(job));
 }
@@ -183,6 +186,7 @@ Status Shrink(ncclComm* parent, const int* excluded, int count, ncclComm_t* slot
                .config = *read,
                .device = parent->device,
                .parent = kept,
+               .replaces_parent = true,
                .find = [kept, ranks, flags](const auto&) -> Result<CommunicatorOptions> {
                  if (flags == NCCL_SHRINK_ABORT) {
                    kept->queue->Break(Status(
@@ -223,9 +227,12 @@ Status Grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclC
   std::optional<UniqueId> given;
   if (id != nullptr) given = ToUniqueId(*id);
   const std::shared_ptr<ncclComm> kept = parent->shared_from_this();
-  return Make({.slot = slot, .config = *read, .device = parent->device, .parent = kept, .find = [=](const auto&) {
-                 return comm::Grow(*kept->queue, ranks, given ? &*given : nullptr);
-               }});
+  return Make({.slot = slot,
+               .config = *read,
+               .device = parent->device,
+               .parent = kept,
+               .replaces_parent = true,
+               .find = [=](const auto&) { return comm::Grow(*kept->queue, ranks, given ? &*given : nullptr); }});
 }
 
 Status MakeId(ncclUniqueId* id) {

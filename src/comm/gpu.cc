@@ -271,7 +271,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   const tune::GpuMachine machine = Machine();
   if (alone && capability >= kHopper && options.overlap_launches) {
-    overlap_limit.SetTo(tune::MostBlocks(machine, fabric->multiprocessors(host.rank), 1) / 2);
+    overlap_limit.SetTo(tune::MostBlocks(machine, fabric->multiprocessors(host.rank), 1));
   }
   int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
   bool shared = false;
@@ -298,6 +298,7 @@ Status GpuCommunicator::Impl::SetLimits() {
   sent_beside_bytes = team_blocks <= machine.sent_beside_blocks ? machine.own_beside_bytes : SIZE_MAX;
   // Clusters of ranks that share a GPU could keep each other out.
   if (alone && capability >= kHopper) launcher.UseClustersUpTo(machine.team_blocks);
+  if (host.ranks > 1) presence.Begin(options.device);
   static_assert(tune::GpuMachine{}.direct_lines_bytes == exec::gpu::kMostLl128Bytes);
   tune::GpuChooserOptions choosing{
       .ranks = host.ranks,
@@ -408,6 +409,7 @@ Status GpuCommunicator::Impl::EndIfBroken() {
   if (const Status failure = KernelFailure(); !failure.ok()) host.Break(failure);
   if (const Status failure = windows->Overdue(); !failure.ok()) host.Break(failure);
   if (!host.broken.load(std::memory_order_relaxed)) return Status::Ok();
+  presence.End();
   static_cast<volatile HostWords*>(words.host())->abort = 1;
   windows->Release();
   return host.Broken();

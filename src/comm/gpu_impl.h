@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/gpu_presence.h"
 #include "comm/gpu_window.h"
 #include "comm/impl.h"
 #include "exec/gpu/batch.h"
@@ -165,16 +166,17 @@ struct GpuCommunicator::Impl {
   sys::cuda::MappedHostMemory words;  // exec::gpu::HostWords
   exec::gpu::Launcher launcher;
   tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
-  exec::gpu::OverlapLimit overlap_limit;    // of launches that are not captured
-  exec::gpu::Program program{};             // of the operation that is being enqueued; segments stay
-  exec::gpu::Group group{};                 // likewise
-  exec::gpu::Relay relay{};                 // likewise
-  exec::gpu::Batch batch{};                 // likewise
-  bool whole_lines = true;                  // lines of LL128 arrive whole on all links
-  int most_blocks = 1;                      // of any kernel
-  int team_blocks = 1;                      // of kernels of teams
-  int blocks_where_shared =
-      0;  // of this rank at a time, where some ranks share a GPU; 0: none do. The same on all ranks
+  comm::GpuPresence presence;
+  exec::gpu::OverlapLimit overlap_limit;  // of launches that are not captured
+  exec::gpu::Program program{};           // of the operation that is being enqueued; segments stay
+  exec::gpu::Group group{};               // likewise
+  exec::gpu::Relay relay{};               // likewise
+  exec::gpu::Batch batch{};               // likewise
+  bool whole_lines = true;                // lines of LL128 arrive whole on all links
+  int most_blocks = 1;                    // of any kernel
+  int team_blocks = 1;                    // of kernels of teams
+  // Of this rank at a time, where some ranks share a GPU; 0: none do. The same on all ranks.
+  int blocks_where_shared = 0;
   std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;  // see exec::gpu::GroupLimits
   sys::cuda::Stream inner = nullptr;                                      // for copies of the communicator's own
   std::uint64_t blocks_launched = 0;                                      // of all kernels so far

@@ -25,8 +25,8 @@ using Kind = Operation::Kind;
 
 constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 constexpr int kPieceBits = 21;  // device memory comes in pieces of 2 MiB
-// Half of an H200, for communicators that share it with others: docs/decisions/0012-part-of-a-gpu.md.
-constexpr int kBlocksBesideOthers = 64;
+// A third of an H200, for communicators that share it with others: docs/decisions/0012-part-of-a-gpu.md.
+constexpr int kBlocksBesideOthers = 42;
 
 // Makes a context current for a while, where it is not already.
 class EnsureContext {
@@ -77,7 +77,7 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
     const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
-    const bool beside = mine && c.ranks > 1 && options.max_blocks == 0 && SomeMayWaitOn(options.device);
+    const bool beside = options.beside_others && options.max_blocks == 0 && c.ranks > 1;
     const int most = LeastSet(beside ? kBlocksBesideOthers : options.max_blocks, options.shared_blocks, INT_MAX);
     // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
     const int own[2] = {mine ? 1 : 0, most};
@@ -322,13 +322,6 @@ Status GpuQueue::CompareWhenQuiet(Communicator::Impl& c) {
   const Status s = c.CompareGpuCalls();
   if (!s.ok()) c.Break(s);
   return s;
-}
-
-bool GpuQueue::MayWaitOn(int device) {
-  std::lock_guard life(life_mutex_);
-  if (!gpu_) return false;
-  const GpuCommunicator::Impl& gpu = *gpu_->impl();
-  return gpu.options.device == device && gpu.host.ranks > 1 && !gpu.host.broken.load(std::memory_order_relaxed);
 }
 
 Status GpuQueue::Look() {

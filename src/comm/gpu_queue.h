@@ -32,11 +32,12 @@ class GpuQueue {
  public:
   struct Options {
     int device = 0;  // CUDA ordinal in this process
-    // Of one operation. 0: as the cost model says; at most half of a GPU on which another communicator lives
+    // Of one operation. 0: as the cost model says, beside others no more than a third of a GPU
     // (docs/decisions/0012-part-of-a-gpu.md). The smallest of all ranks holds.
     int max_blocks = 0;
-    bool zero_blocks = false;  // none where copy engines can do it; where all ranks ask for that
-    int shared_blocks = 0;     // of the communicator that it is split off from
+    bool zero_blocks = false;    // none where copy engines can do it; where all ranks ask for that
+    int shared_blocks = 0;       // of the communicator that it is split off from
+    bool beside_others = false;  // other communicators are on the GPU, as some rank sees it
   };
 
   struct Call {
@@ -92,9 +93,6 @@ class GpuQueue {
   // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second, and
   // compares the ranks' calls once this rank has called nothing new between two looks.
   Status Look();
-
-  // Whether its kernels run on this device and may wait there for other ranks.
-  bool MayWaitOn(int device);
 
   // Waits for this communicator's kernels, or ends them where it is broken, and frees everything. Afterwards all calls
   // fail. Before the host queue's Close.

@@ -77,11 +77,4 @@ void UnwatchGpu(GpuQueue& queue) {
   std::erase(watch.queues, &queue);
 }
 
-bool SomeMayWaitOn(int device) {
-  Watch& watch = TheWatch();
-  std::lock_guard lock(watch.mutex);
-  watch.AfterFork();
-  return std::ranges::any_of(watch.queues, [device](GpuQueue* queue) { return queue->MayWaitOn(device); });
-}
-
 }  // namespace tutti::comm

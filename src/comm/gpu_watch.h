@@ -13,8 +13,6 @@ class GpuQueue;
 void WatchGpu(GpuQueue& queue);
 // Returns when the thread will not look at it again.
 void UnwatchGpu(GpuQueue& queue);
-// Whether kernels of some watched communicator may wait on this device for other ranks (GpuQueue::MayWaitOn).
-bool SomeMayWaitOn(int device);
 
 }  // namespace tutti::comm
 

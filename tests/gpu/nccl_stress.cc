@@ -9,7 +9,7 @@
 //
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
 // rank per GPU; ours several. With --windows the buffers of bursts are windows of every communicator, and some
-// communicators have the zero-CTA policy. With --at-once up to three communicators work at the same time, called in another
+// communicators have the zero-CTA policy. With --at-once up to four communicators work at the same time, called in another
 // order by each rank, from the first use of kernels on; ranks need GPUs of their own. A failure names seed and iteration;
 // the same seed makes the same sequence.
 
@@ -34,12 +34,11 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr int kSlots = 4;           // communicators at a time; the first has all ranks
-constexpr int kCheckEvery = 16;     // iterations between decisions to go on
-constexpr int kPieces = 6;          // most operations of a burst, as a rule
-constexpr int kManyPieces = 100;    // and at times
-constexpr std::size_t kAtOnce = 3;  // communicators that end whatever the order of their calls
-constexpr int kMostReplays = 3;     // of a graph
+constexpr int kSlots = 4;         // communicators at a time; the first has all ranks
+constexpr int kCheckEvery = 16;   // iterations between decisions to go on
+constexpr int kPieces = 6;        // most operations of a burst, as a rule
+constexpr int kManyPieces = 100;  // and at times
+constexpr int kMostReplays = 3;   // of a graph
 constexpr std::size_t kMargin = 32768;
 // Of bursts, and of several communicators at once.
 constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast};
@@ -528,7 +527,6 @@ Status Stress::RunAtOnce() {
   for (int k = 0; k < kSlots; ++k) {
     if (slots_[k].exists) chosen.push_back(k);
   }
-  if (chosen.size() > kAtOnce) chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(dice_.Below(chosen.size())));
   const std::size_t share = options_.largest / kSlots / 64 * 64;
   const bool with_small = dice_.OneIn(2);
   std::vector<Piece> pieces[kSlots], rows[kSlots];

@@ -17,17 +17,20 @@ namespace tutti::exec::gpu {
 // (docs/decisions/0012-part-of-a-gpu.md). Threads: one at a time.
 class OverlapLimit {
  public:
-  // How many multiprocessors that part has; 0: no kernel overlaps another.
+  // How many multiprocessors kernels may have; 0: none overlaps another. What overlaps gets half of them, and a third where
+  // other communicators are on the GPU.
   void SetTo(int multiprocessors) { most_ = multiprocessors * kShares; }
 
   // Whether the next kernel may overlap the one before it. To be asked for every kernel, in the order of the launches.
-  bool Admit(int blocks, int threads) {
+  // alone: no other communicator is on the GPU. One would be kept off a multiprocessor by the smallest block.
+  bool Admit(int blocks, int threads, bool alone) {
     const bool few = blocks <= static_cast<int>(kFewBlocks);
-    const int cost = blocks * (kShares / std::clamp(kThreads / threads, 1, kShares));
-    // Whether a row of such kernels keeps within the limit. One of many blocks lets the next one in when the one before
-    // it has ended, so two are there.
-    const bool small = cost * (few ? kThere : 2) <= most_;
-    const bool fits = small && held_ + cost <= most_;
+    const int cost = blocks * (alone ? kShares / std::clamp(kThreads / threads, 1, kShares) : kShares);
+    const int most = most_ / (alone ? 2 : 3);
+    // A row of small kernels keeps within the limit. One of many blocks lets the next one in when the one before it has
+    // ended, so two are there.
+    const bool small = cost * (few && alone ? kThere : 2) <= most;
+    const bool fits = small && held_ + cost <= most;
     if (!fits || !few) {  // whatever was there will be gone when a kernel after this one can come
       costs_.fill(0);
       held_ = 0;

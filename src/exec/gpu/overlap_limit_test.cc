@@ -11,13 +11,13 @@
 namespace tutti::exec::gpu {
 namespace {
 
-// The answers for kernels of these blocks and threads, one after the other: '1' where one may overlap. Of a GPU of which all of
-// them may have so many multiprocessors, half of an H200 otherwise.
-std::string Admitted(std::initializer_list<std::pair<int, int>> kernels, int multiprocessors = 64) {
+// The answers for kernels of these blocks and threads, one after the other: '1' where one may overlap. On a GPU of which
+// kernels may have 128 multiprocessors, as an H200.
+std::string Admitted(std::initializer_list<std::pair<int, int>> kernels, bool alone = true, int multiprocessors = 128) {
   OverlapLimit limit;
   limit.SetTo(multiprocessors);
   std::string answers;
-  for (const auto& [blocks, threads] : kernels) answers += limit.Admit(blocks, threads) ? '1' : '0';
+  for (const auto& [blocks, threads] : kernels) answers += limit.Admit(blocks, threads, alone) ? '1' : '0';
   return answers;
 }
 
@@ -28,7 +28,7 @@ TEST(OverlapLimit, IsForRowsOfSmallKernels) {
   EXPECT_EQ(Admitted({{32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}}),
             "11111111");
   EXPECT_EQ(Admitted({{64, 256}, {64, 256}, {64, 256}}), "111");  // two at a time
-  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, 0), "00");
+  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, true, 0), "00");
 }
 
 TEST(OverlapLimit, IsNotForLargeKernelsNorBesideThem) {
@@ -41,6 +41,16 @@ TEST(OverlapLimit, LeavesTheRestOfTheGpuToOthers) {
   // 32 multiprocessors run, and 32 at most wait.
   EXPECT_EQ(Admitted({{64, 256}, {8, 512}, {8, 512}, {8, 512}, {8, 512}, {8, 512}}), "111110");
   EXPECT_EQ(Admitted({{8, 512}, {8, 512}, {8, 512}, {8, 512}, {8, 512}, {64, 256}, {8, 512}}), "1111101");
+}
+
+TEST(OverlapLimit, CountsBlocksWhereOthersAreOnTheGpu) {
+  EXPECT_EQ(Admitted({{1, 32}, {4, 512}, {5, 64}, {32, 64}, {1, 32}, {1, 32}}, false), "111001");
+  EXPECT_EQ(Admitted({{16, 64}, {16, 64}, {16, 64}, {16, 64}}, false), "1101");  // 42 at most
+  EXPECT_EQ(Admitted({{5, 64}, {5, 64}, {5, 64}, {5, 64}, {5, 64}, {5, 64}, {5, 64}, {5, 64}, {5, 64}}, false),
+            "111111111");
+  EXPECT_EQ(Admitted({{22, 64}, {1, 32}, {1, 32}}, false), "001");
+  EXPECT_EQ(Admitted({{43, 128}, {43, 128}, {128, 512}}, false), "000");
+  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, false, 0), "00");
 }
 
 }  // namespace
