@@ -271,7 +271,8 @@ Status GpuCommunicator::Impl::SetLimits() {
   driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, context.device());
   const tune::GpuMachine machine = Machine();
   if (alone && capability >= kHopper && options.overlap_launches) {
-    overlap_limit.SetTo(tune::MostBlocks(machine, fabric->multiprocessors(host.rank), 1));
+    const int most = tune::MostBlocks(machine, fabric->multiprocessors(host.rank), 1);
+    overlap_limit.SetTo(most / 2, most / machine.beside_parts);
   }
   int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
   bool shared = false;

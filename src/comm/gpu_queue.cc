@@ -25,8 +25,6 @@ using Kind = Operation::Kind;
 
 constexpr log::Subsystems kLogged = log::kColl | log::kTuning;
 constexpr int kPieceBits = 21;  // device memory comes in pieces of 2 MiB
-// A third of an H200, for communicators that share it with others: docs/decisions/0012-part-of-a-gpu.md.
-constexpr int kBlocksBesideOthers = 42;
 
 // Makes a context current for a while, where it is not already.
 class EnsureContext {
@@ -70,6 +68,14 @@ int LeastSet(int a, int b, int if_none) {
   return std::min(a, b);
 }
 
+// The most blocks of a communicator that is made beside others on its GPU: docs/decisions/0012-part-of-a-gpu.md.
+int BlocksBesideOthers(sys::cuda::Device device) {
+  const tune::GpuMachine machine;
+  int has = 0;
+  (*sys::cuda::OpenDriver())->DeviceGetAttribute(&has, sys::cuda::kMultiprocessorCount, device);
+  return tune::MostBlocks(machine, has, machine.beside_parts);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>& host, const Options& options) {
@@ -77,8 +83,9 @@ Result<std::unique_ptr<GpuQueue>> GpuQueue::Create(const std::shared_ptr<Queue>&
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
     const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
-    const bool beside = options.beside_others && options.max_blocks == 0 && c.ranks > 1;
-    const int most = LeastSet(beside ? kBlocksBesideOthers : options.max_blocks, options.shared_blocks, INT_MAX);
+    const bool beside = mine && options.beside_others && options.max_blocks == 0 && c.ranks > 1;
+    const int wished = beside ? BlocksBesideOthers(options.device) : options.max_blocks;
+    const int most = LeastSet(wished, options.shared_blocks, INT_MAX);
     // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
     const int own[2] = {mine ? 1 : 0, most};
     int least[2] = {own[0], own[1]};

@@ -73,6 +73,8 @@ struct GpuMachine {
   // most of a GPU's multiprocessors, as a part of them: so that several communicators, which the ranks may call in different
   // orders, are there at once (docs/decisions/0012-part-of-a-gpu.md).
   int team_blocks = 32, team_parts = 4;
+  // A communicator that is made beside others on its GPU has blocks as if so many shared it; likewise what waits there.
+  int beside_parts = 3;
   // Multiprocessors that every kernel leaves free. With none, the kernels of two communicators that are called in different orders
   // could fill a GPU each; with some, each has a few channels in common with its peer, which end and make room.
   int free_multiprocessors = 4;

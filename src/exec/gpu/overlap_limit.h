@@ -17,16 +17,18 @@ namespace tutti::exec::gpu {
 // (docs/decisions/0012-part-of-a-gpu.md). Threads: one at a time.
 class OverlapLimit {
  public:
-  // How many multiprocessors kernels may have; 0: none overlaps another. What overlaps gets half of them, and a third where
-  // other communicators are on the GPU.
-  void SetTo(int multiprocessors) { most_ = multiprocessors * kShares; }
+  // How many multiprocessors that part has, where no other communicator is on the GPU and where some are; 0: none overlap.
+  void SetTo(int alone, int beside_others) {
+    most_alone_ = alone * kShares;
+    most_beside_ = beside_others * kShares;
+  }
 
   // Whether the next kernel may overlap the one before it. To be asked for every kernel, in the order of the launches.
   // alone: no other communicator is on the GPU. One would be kept off a multiprocessor by the smallest block.
   bool Admit(int blocks, int threads, bool alone) {
     const bool few = blocks <= static_cast<int>(kFewBlocks);
     const int cost = blocks * (alone ? kShares / std::clamp(kThreads / threads, 1, kShares) : kShares);
-    const int most = most_ / (alone ? 2 : 3);
+    const int most = alone ? most_alone_ : most_beside_;
     // A row of small kernels keeps within the limit. One of many blocks lets the next one in when the one before it has
     // ended, so two are there.
     const bool small = cost * (few && alone ? kThere : 2) <= most;
@@ -35,7 +37,7 @@ class OverlapLimit {
       costs_.fill(0);
       held_ = 0;
     }
-    held_ = small ? held_ + cost - costs_[next_] : most_;
+    held_ = small ? held_ + cost - costs_[next_] : std::max(most_alone_, most_beside_);
     costs_[next_] = small ? cost : 0;
     next_ = (next_ + 1) % costs_.size();
     return fits;
@@ -47,7 +49,7 @@ class OverlapLimit {
   // A multiprocessor has registers for a block of 512 threads, or for two of 256. Counted in sixteenths of it.
   static constexpr int kThreads = 512, kShares = 16;
 
-  int most_ = 0;
+  int most_alone_ = 0, most_beside_ = 0;
   int held_ = 0;                            // by kernels that may still be there when the next one comes
   std::array<int, kThere - 1> costs_ = {};  // of each of them
   std::size_t next_ = 0;                    // of costs_

@@ -11,11 +11,11 @@
 namespace tutti::exec::gpu {
 namespace {
 
-// The answers for kernels of these blocks and threads, one after the other: '1' where one may overlap. On a GPU of which
-// kernels may have 128 multiprocessors, as an H200.
-std::string Admitted(std::initializer_list<std::pair<int, int>> kernels, bool alone = true, int multiprocessors = 128) {
+// The answers for kernels of these blocks and threads, one after the other: '1' where one may overlap. With the limits of an
+// H200, or without a right to overlap.
+std::string Admitted(std::initializer_list<std::pair<int, int>> kernels, bool alone = true, bool some = true) {
   OverlapLimit limit;
-  limit.SetTo(multiprocessors);
+  if (some) limit.SetTo(64, 42);
   std::string answers;
   for (const auto& [blocks, threads] : kernels) answers += limit.Admit(blocks, threads, alone) ? '1' : '0';
   return answers;
@@ -28,7 +28,7 @@ TEST(OverlapLimit, IsForRowsOfSmallKernels) {
   EXPECT_EQ(Admitted({{32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}, {32, 128}}),
             "11111111");
   EXPECT_EQ(Admitted({{64, 256}, {64, 256}, {64, 256}}), "111");  // two at a time
-  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, true, 0), "00");
+  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, true, false), "00");
 }
 
 TEST(OverlapLimit, IsNotForLargeKernelsNorBesideThem) {
@@ -50,7 +50,7 @@ TEST(OverlapLimit, CountsBlocksWhereOthersAreOnTheGpu) {
             "111111111");
   EXPECT_EQ(Admitted({{22, 64}, {1, 32}, {1, 32}}, false), "001");
   EXPECT_EQ(Admitted({{43, 128}, {43, 128}, {128, 512}}, false), "000");
-  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, false, 0), "00");
+  EXPECT_EQ(Admitted({{1, 32}, {1, 32}}, false, false), "00");
 }
 
 }  // namespace
