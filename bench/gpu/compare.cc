@@ -262,32 +262,29 @@ Status RunAll(Setting& s, nlohmann::json& rows) {
 }
 
 Status Main(const Options& options) {
-  Result<Communicator> communicator = Communicator::FromEnvironment();
-  if (!communicator.ok()) return communicator.status();
-  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
-  if (!driver.ok()) return driver.status();
-  const sys::cuda::Driver& d = **driver;
-  int devices = 1;
-  d.DeviceGetCount(&devices);
-  Result<GpuCommunicator> gpu = GpuCommunicator::Create(*communicator, {.device = communicator->rank() % devices,
-                                                                        .max_channels = options.most_channels,
-                                                                        .overlap_launches = options.overlap});
+  Result<Place> place = FindPlace();
+  if (!place.ok()) return place.status();
+  Communicator& communicator = place->communicator;
+  const sys::cuda::Driver& d = *place->driver;
+  Result<GpuCommunicator> gpu = GpuCommunicator::Create(
+      communicator,
+      {.device = place->gpu(), .max_channels = options.most_channels, .overlap_launches = options.overlap});
   if (!gpu.ok()) return gpu.status();
   TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(gpu->impl()->context.get()), "the GPU's context"));
   // NVIDIA's first: once ours is loaded, a search for its bare name finds ours.
   std::optional<Nccl> nccl, tutti;
   if (!options.sweep) {
-    Result<Nccl> made = Nccl::Create(*communicator, options.nccl);
-    if (communicator->rank() == 0) {
-      fmt::print("{} ranks on {} GPUs; NCCL: {}\n", communicator->ranks(), devices,
+    Result<Nccl> made = Nccl::Create(communicator, options.nccl);
+    if (communicator.rank() == 0) {
+      fmt::print("{} ranks on {} GPUs; NCCL: {}\n", communicator.ranks(), place->gpus,
                  made.ok() ? fmt::format("{}, {}", made->version(), made->file()) : made.status().ToString());
     }
     if (made.ok()) nccl = std::move(*made);
   }
   if (!options.tutti.empty()) {
-    Result<Nccl> made = Nccl::Create(*communicator, options.tutti);
+    Result<Nccl> made = Nccl::Create(communicator, options.tutti);
     if (!made.ok()) return made.status();
-    if (communicator->rank() == 0) fmt::print("Tutti: {}\n", made->file());
+    if (communicator.rank() == 0) fmt::print("Tutti: {}\n", made->file());
     tutti = std::move(*made);
   }
   sys::cuda::Address in = 0, out = 0;
@@ -300,7 +297,7 @@ Status Main(const Options& options) {
   // Ordinary numbers rather than zeros.
   TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(in, 0x3b, bytes), "filling"));
   TUTTI_RETURN_IF_ERROR(Check(d, d.MemsetD8(out, 0x3b, bytes), "filling"));
-  Timer timer(*communicator, d);
+  Timer timer(communicator, d);
   std::vector<Library> libraries;
   if (tutti) {
     libraries.emplace_back([&](auto operations, auto stream) { return tutti->RunGroup(operations, stream); });
@@ -311,11 +308,11 @@ Status Main(const Options& options) {
     libraries.emplace_back([&](auto operations, auto stream) { return nccl->RunGroup(operations, stream); });
   }
   Setting setting{
-      *communicator, *gpu, libraries, timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
+      communicator, *gpu, libraries, timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
       options};
   nlohmann::json rows = nlohmann::json::array();
   const Status status = RunAll(setting, rows);
-  if (communicator->rank() == 0 && !options.json.empty()) std::ofstream(options.json) << rows.dump(0) << "\n";
+  if (communicator.rank() == 0 && !options.json.empty()) std::ofstream(options.json) << rows.dump(0) << "\n";
   d.MemFree(in);
   d.MemFree(out);
   return status;

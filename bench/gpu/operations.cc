@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "plan/plan.h"
 
@@ -24,6 +25,16 @@ Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, c
 }
 
 }  // namespace
+
+Result<Place> FindPlace() {
+  Result<Communicator> communicator = Communicator::FromEnvironment();
+  if (!communicator.ok()) return communicator.status();
+  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
+  if (!driver.ok()) return driver.status();
+  int gpus = 1;
+  (*driver)->DeviceGetCount(&gpus);
+  return Place{.communicator = std::move(*communicator), .driver = *driver, .gpus = std::max(gpus, 1)};
+}
 
 std::size_t ParseSize(const std::string& text) {
   std::size_t end = 0;

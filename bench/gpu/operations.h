@@ -3,15 +3,27 @@
 #ifndef TUTTI_BENCH_GPU_OPERATIONS_H_
 #define TUTTI_BENCH_GPU_OPERATIONS_H_
 
-// Operations as the benchmarks' options name them.
+// What the benchmarks have in common: operations as their options name them, and a process' place.
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "sys/cuda.h"
 #include "tutti/communicator.h"
+#include "tutti/status.h"
 
 namespace tutti::bench {
+
+// This process among those that `tutti run` started, and its GPU.
+struct Place {
+  Communicator communicator;
+  const sys::cuda::Driver* driver;
+  int gpus;  // of this machine
+
+  int gpu() const { return communicator.rank() % gpus; }
+};
+Result<Place> FindPlace();
 
 // 64, 8K, 16M, 1G: bytes.
 std::size_t ParseSize(const std::string& text);

@@ -109,22 +109,18 @@ Status RunOrder(Communicator& communicator, const sys::cuda::Driver& d, std::vec
 }
 
 Status Main(const Options& options) {
-  Result<Communicator> communicator = Communicator::FromEnvironment();
-  if (!communicator.ok()) return communicator.status();
-  const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
-  if (!driver.ok()) return driver.status();
-  const sys::cuda::Driver& d = **driver;
-  int devices = 1;
-  d.DeviceGetCount(&devices);
-  const Result<sys::cuda::PrimaryContext> context =
-      sys::cuda::PrimaryContext::Retain(&d, communicator->rank() % devices);
+  Result<Place> place = FindPlace();
+  if (!place.ok()) return place.status();
+  Communicator& communicator = place->communicator;
+  const sys::cuda::Driver& d = *place->driver;
+  const Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(&d, place->gpu());
   if (!context.ok()) return context.status();
   TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(context->get()), "the GPU's context"));
   std::vector<Work> works;
   for (const std::string& text : options.ops) {
     const std::vector<std::string> parts = Split(text, ':');
     const std::size_t bytes = ParseSize(parts[1]);
-    Result<Nccl> nccl = Nccl::Create(*communicator, options.library);
+    Result<Nccl> nccl = Nccl::Create(communicator, options.library);
     if (!nccl.ok()) return nccl.status();
     sys::cuda::Address addresses[2] = {};
     Buffers buffers{};
@@ -137,16 +133,16 @@ Status Main(const Options& options) {
     }
     sys::cuda::Stream stream = nullptr;
     TUTTI_RETURN_IF_ERROR(Check(d, d.StreamCreate(&stream, sys::cuda::kNonBlocking), "a stream"));
-    works.push_back({std::move(*nccl), MakeOperations(parts[0], bytes, *communicator, buffers), stream});
+    works.push_back({std::move(*nccl), MakeOperations(parts[0], bytes, communicator, buffers), stream});
   }
-  if (communicator->rank() == 0) {
-    fmt::print("{} ranks on {} GPUs; {}; {}\n", communicator->ranks(), devices, fmt::join(options.ops, " "),
+  if (communicator.rank() == 0) {
+    fmt::print("{} ranks on {} GPUs; {}; {}\n", communicator.ranks(), place->gpus, fmt::join(options.ops, " "),
                works[0].nccl.file());
   }
   for (const std::string& name : options.orders) {
-    TUTTI_RETURN_IF_ERROR(RunOrder(*communicator, d, works, options, name));
+    TUTTI_RETURN_IF_ERROR(RunOrder(communicator, d, works, options, name));
   }
-  return communicator->Run(Barrier());
+  return communicator.Run(Barrier());
 }
 
 }  // namespace
