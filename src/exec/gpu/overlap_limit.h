@@ -37,8 +37,9 @@ class OverlapLimit {
       costs_.fill(0);
       held_ = 0;
     }
-    held_ = small ? held_ + cost - costs_[next_] : std::max(most_alone_, most_beside_);
-    costs_[next_] = small ? cost : 0;
+    const int held = small ? cost : std::max(most_alone_, most_beside_);  // beside a large one is no room
+    held_ += held - costs_[next_];
+    costs_[next_] = held;
     next_ = (next_ + 1) % costs_.size();
     return fits;
   }
@@ -50,9 +51,10 @@ class OverlapLimit {
   static constexpr int kThreads = 512, kShares = 16;
 
   int most_alone_ = 0, most_beside_ = 0;
-  int held_ = 0;                            // by kernels that may still be there when the next one comes
-  std::array<int, kThere - 1> costs_ = {};  // of each of them
-  std::size_t next_ = 0;                    // of costs_
+  // Of the kernels that may still be there when the next one comes, and their sum.
+  std::array<int, kThere - 1> costs_ = {};
+  int held_ = 0;
+  std::size_t next_ = 0;  // of costs_
 };
 
 }  // namespace tutti::exec::gpu
