@@ -537,10 +537,10 @@ Status Stress::RunAtOnce() {
     const std::size_t most = share / 4 / (parts ? static_cast<std::size_t>(job_.ranks()) : 1);
     const std::size_t at = static_cast<std::size_t>(k) * share;
     const std::size_t count = dice_.OneIn(2) ? most : 1 + dice_.Below(most);
-    pieces[k].assign(1 + dice_.Below(kPieces), {kind, count, at, at, root});
+    pieces[k] = {{kind, count, at, at, root}};
     const std::size_t margin = options_.largest + static_cast<std::size_t>(k) * 64;
-    for (const Piece& piece : pieces[k]) {
-      rows[k].push_back(piece);
+    for (std::uint64_t i = 1 + dice_.Below(kPieces); i > 0; --i) {
+      rows[k].push_back(pieces[k][0]);
       if (with_small) rows[k].push_back({Kind::kAllReduce, 1, margin, margin, 0});
     }
   }
