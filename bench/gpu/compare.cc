@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -34,7 +35,6 @@
 namespace tutti::bench {
 namespace {
 
-using Kind = Operation::Kind;
 using sys::cuda::Check;
 
 struct Options {
@@ -270,7 +270,6 @@ Status Main(const Options& options) {
       communicator,
       {.device = place->gpu(), .max_channels = options.most_channels, .overlap_launches = options.overlap});
   if (!gpu.ok()) return gpu.status();
-  TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(gpu->impl()->context.get()), "the GPU's context"));
   // NVIDIA's first: once ours is loaded, a search for its bare name finds ours.
   std::optional<Nccl> nccl, tutti;
   if (!options.sweep) {
@@ -323,47 +322,29 @@ Status Main(const Options& options) {
 
 int main(int argc, char** argv) {
   tutti::bench::Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const std::string value = i + 1 < argc ? argv[i + 1] : "";
-    if (argument == "--sweep") {
-      options.sweep = true;
-      continue;
-    }
-    if (argument == "--no-overlap") {
-      options.overlap = false;
-      continue;
-    }
-    ++i;
-    if (argument == "--ops") {
-      options.ops = tutti::bench::Split(value, ',');
-    } else if (argument == "--sizes") {
-      const std::vector<std::string> parts = tutti::bench::Split(value, ':');
-      options.first = tutti::bench::ParseSize(parts[0]);
-      options.last = tutti::bench::ParseSize(parts.size() > 1 ? parts[1] : parts[0]);
-      options.factor = parts.size() > 2 ? tutti::bench::ParseSize(parts[2]) : 4;
-    } else if (argument == "--tutti") {
-      options.tutti = value;
-    } else if (argument == "--nccl") {
-      options.nccl = value;
-    } else if (argument == "--modes") {
-      options.modes = value;
-    } else if (argument == "--channels") {
-      options.channels = tutti::bench::Split(value, ',');
-    } else if (argument == "--threads") {
-      options.threads = tutti::bench::Split(value, ',');
-    } else if (argument == "--chunks") {
-      options.chunks = tutti::bench::Split(value, ',');
-    } else if (argument == "--most-channels") {
-      options.most_channels = std::stoi(value);
-    } else if (argument == "--rounds") {
-      options.rounds = std::stoi(value);
-    } else if (argument == "--json") {
-      options.json = value;
-    } else {
-      fmt::print(stderr, "unknown option {}; the head of bench/gpu/compare.cc lists them\n", argument);
-      return 2;
-    }
+  std::string sizes;
+  bool no_overlap = false;
+  CLI::App app("Times operations of Tutti and of NCCL, in turns.", "gpu_compare");
+  app.add_option("--ops", options.ops, "as all_reduce, 8xall_reduce, send_recv")->delimiter(',');
+  app.add_option("--sizes", sizes, "FIRST:LAST:FACTOR");
+  app.add_option("--tutti", options.tutti, "our libnccl.so.2; without it C++'s GpuCommunicator");
+  app.add_option("--nccl", options.nccl, "the other libnccl.so.2");
+  app.add_option("--modes", options.modes, "graph, stream or both");
+  app.add_option("--rounds", options.rounds, "for the medians");
+  app.add_option("--json", options.json, "a file for the figures");
+  app.add_option("--most-channels", options.most_channels, "of GpuCommunicator");
+  app.add_flag("--no-overlap", no_overlap, "GpuCommunicator's launches do not overlap");
+  app.add_flag("--sweep", options.sweep, "time the listed ways of Tutti instead");
+  app.add_option("--channels", options.channels, "of the sweep")->delimiter(',');
+  app.add_option("--threads", options.threads, "of the sweep")->delimiter(',');
+  app.add_option("--chunks", options.chunks, "of the sweep")->delimiter(',');
+  if (const std::optional<int> code = tutti::bench::ParseArguments(app, argc, argv)) return *code;
+  options.overlap = !no_overlap;
+  if (!sizes.empty()) {
+    const std::vector<std::string> parts = tutti::bench::Split(sizes, ':');
+    options.first = tutti::bench::ParseSize(parts[0]);
+    options.last = tutti::bench::ParseSize(parts.size() > 1 ? parts[1] : parts[0]);
+    options.factor = parts.size() > 2 ? tutti::bench::ParseSize(parts[2]) : 4;
   }
   for (const std::string& op : options.ops) {
     if (tutti::bench::IsOperation(op)) continue;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/gpu/operations.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -33,7 +34,22 @@ Result<Place> FindPlace() {
   if (!driver.ok()) return driver.status();
   int gpus = 1;
   (*driver)->DeviceGetCount(&gpus);
-  return Place{.communicator = std::move(*communicator), .driver = *driver, .gpus = std::max(gpus, 1)};
+  Place place{.communicator = std::move(*communicator), .driver = *driver, .gpus = std::max(gpus, 1), .context = {}};
+  Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(*driver, place.gpu());
+  if (!context.ok()) return context.status();
+  place.context = std::move(*context);
+  TUTTI_RETURN_IF_ERROR(sys::cuda::Check(**driver, (*driver)->CtxSetCurrent(place.context.get()), "the GPU's context"));
+  return place;
+}
+
+std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv) {
+  constexpr int kExitUsage = 2;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;  // --help is no error
+  }
+  return std::nullopt;
 }
 
 std::size_t ParseSize(const std::string& text) {

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -113,9 +114,6 @@ Status Main(const Options& options) {
   if (!place.ok()) return place.status();
   Communicator& communicator = place->communicator;
   const sys::cuda::Driver& d = *place->driver;
-  const Result<sys::cuda::PrimaryContext> context = sys::cuda::PrimaryContext::Retain(&d, place->gpu());
-  if (!context.ok()) return context.status();
-  TUTTI_RETURN_IF_ERROR(Check(d, d.CtxSetCurrent(context->get()), "the GPU's context"));
   std::vector<Work> works;
   for (const std::string& text : options.ops) {
     const std::vector<std::string> parts = Split(text, ':');
@@ -150,28 +148,16 @@ Status Main(const Options& options) {
 
 int main(int argc, char** argv) {
   tutti::bench::Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string argument = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (argument == "--library") {
-      options.library = value;
-    } else if (argument == "--ops") {
-      options.ops = tutti::bench::Split(value, ',');
-    } else if (argument == "--orders") {
-      options.orders = tutti::bench::Split(value, ',');
-    } else if (argument == "--rounds") {
-      options.rounds = std::atoi(value.c_str());
-    } else if (argument == "--in-a-row") {
-      options.in_a_row = std::max(std::atoi(value.c_str()), 1);
-    } else {
-      fmt::print(stderr, "unknown option {}; the head of bench/gpu/orders.cc lists them\n", argument);
-      return 2;
-    }
-  }
-  for (const std::string& order : options.orders) {
-    if (order == "same" || order == "reversed" || order == "rotated" || order == "shuffled") continue;
-    fmt::print(stderr, "--orders: there is no order {}; say same, reversed, rotated or shuffled\n", order);
-    return 2;
-  }
+  CLI::App app("How long rounds take on several communicators that ranks call in different orders.", "gpu_orders");
+  app.add_option("--library", options.library, "any libnccl.so.2");
+  app.add_option("--ops", options.ops, "a communicator for each, as all_reduce:64M")->delimiter(',');
+  app.add_option("--orders", options.orders, "of the calls")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"same", "reversed", "rotated", "shuffled"}));
+  app.add_option("--rounds", options.rounds, "for the median")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--in-a-row", options.in_a_row, "calls on each communicator in a round")
+      ->check(CLI::Range(1, 1 << 20));
+  if (const std::optional<int> code = tutti::bench::ParseArguments(app, argc, argv)) return *code;
   for (const std::string& op : options.ops) {
     const std::vector<std::string> parts = tutti::bench::Split(op, ':');
     if (parts.size() == 2 && tutti::bench::IsOperation(parts[0]) && std::atoi(parts[1].c_str()) > 0) continue;
