@@ -8,7 +8,7 @@
 
 A section of the page is headed by a source file and holds a table:
 
-    ## src/comm/wait.cc
+    ## src/comm/host/wait.cc
     | message | cause | remedy | provoked by |
     |---|---|---|---|
     | ``rank ... died`` | why it happens | what to do | Provoke.Death |
@@ -70,10 +70,12 @@ class Checker:
     def run(self):
         page = os.path.join(self.root, "docs/errors.md")
         folder = os.path.join(self.root, "tests")
-        for name in sorted(os.listdir(folder)):
-            if name.endswith("_test.cc"):
-                self.tests.update(f"{suite}.{test}" for suite, test in
-                                  re.findall(r"^TEST_F\((Provoke), (\w+)\)", code_of(os.path.join(folder, name)), re.M))
+        for path, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                if name.endswith("_test.cc"):
+                    self.tests.update(f"{suite}.{test}" for suite, test in
+                                      re.findall(r"^TEST_F\((Provoke), (\w+)\)", code_of(os.path.join(path, name)),
+                                                 re.M))
         named = set()
         sections = {}
         source = None

@@ -24,14 +24,14 @@ GOOD = {
 
 
 class CheckFilesTest(unittest.TestCase):
-    def check(self, changes):
+    def check(self, changes, known=()):
         with tempfile.TemporaryDirectory() as root:
             tree = {path: text for path, text in {**GOOD, **changes}.items() if text is not None}
             for path, text in tree.items():
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                     file.write(text)
-            checker = check_files.Checker(root, sorted(tree))
+            checker = check_files.Checker(root, sorted(tree), known)
             checker.run()
             return checker
 
@@ -42,8 +42,7 @@ class CheckFilesTest(unittest.TestCase):
             self.assertIn(part, errors[0])
 
     def test_good_tree_passes(self):
-        checker = self.check({})
-        self.assertEqual(checker.errors + checker.warnings, [])
+        self.assertEqual(self.check({}).errors, [])
 
     def test_source_outside_the_build(self):
         self.assert_only({"src/plan/cost_test.cc": LICENCE}, "cost_test.cc: not in the build", "src/plan/CMakeLists")
@@ -75,17 +74,41 @@ class CheckFilesTest(unittest.TestCase):
         self.assert_only({"src/plan/CMakeLists.txt": GOOD["src/plan/CMakeLists.txt"] + "x(FUZZERS a_fuzz.cc)\n",
                           "src/plan/a_fuzz.cc": LICENCE}, "TUTTI_FUZZ_CANARY")
 
-    def test_long_function_and_file_are_warnings(self):
-        text = LICENCE + "int Long(int x) {\n" + "  ++x;\n" * 1000 + "}\n"
-        checker = self.check({"src/plan/plan.cc": '#include "plan/plan.h"\n' + text})
-        self.assertEqual(checker.errors, [])
-        self.assertEqual(len(checker.warnings), 2, checker.warnings)
+    def test_long_file(self):
+        text = '#include "plan/plan.h"\n' + "int x;\n" * 498
+        self.assert_only({"src/plan/plan.cc": LICENCE + text}, "src/plan/plan.cc: 501 lines", "at most 500")
+        because = LICENCE + "//\n// Long because it lists everything.\n" + text
+        self.assertEqual(self.check({"src/plan/plan.cc": because}).errors, [])
+        self.assertEqual(self.check({"src/plan/plan.cc": LICENCE + text}, ["src/plan/plan.cc"]).errors, [])
+        self.assertIn("remove it from TOO_LONG", self.check({}, ["src/plan/plan.cc"]).errors[0])
+        self.assertEqual(self.check({"tests/CMakeLists.txt": "x(plan.cc)", "tests/plan.cc": LICENCE + text}).errors, [])
+
+    def test_long_function(self):
+        head, body = LICENCE + '#include "plan/plan.h"\n', "int Long(int x) {\n" + "  ++x;\n" * 59 + "}\n"
+        self.assert_only({"src/plan/plan.cc": head + body}, "src/plan/plan.cc:4: Long has 61 lines")
+        for text in ("// Long because it is a table.\n" + body, body.replace("{\n", "{\n  // Long because of x.\n")):
+            self.assertEqual(self.check({"src/plan/plan.cc": head + text}).errors, [])
+        self.assertEqual(self.check({"src/plan/plan.cc": head + body}, ["src/plan/plan.cc:Long"]).errors, [])
+        self.assertEqual(len(self.check({"src/plan/plan.cc": head + "// Long because\n" + body}).errors), 1)
+
+    def test_large_class(self):
+        methods = "".join(f"  int Get{i}(std::function<void(int, int)> f = {{}}) const {{ return {i}; }}\n" for i in range(31))
+        fields = "".join(f"  std::map<int, std::function<void(int)>> a{i}_{{}}, b{i}_ = Make({i}, 2);\n" for i in range(13))
+        rest = ("  Big(const Big&) = delete;\n  static constexpr int kSize = 3;\n  using Key = int;\n  struct Part {\n"
+                "    int x, y;\n    void Call();\n  };\n  enum class Kind { kA, kB };\n  friend class Other;\n")
+        for text, says in ((f"class Big {{\n public:\n{methods}{rest}}};\n", "31 public methods and 0 fields"),
+                           (f"class Big {{\n public:\n{rest} private:\n{methods}{fields}}};\n",
+                            "0 public methods and 26 fields"),
+                           (f"struct Big {{\n{fields}}};\n", "0 public methods and 26 fields")):
+            self.assert_only({"src/plan/plan.h": LICENCE + text}, "Big has " + says)
+            because = {"src/plan/plan.h": LICENCE + "// Long because it is the face.\n" + text}
+            self.assertEqual(self.check(because).errors, [])
 
     def test_constructor_with_initialisers_ends_at_its_own_brace(self):
         constructor = "Engine::Engine(int rank)\n    : rank_(rank) {\n}\n"
         rest = "int Short();\n" * 80 + "void Next() {\n  Call({\n    1,\n    });\n}\n"
         text = LICENCE + '#include "plan/plan.h"\n' + constructor + rest
-        self.assertEqual(self.check({"src/plan/plan.cc": text}).warnings, [])
+        self.assertEqual(self.check({"src/plan/plan.cc": text}).errors, [])
 
 
 if __name__ == "__main__":

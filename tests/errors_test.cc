@@ -20,16 +20,16 @@
 #include <vector>
 
 #include "base/settings_reader.h"
-#include "comm/bootstrap.h"
-#include "comm/launch.h"
-#include "comm/queue.h"
-#include "comm/rank_profile.h"
-#include "comm/subset.h"
-#include "comm/unique_id.h"
+#include "comm/agree/rank_profile.h"
+#include "comm/host/queue.h"
+#include "comm/identity/launch.h"
+#include "comm/identity/unique_id.h"
+#include "comm/life/subset.h"
+#include "comm/meet/bootstrap.h"
 #include "nccl.h"
-#include "sys/memory.h"
+#include "sys/os/memory.h"
 #include "tests/support/errors_page.h"
-#include "tune/model.h"
+#include "tune/tuning_file.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -45,7 +45,8 @@ TEST_F(Provoke, Arguments) {
     change(o);
     Expect(alone->Run(o));
   };
-  run([](Operation& o) { o.kind = static_cast<Operation::Kind>(99); }, Barrier());
+  run([](Operation& o) { o.kind = static_cast<Collective>(99); }, Barrier());
+  run([](Operation& o) { o.kind = Collective::kSendRecv; }, Barrier());
   run([](Operation& o) { o.type = static_cast<DataType>(77); }, AllReduce(in, out));
   run([](Operation& o) { o.op = static_cast<ReduceOp>(77); }, AllReduce(in, out));
   run([](Operation& o) { o.root = 5; }, Broadcast(in, 0));
@@ -55,6 +56,7 @@ TEST_F(Provoke, Arguments) {
   run([](Operation&) {}, Send(in, 0));
   Expect(alone->AllocateShared(0).status());
   Expect(Communicator::Create({.rank = 3, .ranks = 2, .settings = Settings()}).status());
+  Expect(Communicator::Create({.rank = 3, .ranks = 20'000'000, .settings = Settings()}).status());
   for (const Status& s : OnCommunicators(2, [](Communicator& c) {
          std::vector<float> data(8);
          return c.Run(AllReduce(data, std::span(data).subspan(1, 7)));
@@ -69,6 +71,18 @@ TEST_F(Provoke, Arguments) {
   }
 }
 
+TEST_F(Provoke, TuningFiles) {
+  const std::string host = tune::Machine().ToText();
+  tune::GpuTable on_disk = tune::ShippedGpuTable("generic");
+  on_disk.memory = "disk";
+  for (const std::string& text :
+       {std::string("[disk]\n"), std::string("switch_us 1\n"), host + "speed_of_light 1\n", host + "switch_us 1\n",
+        std::string("[host]\nswitch_us -1\n"), std::string("[host]\n"), host + host, std::string("[gpu]\nclass\n"),
+        on_disk.ToText()}) {
+    Expect(tune::TuningFile::Parse(text).status());
+  }
+}
+
 TEST_F(Provoke, Settings) {
   const auto create = [&](const std::function<void(Settings&)>& change) {
     Settings settings;
@@ -77,6 +91,11 @@ TEST_F(Provoke, Settings) {
   };
   create([](Settings& s) { s.algo = "rung"; });
   create([](Settings& s) { s.algo = "allreduuuce:ring"; });
+  Expect(SaidByChild([] {
+    tutti::Settings settings;
+    settings.algo = "nvls,CollNetChain";
+    return Communicator::Create({.rank = 0, .ranks = 1, .settings = settings}).status().message();
+  }));
   for (const Status& s : OnCommunicators(
            2, [](Communicator& c) { return c.Run(AllReduce(std::vector<int>(1), std::vector<int>(1))); },
            [](int, CommunicatorOptions& options) { options.settings.algo = "allreduce:pairwise"; })) {
@@ -93,8 +112,6 @@ TEST_F(Provoke, Settings) {
   settings.algo = std::string(10000, 'x');
   Expect(comm::MakeProfile(settings, {}, 1).status());
   Expect(comm::ParseProfile({}).status());
-  Expect(tune::Machine::Parse("speed_of_light 1\n").status());
-  Expect(tune::Machine::Parse("switch_us -1\n").status());
   const std::vector<std::string> environment = {"TUTTI_TIMEOUT_MS=soon", "NCCL_DEBGU=1", "NCCL_MIN_NCHANNELS=9",
                                                 "NCCL_MAX_NCHANNELS=2"};
   const std::vector<ConfigFile> files = {{"f", "TUTTI_RANK=1\nrubbish\n=\nNCCL_ALGO=ring\nNCCL_ALGO=tree\n"}};
@@ -193,6 +210,44 @@ TEST_F(Provoke, Running) {
   for (const Status& s : outcomes) Expect(s);
 }
 
+// What each of two ranks calls at last; all calls end well, and the later rank to leave tells of it.
+TEST_F(Provoke, CallsThatDifferUntilTheEnd) {
+  using Kind = Collective;
+  struct {
+    Operation calls[2];
+    std::vector<std::string> quotes;
+  } const cases[] = {
+      {{{.kind = Kind::kBroadcast, .count = 3, .root = 0}, {.kind = Kind::kBroadcast, .count = 3, .root = 1}},
+       {"broadcast(count 3, uint8, root 0)", "broadcast(count 3, uint8, root 1)"}},
+      {{{.kind = Kind::kBroadcast, .count = 5, .root = 0}, {.kind = Kind::kBroadcast, .count = 0, .root = 0}},
+       {"broadcast(count 5, uint8, root 0)", "broadcast(count 0, uint8, root 0)"}},
+      {{{.kind = Kind::kScatter, .count = 2, .root = 0}, {.kind = Kind::kScatter, .count = 2, .root = 1}},
+       {"scatter(count 2, uint8, root 0)", "scatter(count 2, uint8, root 1)"}},
+      {{{.kind = Kind::kSend, .count = 5, .root = 1}, {.kind = Kind::kRecv, .count = 0, .root = 0}},
+       {"send(count 5, uint8, to rank 1)", "recv(count 0, uint8, from rank 0)"}},
+      {{{.kind = Kind::kSend, .count = 2, .type = DataType::kFloat32, .root = 1},
+        {.kind = Kind::kRecv, .count = 8, .type = DataType::kInt8, .root = 0}},
+       {"send(count 2, float32, to rank 1)", "recv(count 8, int8, from rank 0)"}},
+  };
+  for (const auto& one : cases) {
+    const std::string said = SaidByChild([&] {
+      for (const Status& s : OnCommunicators(2, [&](Communicator& c) {
+             std::vector<float> in(8), out(8);
+             TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+             Operation call = one.calls[c.rank()];
+             call.in = in.data();
+             call.out = call.kind == Kind::kBroadcast ? in.data() : out.data();
+             return c.Run(call);
+           })) {
+        if (!s.ok()) return s.ToString();
+      }
+      return std::string();
+    });
+    Expect(said);
+    for (const std::string& quote : one.quotes) EXPECT_NE(said.find(quote), std::string::npos) << said;
+  }
+}
+
 TEST_F(Provoke, Subsets) {
   const UniqueId id = *CreateUniqueId();
   const auto each = [&](const std::function<Status(comm::Queue&, int rank)>& body) {
@@ -229,6 +284,8 @@ TEST_F(Provoke, CInit) {
   ncclComm_t comm, comms[2];
   told(ncclCommInitRank(&comm, 0, id, 0));
   told(ncclCommInitRank(&comm, 2, id, 2));
+  told(ncclCommInitRank(&comm, 20'000'000, id, 0));
+  told(ncclCommInitAll(&comm, 20'000'000, nullptr));
   told(ncclCommInitRankScalable(&comm, 2, 0, 3, &id, nullptr));
   told(ncclCommInitAll(comms, 0, nullptr));
   const int negative[] = {0, -1}, twice[] = {1, 1};
@@ -484,6 +541,20 @@ TEST_F(Provoke, Death) {
   ASSERT_TRUE(c.ok()) << c.status().message();
   EXPECT_TRUE(c->Run(Barrier()).ok());
   waitpid(child, nullptr, 0);
+  Expect(c->Run(Barrier()));
+}
+
+TEST_F(Provoke, AnAbortAfterADeath) {
+  const UniqueId id = *CreateUniqueId();
+  const pid_t child = fork();
+  if (child == 0) {
+    const Result<Communicator> c = Communicator::Create({.rank = 1, .ranks = 2, .id = id, .settings = Quick()});
+    kill(getpid(), SIGKILL);
+  }
+  Result<Communicator> c = Communicator::Create({.rank = 0, .ranks = 2, .id = id, .settings = Quick()});
+  ASSERT_TRUE(c.ok()) << c.status().message();
+  waitpid(child, nullptr, 0);
+  c->Abort("a watchdog saw something");
   Expect(c->Run(Barrier()));
 }
 

@@ -23,18 +23,18 @@
 #include <thread>
 #include <vector>
 
-#include "comm/bootstrap.h"
-#include "comm/queue.h"
-#include "comm/rank_profile.h"
-#include "comm/subset.h"
-#include "comm/unique_id.h"
-#include "comm/user_secret.h"
+#include "comm/agree/rank_profile.h"
+#include "comm/host/queue.h"
+#include "comm/identity/unique_id.h"
+#include "comm/identity/user_secret.h"
+#include "comm/life/subset.h"
+#include "comm/meet/bootstrap.h"
 #include "nccl.h"
-#include "sys/clock.h"
-#include "sys/memory.h"
-#include "sys/private_file.h"
-#include "sys/process.h"
-#include "sys/unix_socket.h"
+#include "sys/net/unix_socket.h"
+#include "sys/os/clock.h"
+#include "sys/os/memory.h"
+#include "sys/os/private_file.h"
+#include "sys/os/process.h"
 #include "tests/support/errors_page.h"
 #include "tests/support/meeting.h"
 #include "transport/shm/segment.h"
@@ -257,6 +257,11 @@ TEST_F(Provoke, SharedMemoryThatCannotBe) {
   Expect(SaidByChild([] {
     const rlimit limit = {.rlim_cur = 3, .rlim_max = 3};
     setrlimit(RLIMIT_NOFILE, &limit);
+    return sys::CreateSharedMemory("tutti-test", 4096).status().message();
+  }));
+  Expect(SaidByChild([] {
+    const rlimit limit = {.rlim_cur = 1024, .rlim_max = 1024};
+    setrlimit(RLIMIT_FSIZE, &limit);
     return sys::CreateSharedMemory("tutti-test", 4096).status().message();
   }));
 }

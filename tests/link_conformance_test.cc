@@ -12,8 +12,8 @@
 
 #include "exec/cpu/wire.h"
 #include "proto/protocol.h"
-#include "sys/mappings.h"
-#include "sys/process.h"
+#include "sys/os/mappings.h"
+#include "sys/os/process.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti {

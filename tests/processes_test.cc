@@ -18,103 +18,19 @@
 #include <string>
 #include <thread>
 
-#include "comm/queue.h"
+#include "comm/host/queue.h"
+#include "tests/support/rank_processes.h"
 #include "tutti/tutti.h"
 
 namespace tutti {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr int kMaxRanks = 8;
-// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
-constexpr std::chrono::milliseconds kSoon{5000};
-
-// A page that the test and all its ranks share.
-struct Board {
-  std::atomic<int> ready;  // ranks that have got as far as the test wants
-  std::atomic<int> go;
-  std::atomic<std::int64_t> ended_ms[kMaxRanks];  // when the rank's body returned
-  char said[kMaxRanks][512];                      // what it returned
-};
-
-std::int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
-}
-
-// Ranks of one communicator, each a child process.
-class Job {
- public:
-  explicit Job(int ranks) : ranks_(ranks) {
-    void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    board_ = new (page) Board{};
-    id_ = *CreateUniqueId();
-  }
-  ~Job() {
-    for (const pid_t pid : pids_) {
-      if (pid > 0) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
-    }
-    munmap(board_, sizeof(Board));
-  }
-
-  using Body = std::function<Status(const CommunicatorOptions&, Board&)>;
-  void Start(const Body& body, Settings settings = {}) {
-    if (settings.init_timeout_ms == Settings{}.init_timeout_ms) settings.init_timeout_ms = 20000;
-    for (int rank = 0; rank < ranks_; ++rank) {
-      const pid_t pid = fork();
-      if (pid == 0) {
-        const Status s = body({.rank = rank, .ranks = ranks_, .id = id_, .settings = settings}, *board_);
-        snprintf(board_->said[rank], sizeof(board_->said[rank]), "%s", s.ToString().c_str());
-        board_->ended_ms[rank] = NowMs();
-        _exit(s.ok() ? 0 : 1);
-      }
-      pids_.push_back(pid);
-    }
-  }
-  void SignalAll(int signal) {
-    for (const pid_t pid : pids_) kill(pid, signal);
-  }
-  void WaitReady(int ranks) {
-    while (board_->ready < ranks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  void Kill(int rank) {
-    kill(pids_[rank], SIGKILL);
-    waitpid(pids_[rank], nullptr, 0);
-    pids_[rank] = 0;
-  }
-  // Waits for all that were not killed; false if one is still there at the end of `limit`.
-  bool Join(std::chrono::milliseconds limit = kSoon) {
-    const auto deadline = Clock::now() + limit;
-    for (pid_t& pid : pids_) {
-      while (pid > 0 && waitpid(pid, nullptr, WNOHANG) == 0) {
-        if (Clock::now() > deadline) return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-      pid = 0;
-    }
-    return true;
-  }
-  std::string said(int rank) const { return board_->said[rank]; }
-  Board& board() { return *board_; }
-
- private:
-  const int ranks_;
-  Board* board_;
-  UniqueId id_;
-  std::vector<pid_t> pids_;
-};
-
-Status AllReduceForEver(Communicator& c, std::size_t count, Board& board) {
-  std::vector<float> in(count, 1.0f), out(count);
-  TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
-  ++board.ready;
-  while (true) TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
-}
+using namespace tests;
 
 class Death : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Death, InACollectiveIsReportedByAllSurvivors) {
-  Job job(4);
+  RankProcesses job(4);
   job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -131,7 +47,7 @@ TEST_P(Death, InACollectiveIsReportedByAllSurvivors) {
 INSTANTIATE_TEST_SUITE_P(Counts, Death, testing::Values(1, 5000, 300000));
 
 TEST(Death, BeforeInitNamesTheMissingRank) {
-  Job job(3);
+  RankProcesses job(3);
   Settings settings;
   settings.init_timeout_ms = 1500;
   job.Start(
@@ -150,7 +66,7 @@ TEST(Death, BeforeInitNamesTheMissingRank) {
 // Killed somewhere between fork and the end of init: survivors must end, and either way say something sensible.
 TEST(Death, AtAnyMomentOfInitEndsTheOthers) {
   for (int delay_us = 0; delay_us < 12000; delay_us += 1500) {
-    Job job(3);
+    RankProcesses job(3);
     Settings settings;
     settings.init_timeout_ms = 2000;
     job.Start(
@@ -174,7 +90,7 @@ TEST(Death, AtAnyMomentOfInitEndsTheOthers) {
 }
 
 TEST(Death, WhileOthersDestroyDoesNotHoldThem) {
-  Job job(3);
+  RankProcesses job(3);
   job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -193,7 +109,7 @@ TEST(Death, WhileOthersDestroyDoesNotHoldThem) {
 }
 
 TEST(Death, WithUnfinishedRequestsDestroyEnds) {
-  Job job(2);
+  RankProcesses job(2);
   job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -216,7 +132,7 @@ TEST(Death, WithUnfinishedRequestsDestroyEnds) {
 }
 
 TEST(Leaving, IsReportedToWhoeverStillWaits) {
-  Job job(2);
+  RankProcesses job(2);
   job.Start([](const CommunicatorOptions& options, Board&) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -230,7 +146,7 @@ TEST(Leaving, IsReportedToWhoeverStillWaits) {
 }
 
 TEST(Leaving, ExitWithoutDestroyIsADeath) {
-  Job job(2);
+  RankProcesses job(2);
   job.Start([](const CommunicatorOptions& options, Board&) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -243,7 +159,7 @@ TEST(Leaving, ExitWithoutDestroyIsADeath) {
 }
 
 TEST(Abort, ReachesEveryPeerWithItsReason) {
-  Job job(4);
+  RankProcesses job(4);
   job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -266,7 +182,7 @@ TEST(Abort, ReachesEveryPeerWithItsReason) {
 }
 
 TEST(Timeout, NamesTheLateRankAndTheStep) {
-  Job job(3);
+  RankProcesses job(3);
   Settings settings;
   settings.timeout_ms = 300;
   job.Start(
@@ -287,7 +203,7 @@ TEST(Timeout, NamesTheLateRankAndTheStep) {
 // As when a container is frozen or a virtual machine moves: the rank that waits has slept through its deadline, and the
 // one that it waits for was stopped just as long. `wait`: how ranks wait for a barrier.
 void ExpectStopsAreLeftOut(const std::function<Status(Communicator)>& wait) {
-  Job job(2);
+  RankProcesses job(2);
   Settings settings;
   settings.timeout_ms = 2000;
   job.Start(
@@ -340,7 +256,7 @@ int CountTuttiMappings() {
 }
 
 TEST(Leaks, HundredCommunicatorsLeaveNothing) {
-  Job job(2);
+  RankProcesses job(2);
   job.Start([](const CommunicatorOptions& options, Board&) -> Status {
     const int descriptors = CountEntries("/proc/self/fd");
     for (int i = 0; i < 100; ++i) {
@@ -363,7 +279,7 @@ TEST(Leaks, HundredCommunicatorsLeaveNothing) {
 }
 
 TEST(Processes, EveryOperationOnEightRanks) {
-  Job job(8);
+  RankProcesses job(8);
   job.Start([](const CommunicatorOptions& options, Board&) -> Status {
     Result<Communicator> c = Communicator::Create(options);
     if (!c.ok()) return c.status();
@@ -394,7 +310,7 @@ TEST(Processes, MessagesByPoolOfAnyLength) {
   Settings settings;
   settings.proto = "Simple";
   settings.single_copy = SingleCopy::kOff;
-  Job job(kRanks);
+  RankProcesses job(kRanks);
   job.Start(
       [](const CommunicatorOptions& options, Board&) -> Status {
         Result<Communicator> c = Communicator::Create(options);

@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "comm/impl.h"
+#include "comm/host/impl.h"
 #include "exec/cpu/fold.h"
 #include "tools/launch.h"
 #include "tutti/tutti.h"
@@ -65,13 +65,14 @@ class Rank {
  private:
   Result<Communicator> Open(int which, const char* proto, SingleCopy copy) {
     Settings settings = Settings::FromEnvironment();
+    settings.tuning_file.clear();  // what is measured does not depend on it, and it may be there to be written
     settings.algo = "one_shot";
     settings.proto = proto;
     settings.single_copy = copy;
     settings.min_channels = settings.max_channels = 1;
     return Communicator::Create({.rank = rank_, .ranks = 2, .id = ids_[which], .settings = settings});
   }
-  double Time(Communicator& c, Operation::Kind kind, std::size_t bytes, int count) {
+  double Time(Communicator& c, Collective kind, std::size_t bytes, int count) {
     const Operation o{.kind = kind, .in = in_.data(), .out = out_.data(), .count = bytes};
     return TimeOf(count, [&] {
       if (Status s = c.Run(o); failure_.ok()) failure_ = s;
@@ -82,9 +83,9 @@ class Rank {
   Status MeasureWay(int which, const char* proto, SingleCopy copy, std::size_t large, tune::Way& way) {
     Result<Communicator> c = Open(which, proto, copy);
     if (!c.ok()) return c.status();
-    const double small_us = Time(*c, Operation::Kind::kAllReduce, 8, 4000);
-    const double stream_us = Time(*c, Operation::Kind::kBroadcast, 8, 4000);
-    const double large_us = Time(*c, Operation::Kind::kAllReduce, large, static_cast<int>((4 << 20) / large));
+    const double small_us = Time(*c, Collective::kAllReduce, 8, 4000);
+    const double stream_us = Time(*c, Collective::kBroadcast, 8, 4000);
+    const double large_us = Time(*c, Collective::kAllReduce, large, static_cast<int>((4 << 20) / large));
     way.message_us = std::max(std::min(stream_us, small_us), 0.005);
     way.hop_us = std::max(small_us - stream_us, 0.01);
     const double per_kib = (large_us - small_us) / (static_cast<double>(large) / 1024);
@@ -96,12 +97,12 @@ class Rank {
   Status MeasureReference(tune::Machine& m) {
     Result<Communicator> c = Open(3, "Simple", SingleCopy::kForce);
     if (!c.ok()) return c.status();
-    if (c->Explain({.kind = Operation::Kind::kBroadcast, .in = in_.data(), .out = out_.data(), .count = kBufferBytes})
+    if (c->Explain({.kind = Collective::kBroadcast, .in = in_.data(), .out = out_.data(), .count = kBufferBytes})
             .find("by reference") == std::string::npos) {
       return Status::Ok();  // not possible here: the constants will not be used
     }
-    const double small_us = Time(*c, Operation::Kind::kBroadcast, 4096, 1000);
-    const double large_us = Time(*c, Operation::Kind::kBroadcast, kBufferBytes, 30);
+    const double small_us = Time(*c, Collective::kBroadcast, 4096, 1000);
+    const double large_us = Time(*c, Collective::kBroadcast, kBufferBytes, 30);
     m.reference.read_us_per_kib = std::max((large_us - small_us) / 1020, 0.001);
     m.reference.message_us = std::max(small_us - 4 * m.reference.read_us_per_kib, 0.01);
     // The measured data has been read before; what has just been written costs about as much more as in the pool.
@@ -190,7 +191,7 @@ Result<tune::Machine> MachineAtInit() {
   return AskTwoRanks(1, [](int rank, std::span<const UniqueId> ids, Board& board) {
     const Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = ids[0]});
     if (!c.ok()) return c.status();
-    if (rank == 0) board.machine = c->impl()->machine;
+    if (rank == 0) board.machine = *c->impl()->machine;
     return Status::Ok();
   });
 }

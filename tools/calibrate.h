@@ -12,7 +12,7 @@ namespace tutti::tools {
 // The machine should be idle. REQUIRES: this process has one thread.
 Result<tune::Machine> MeasureMachine();
 
-// The constants that a communicator of this machine measures for itself at init (comm/measure.h), asked of one.
+// The constants that a communicator of this machine measures for itself at init (comm/agree/measure.h), asked of one.
 // REQUIRES: as above.
 Result<tune::Machine> MachineAtInit();
 

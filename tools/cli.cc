@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -49,27 +48,6 @@ std::string FormatBytes(std::size_t bytes) {
   const std::string digits =
       value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.{}f}", value, value < 10 ? 2 : 1);
   return fmt::format("{} {}iB", digits, kSuffixes[power - 1]);
-}
-
-std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv) {
-  app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", std::string("tutti ") + TUTTI_VERSION, "print the version");
-  app.get_formatter()->column_width(28);
-  for (CLI::Option* option : app.get_options()) {  // instead of "INT:INT in [1 - 4096]"
-    const std::string type = option->get_type_name();
-    if (option->get_expected_max() == 0 || !option->get_option_text().empty()) continue;
-    option->option_text(type.starts_with("INT") ? "N" : type.starts_with("FLOAT") ? "SECONDS" : "WORD");
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help, --version
-      app.exit(error);
-      return kExitOk;
-    }
-    return UsageError(app.get_name(), error.what());
-  }
-  return std::nullopt;
 }
 
 int UsageError(std::string_view command, std::string_view message) {

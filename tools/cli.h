@@ -3,7 +3,7 @@
 #ifndef TUTTI_TOOLS_CLI_H_
 #define TUTTI_TOOLS_CLI_H_
 
-// What every command of `tutti` shares: exit codes, sizes as people write them, and argument parsing.
+// What every command of `tutti` shares: exit codes, and sizes as people write them.
 
 #include <cstddef>
 #include <optional>
@@ -11,10 +11,6 @@
 #include <string_view>
 
 #include "base/nearest.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tutti::tools {
 
@@ -32,10 +28,6 @@ std::optional<std::size_t> ParseBytes(std::string_view text);
 std::string FormatBytes(std::size_t bytes);
 
 using tutti::Nearest;
-
-// Parses a command's arguments. nullopt: go on. Otherwise the process's exit code: help or the version was
-// asked for and has been printed (kExitOk), or the error has been (kExitUsage).
-std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv);
 
 // Prints "tutti perf: <message>" and a hint at --help to stderr. Returns kExitUsage.
 int UsageError(std::string_view command, std::string_view message);

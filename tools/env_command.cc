@@ -4,12 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -17,6 +15,9 @@
 #include "base/settings_reader.h"
 #include "base/settings_registry.h"
 #include "tools/cli.h"
+#include "tools/command_line.h"
+#include "tools/env_tables.h"
+#include "tools/json.h"
 #include "tutti/status.h"
 
 namespace tutti::tools {
@@ -154,6 +155,16 @@ std::string IgnoredTable() {
   return text;
 }
 
+// Prints a text, or why there is none.
+int Show(const Result<std::string>& text) {
+  if (text.ok()) {
+    fmt::print("{}", *text);
+    return kExitOk;
+  }
+  fmt::print(stderr, "tutti env: {}\n", text.status().message());
+  return kExitFailed;
+}
+
 // Writes the JSON to a file, or to stdout for "-".
 Status WriteJson(const std::string& path, const std::string& json) {
   if (path == "-") {
@@ -197,28 +208,26 @@ std::string FormatSettings(const comm::SettingsSources& sources, Shown shown) {
 
 std::string SettingsAsJson(const comm::SettingsSources& sources) {
   const Settings settings = Read(sources);
-  nlohmann::ordered_json json = {{"settings", nlohmann::ordered_json::array()},
-                                 {"ignored", nlohmann::ordered_json::array()},
-                                 {"warnings", LinesOf(settings.warnings)}};
+  Json json = {{"settings", Json::Array()}, {"ignored", Json::Array()}, {"warnings", LinesOf(settings.warnings)}};
   for (const Setting& setting : AllSettings()) {
     const Row row = Show(setting, settings, sources);
-    json["settings"].push_back({{"name", setting.name},
-                                {"value", row.value},
-                                {"origin", row.origin},
-                                {"default", row.standard},
-                                {"unit", setting.unit},
-                                {"values", setting.values},
-                                {"meaning", setting.meaning},
-                                {"applies_to", ScopeName(setting.scope)},
-                                {"where_ranks_differ", WhereRanksDiffer(setting)}});
+    json["settings"].Append({{"name", setting.name},
+                             {"value", row.value},
+                             {"origin", row.origin},
+                             {"default", row.standard},
+                             {"unit", setting.unit},
+                             {"values", setting.values},
+                             {"meaning", setting.meaning},
+                             {"applies_to", ScopeName(setting.scope)},
+                             {"where_ranks_differ", WhereRanksDiffer(setting)}});
   }
   for (const std::string& name : settings.ignored) {
     const Given given = Find(sources, name).value_or(Given{});
-    json["ignored"].push_back(
+    json["ignored"].Append(
         {{"name", name}, {"value", given.value}, {"origin", given.origin}, {"reason", WhyIgnored(name).value_or("")}});
   }
   // Values may hold any bytes.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json.Dump(2) + "\n";
 }
 
 std::string EnvironmentPage() {
@@ -269,23 +278,29 @@ reason, and so does the log at `NCCL_DEBUG=INFO` under ENV. A name that ends in 
 }
 
 int EnvCommand(int argc, char** argv) {
-  CLI::App app("Shows every setting, its value here and where that came from.", "tutti env");
+  CommandLine line("Shows every setting, its value here and where that came from.", "tutti env");
   std::string json;
-  bool only_set = false, markdown = false;
-  app.add_flag("--set", only_set, "only what is set, read or ignored");
-  app.add_option("--json", json, "write all of it to a file as JSON; - is stdout")->option_text("FILE");
-  app.add_flag("--markdown", markdown, "print docs/environment.md and nothing else");
-  app.footer(
+  bool only_set = false, markdown = false, tables = false;
+  line.AddFlag("--set", only_set, "only what is set, read or ignored");
+  line.Add("--json", json, "write all of it to a file as JSON; - is stdout").Shown("FILE");
+  line.AddFlag("--tables", tables, "the tables of constants that choices go by instead, in full");
+  line.AddFlag("--markdown", markdown, "print docs/environment.md and nothing else");
+  line.Footer(
       "Exit code 1 where a value, a line or a name that is set cannot be read.\n\n"
       "Examples:\n  tutti env --set\n  NCCL_CONF_FILE=job.conf tutti env --json settings.json");
-  if (const std::optional<int> code = ParseArguments(app, argc, argv)) return *code;
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   if (markdown) {
     fmt::print("{}", EnvironmentPage());
     return kExitOk;
   }
   const comm::SettingsSources sources = comm::FindSettings();
+  if (tables) return Show(PrintTables(Read(sources)));
   if (json.empty()) {
     fmt::print("{}", FormatSettings(sources, only_set ? Shown::kSet : Shown::kAll));
+    if (!only_set) {
+      fmt::print("\nTables of constants, in the order in which they are looked through:\n");
+      if (Show(ListTables(Read(sources))) != kExitOk) return kExitFailed;
+    }
   } else if (const Status written = WriteJson(json, SettingsAsJson(sources)); !written.ok()) {
     fmt::print(stderr, "tutti env: {}\n", written.message());
     return kExitFailed;

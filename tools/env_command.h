@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "comm/settings_source.h"
+#include "comm/identity/settings_source.h"
 
 namespace tutti::tools {
 

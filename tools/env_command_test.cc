@@ -15,6 +15,8 @@
 
 #include "base/settings_registry.h"
 #include "tools/cli.h"
+#include "tools/env_tables.h"
+#include "tools/tuning_store.h"
 
 namespace tutti::tools {
 namespace {
@@ -33,6 +35,28 @@ std::string PageOnDisk() {
 
 TEST(EnvCommandTest, ThePageIsWhatTheRegistrySays) {
   EXPECT_EQ(PageOnDisk(), EnvironmentPage()) << "write the output of 'tutti env --markdown' to docs/environment.md";
+}
+
+TEST(EnvCommandTest, TablesOfTheTuningFileComeFirst) {
+  const std::string file = testing::TempDir() + "tutti-env-tables.txt";
+  tune::TuningFile tables;
+  tables.Put(tune::ShippedGpuTable("generic"));
+  tables.gpus[0].name = "mine";
+  ASSERT_TRUE(WriteTables(file, tables).ok());
+  Settings settings;
+  settings.tuning_file = file;
+  const Result<std::string> list = ListTables(settings), all = PrintTables(settings);
+  ASSERT_TRUE(list.ok() && all.ok());
+  EXPECT_TRUE(
+      list->starts_with("host memory's table  from: measured at init\nGPU table mine  from: " + file +
+                        "\n    GPU any, compute capability any, multiprocessors any, ranks 1 to 1000000, ranks per "
+                        "GPU any, data through gpu memory\nGPU table h200_2_ranks  from: compiled in\n"))
+      << *list;
+  EXPECT_NE(all->find("\n[gpu]\nclass mine\n"), std::string::npos) << *all;
+  EXPECT_NE(all->find("\n[gpu]\nclass generic_host_memory\n"), std::string::npos) << *all;
+  std::ofstream(file) << "[gpu]\nclass x\n";
+  EXPECT_NE(ListTables(settings).status().message().find("has no gpu"), std::string::npos);
+  std::filesystem::remove(file);
 }
 
 TEST(EnvCommandTest, ThePageHasEveryVariable) {

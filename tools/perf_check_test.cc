@@ -171,9 +171,9 @@ TEST(OperationsOf, SendsToTheNextAndReceivesFromThePrevious) {
   Bytes bytes(64);
   const std::vector<Operation> operations = OperationsOf(work, {bytes.data(), bytes.data() + 32});
   ASSERT_EQ(operations.size(), 2u);
-  EXPECT_EQ(operations[0].kind, Operation::Kind::kSend);
+  EXPECT_EQ(operations[0].kind, Collective::kSend);
   EXPECT_EQ(operations[0].root, 1);
-  EXPECT_EQ(operations[1].kind, Operation::Kind::kRecv);
+  EXPECT_EQ(operations[1].kind, Collective::kRecv);
   EXPECT_EQ(operations[1].root, 2);
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "sys/cuda.h"
+#include "sys/cuda/cuda.h"
 #include "tools/perf_buffers.h"
 #include "tutti/communicator.h"
 #include "tutti/gpu.h"

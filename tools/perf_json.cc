@@ -10,15 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/cli.h"
+#include "tools/json.h"
 
 namespace tutti::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kLayoutVersion = 3;
 constexpr int kMaxNames = 10000;  // path, path.0, path.1, ...
@@ -82,8 +80,8 @@ Json ConfigOf(const PerfOptions& options, std::span<const RankInfo> ranks) {
   config["per_iter_timing"] = Bool(false);
   config["per_iter_skip"] = 0;
   config["parallel_init"] = Bool(false);
-  config["devices"] = Json::array();
-  for (const RankInfo& info : ranks) config["devices"].push_back(ToJson(info));
+  config["devices"] = Json::Array();
+  for (const RankInfo& info : ranks) config["devices"].Append(ToJson(info));
   return config;
 }
 
@@ -123,7 +121,7 @@ void JsonReport::Begin(const PerfOptions& options, std::span<const RankInfo> ran
   json["nccl_version"] = nullptr;
   json["tutti_version"] = Version();
   json["config"] = ConfigOf(options, ranks);
-  json["results"] = Json::array();
+  json["results"] = Json::Array();
 }
 
 void JsonReport::Add(const Row& row, int iterations) {
@@ -139,7 +137,7 @@ void JsonReport::Add(const Row& row, int iterations) {
   result["algorithm"] = row.algorithm;
   result["protocol"] = row.protocol;
   result["channels"] = row.channels;
-  impl_->json["results"].push_back(std::move(result));
+  impl_->json["results"].Append(std::move(result));
 }
 
 Status JsonReport::Finish(const Summary& summary) {
@@ -147,10 +145,10 @@ Status JsonReport::Finish(const Summary& summary) {
   json["out_of_bounds"] = {{"count", summary.wrong}, {"okay", Bool(summary.wrong == 0)}};
   json["average_bus_bandwidth"] = {{"bandwidth", summary.mean_bus_gbps},
                                    {"okay", summary.required_gbps < 0 ? "unchecked" : Bool(summary.fast_enough())}};
-  json["errors"] = Json::array();
-  if (!summary.error.empty()) json["errors"].push_back(summary.error);
+  json["errors"] = Json::Array();
+  if (!summary.error.empty()) json["errors"].Append(summary.error);
   json["end_time"] = Now();
-  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = json.Dump(1) + "\n";
   std::FILE* file = impl_->file.get();
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
     return Status(Code::kSystem, fmt::format("cannot write {}: {}", impl_->path, std::strerror(errno)));

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "tools/cli.h"
+#include "tools/command_line.h"
 
 namespace tutti::tools {
 namespace {
@@ -43,68 +43,63 @@ struct Raw {
   bool threads = false;
 };
 
-void AddSizeOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
-  app.option_defaults()->group("Sizes");
-  app.add_option("-b,--minbytes", raw.min_bytes, "smallest size; 8, 64K, 32M, 1G (default 32M)")->option_text("SIZE");
-  app.add_option("-e,--maxbytes", raw.max_bytes, "largest size (default: -b, at least 32M)")->option_text("SIZE");
-  app.add_option("-i,--stepbytes", raw.step_bytes, "from one size to the next: add this (default 1M)")
-      ->option_text("SIZE");
-  app.add_option("-f,--stepfactor", raw.step_factor, "or multiply by this, where above 1")
-      ->check(CLI::Range(1, 1 << 30));
-  app.add_flag("--exact-sizes", options.exact_sizes, "do not round a rank's part of a buffer down to 16 bytes");
-  app.add_option("-u,--unalign", options.unalign, "start buffers this many elements behind an aligned address")
-      ->check(CLI::Range(0, 1 << 20));
+void AddSizeOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
+  line.Group("Sizes");
+  line.Add("-b,--minbytes", raw.min_bytes, "smallest size; 8, 64K, 32M, 1G (default 32M)").Shown("SIZE");
+  line.Add("-e,--maxbytes", raw.max_bytes, "largest size (default: -b, at least 32M)").Shown("SIZE");
+  line.Add("-i,--stepbytes", raw.step_bytes, "from one size to the next: add this (default 1M)").Shown("SIZE");
+  line.Add("-f,--stepfactor", raw.step_factor, "or multiply by this, where above 1").Between(1, 1 << 30);
+  line.AddFlag("--exact-sizes", options.exact_sizes, "do not round a rank's part of a buffer down to 16 bytes");
+  line.Add("-u,--unalign", options.unalign, "start buffers this many elements behind an aligned address")
+      .Between(0, 1 << 20);
 }
 
-void AddOperationOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
-  app.option_defaults()->group("Operation");
-  app.add_option("-d,--datatype", raw.types, "element types, or all (default float)")->option_text("LIST");
-  app.add_option("-o,--op", raw.ops, "reductions, or all (default sum)")->option_text("LIST");
-  app.add_option("-r,--root", options.root, "root; -1: every one (default 0)")
-      ->check(CLI::Range(-1, std::numeric_limits<int>::max()));
+void AddOperationOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
+  line.Group("Operation");
+  line.Add("-d,--datatype", raw.types, "element types, or all (default float)").Shown("LIST");
+  line.Add("-o,--op", raw.ops, "reductions, or all (default sum)").Shown("LIST");
+  line.Add("-r,--root", options.root, "root; -1: every one (default 0)").Between(-1, std::numeric_limits<int>::max());
 }
 
-void AddMeasuringOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
-  const CLI::Range from_0(0, 1 << 30), from_1(1, 1 << 30), choice(0, 3);
-  app.option_defaults()->group("Measuring");
-  app.add_option("-n,--iters", options.iterations, "iterations (default 20)")->check(from_1);
-  app.add_option("-w,--warmup_iters", options.warmup, "iterations before the measured ones (default 1)")->check(from_0);
-  app.add_option("-m,--agg_iters", options.group, "operations that an iteration runs as one group (default 1)")
-      ->check(from_1);
-  app.add_option("-c,--check", options.checks, "runs whose result is checked; 0: none (default 1)")->check(from_0);
-  app.add_option("-a,--average", raw.average, "time of 0: rank 0, 1: all ranks' mean, 2: least, 3: most (default 1)")
-      ->check(choice);
-  app.add_option("-z,--blocking", raw.blocking, "barrier after each iteration: 1 in the time, 3 outside of it")
-      ->check(choice);
-  app.add_flag("--rotate", options.rotate, "use the next piece of the buffers in every iteration, against caches");
-  app.add_flag("--gpu", options.gpu, "buffers in device memory: rank r on GPU r, modulo their number");
-  app.add_flag("--shared", options.shared, "use buffers that the ranks share (Communicator::AllocateShared)");
+void AddMeasuringOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
+  constexpr int kMost = 1 << 30;
+  line.Group("Measuring");
+  line.Add("-n,--iters", options.iterations, "iterations (default 20)").Between(1, kMost);
+  line.Add("-w,--warmup_iters", options.warmup, "iterations before the measured ones (default 1)").Between(0, kMost);
+  line.Add("-m,--agg_iters", options.group, "operations that an iteration runs as one group (default 1)")
+      .Between(1, kMost);
+  line.Add("-c,--check", options.checks, "runs whose result is checked; 0: none (default 1)").Between(0, kMost);
+  line.Add("-a,--average", raw.average, "time of 0: rank 0, 1: all ranks' mean, 2: least, 3: most (default 1)")
+      .Between(0, 3);
+  line.Add("-z,--blocking", raw.blocking, "barrier after each iteration: 1 in the time, 3 outside of it").Between(0, 3);
+  line.AddFlag("--rotate", options.rotate, "use the next piece of the buffers in every iteration, against caches");
+  line.AddFlag("--gpu", options.gpu, "buffers in device memory: rank r on GPU r, modulo their number");
+  line.AddFlag("--shared", options.shared, "use buffers that the ranks share (Communicator::AllocateShared)");
 }
 
-void AddLibraryOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
-  app.option_defaults()->group("Ranks and library");
-  app.add_option("--ranks", raw.ranks, "start this many ranks here, as processes")->check(CLI::Range(1, 4096));
-  app.add_flag("--threads", raw.threads, "with --ranks: as threads of this process");
-  app.add_option("--algo", options.algo, "algorithms that may be chosen, as in NCCL_ALGO")->option_text("LIST");
-  app.add_option("--proto", options.proto, "protocols that may be chosen, as in NCCL_PROTO")->option_text("LIST");
-  app.add_option("--single-copy", raw.single_copy, "read the peers' memory directly: auto, off, force")
-      ->check(CLI::IsMember({"auto", "off", "force"}));
-  app.add_option("-T,--timeout", options.timeout_s, "seconds that one wait may last")->check(CLI::Range(0.0, 1e9));
-  app.add_flag("--all-algos", options.all_algorithms, "every algorithm and protocol in turn");
+void AddLibraryOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
+  line.Group("Ranks and library");
+  line.Add("--ranks", raw.ranks, "start this many ranks here, as processes").Between(1, 4096);
+  line.AddFlag("--threads", raw.threads, "with --ranks: as threads of this process");
+  line.Add("--algo", options.algo, "algorithms that may be chosen, as in NCCL_ALGO").Shown("LIST");
+  line.Add("--proto", options.proto, "protocols that may be chosen, as in NCCL_PROTO").Shown("LIST");
+  line.Add("--single-copy", raw.single_copy, "read the peers' memory directly: auto, off, force")
+      .OneOf({"auto", "off", "force"});
+  line.Add("-T,--timeout", options.timeout_s, "seconds that one wait may last").BetweenSeconds(0.0, 1e9);
+  line.AddFlag("--all-algos", options.all_algorithms, "every algorithm and protocol in turn");
 }
 
-void AddOptions(CLI::App& app, Raw& raw, PerfOptions& options) {
-  app.add_option("OP", raw.collective, "the operation, see below")->required()->option_text(" ");
-  AddSizeOptions(app, raw, options);
-  AddOperationOptions(app, raw, options);
-  AddMeasuringOptions(app, raw, options);
-  AddLibraryOptions(app, raw, options);
-  app.option_defaults()->group("Output");
-  app.add_flag("--show-choice", options.show_choice, "print which algorithm and protocol ran");
-  app.add_option("-J,--json,--output_file", options.json, "also write a JSON file in nccl-tests' layout")
-      ->option_text("FILE");
-  app.option_defaults()->group("Options");
-  app.footer(std::string(kFooter));
+void AddOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
+  line.Add("OP", raw.collective, "the operation, see below").Required().Shown(" ");
+  AddSizeOptions(line, raw, options);
+  AddOperationOptions(line, raw, options);
+  AddMeasuringOptions(line, raw, options);
+  AddLibraryOptions(line, raw, options);
+  line.Group("Output");
+  line.AddFlag("--show-choice", options.show_choice, "print which algorithm and protocol ran");
+  line.Add("-J,--json,--output_file", options.json, "also write a JSON file in nccl-tests' layout").Shown("FILE");
+  line.Group("Options");
+  line.Footer(std::string(kFooter));
 }
 
 // "a,b" or "all" as values; the error names the choices.
@@ -207,9 +202,9 @@ std::optional<std::string> Interpret(const Raw& raw, PerfOptions& options) {
 std::variant<PerfOptions, int> ParsePerfOptions(int argc, char** argv) {
   Raw raw;
   PerfOptions options;
-  CLI::App app("Measures a collective and checks its results.", "tutti perf");
-  AddOptions(app, raw, options);
-  if (const std::optional<int> code = ParseArguments(app, argc, argv)) return *code;
+  CommandLine line("Measures a collective and checks its results.", "tutti perf");
+  AddOptions(line, raw, options);
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   if (const std::optional<std::string> error = Interpret(raw, options)) return UsageError("tutti perf", *error);
   options.arguments.assign(argv, argv + argc);
   return options;

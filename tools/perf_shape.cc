@@ -8,17 +8,6 @@
 #include "tools/verify_data.h"
 
 namespace tutti::tools {
-namespace {
-
-// The first eight kinds are numbered as their collectives.
-static_assert(static_cast<int>(Operation::Kind::kAllReduce) == static_cast<int>(Collective::kAllReduce));
-static_assert(static_cast<int>(Operation::Kind::kAllToAll) == static_cast<int>(Collective::kAllToAll));
-Operation::Kind KindOf(Collective collective) {
-  return collective == Collective::kSendRecv ? Operation::Kind::kSend : static_cast<Operation::Kind>(collective);
-}
-
-}  // namespace
-
 std::size_t Work::in_count() const { return count * plan::InPieces(collective, ranks); }
 std::size_t Work::out_count() const { return count * plan::OutPieces(collective, ranks); }
 bool Work::uses_in() const {
@@ -50,7 +39,7 @@ Place PlaceOf(const Work& work, Placement placement, std::byte* first, std::byte
 }
 
 std::vector<Operation> OperationsOf(const Work& work, const Place& place) {
-  Operation operation{.kind = KindOf(work.collective),
+  Operation operation{.kind = work.collective == Collective::kSendRecv ? Collective::kSend : work.collective,
                       .in = work.uses_in() ? place.in : nullptr,
                       .out = work.uses_out() ? place.out : nullptr,
                       .count = work.count,
@@ -62,7 +51,7 @@ std::vector<Operation> OperationsOf(const Work& work, const Place& place) {
   Operation receive = operation;
   operation.out = nullptr;
   operation.root = (work.rank + 1) % work.ranks;
-  receive.kind = Operation::Kind::kRecv;
+  receive.kind = Collective::kRecv;
   receive.in = nullptr;
   receive.root = (work.rank + work.ranks - 1) % work.ranks;
   return {operation, receive};

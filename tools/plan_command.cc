@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "plan/text.h"
 #include "tools/algorithms_page.h"
 #include "tools/cli.h"
+#include "tools/command_line.h"
 #include "tools/plan_svg.h"
 
 namespace tutti::tools {
@@ -41,20 +41,19 @@ struct Options {
   bool check = false, cost = false, page = false;
 };
 
-void AddOptions(CLI::App& app, Options& options) {
-  app.footer(std::string(kFooter));
-  app.add_option("OP", options.collective, "the collective: all_reduce, broadcast, ...");
-  app.add_option("--algo", options.algorithm, "the algorithm: ring, tree, ...")->option_text("NAME");
-  app.add_option("--ranks", options.ranks, "number of ranks")->check(CLI::Range(1, kMaxRanks))->capture_default_str();
-  app.add_option("--root", options.root, "root, where the collective has one")->check(CLI::Range(0, kMaxRanks - 1));
-  app.add_option("--rank", options.rank, "show only this rank")->check(CLI::Range(0, kMaxRanks - 1));
-  app.add_option("--channel", options.channel, "channel")->check(CLI::Range(0, 255));
-  app.add_flag("--check", options.check, "run the checker; the plan itself is printed only with --rank");
-  app.add_option("--plant-fault", options.fault, "damage the plan first: drop-send, wrong-block, double, swap")
-      ->option_text("KIND");
-  app.add_option("--svg", options.svg, "draw the plan to this file")->option_text("FILE");
-  app.add_flag("--cost", options.cost, "print what the plan costs");
-  app.add_flag("--page", options.page, "print the table of docs/algorithms.md and nothing else");
+void AddOptions(CommandLine& line, Options& options) {
+  line.Footer(std::string(kFooter));
+  line.Add("OP", options.collective, "the collective: all_reduce, broadcast, ...");
+  line.Add("--algo", options.algorithm, "the algorithm: ring, tree, ...").Shown("NAME");
+  line.Add("--ranks", options.ranks, "number of ranks (default 4)").Between(1, kMaxRanks);
+  line.Add("--root", options.root, "root, where the collective has one").Between(0, kMaxRanks - 1);
+  line.Add("--rank", options.rank, "show only this rank").Between(0, kMaxRanks - 1);
+  line.Add("--channel", options.channel, "channel").Between(0, 255);
+  line.AddFlag("--check", options.check, "run the checker; the plan itself is printed only with --rank");
+  line.Add("--plant-fault", options.fault, "damage the plan first: drop-send, wrong-block, double, swap").Shown("KIND");
+  line.Add("--svg", options.svg, "draw the plan to this file").Shown("FILE");
+  line.AddFlag("--cost", options.cost, "print what the plan costs");
+  line.AddFlag("--page", options.page, "print the table of docs/algorithms.md and nothing else");
 }
 
 template <typename Range, typename Function>
@@ -188,10 +187,10 @@ int RunPlan(const Options& options, const Target& target) {
 }  // namespace
 
 int PlanCommand(int argc, char** argv) {
-  CLI::App app("Show what every rank of a collective does, step by step; prove it correct; draw it.", "tutti plan");
+  CommandLine line("Show what every rank of a collective does, step by step; prove it correct; draw it.", "tutti plan");
   Options options;
-  AddOptions(app, options);
-  if (const std::optional<int> exit = ParseArguments(app, argc, argv)) return *exit;
+  AddOptions(line, options);
+  if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
   if (options.page) {
     fmt::print("{}", AlgorithmsPage());
     return kExitOk;

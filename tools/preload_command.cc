@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -25,6 +24,7 @@
 #include <sstream>
 
 #include "tools/cli.h"
+#include "tools/command_line.h"
 #include "tools/launch.h"
 #include "tools/run_command.h"
 
@@ -282,19 +282,20 @@ std::string FormatLoaded(const std::vector<LoadedNccl>& loaded, const std::strin
 }
 
 int PreloadCommand(int argc, char** argv) {
-  CLI::App app("Starts a program on Tutti's libnccl.so.2, and says which libnccl each of its processes mapped.", kSelf);
+  CommandLine line("Starts a program on Tutti's libnccl.so.2, and says which libnccl each of its processes mapped.",
+                   kSelf);
   Plan plan;
   bool ld_preload = false, look = false, no_audit = false, require = false;
-  app.add_option("--library", plan.library, "the libnccl.so.2 to use (default: the one that came with this tool)")
-      ->option_text("FILE");
-  CLI::Option* preload = app.add_flag("--ld-preload", ld_preload,
-                                      "by LD_PRELOAD: whoever opens another libnccl by its path gets that other one");
-  app.add_flag("--look", look, "change nothing: only say which libnccl each process maps")->excludes(preload);
-  app.add_flag("--no-audit", no_audit, "no report, for systems where LD_AUDIT is in the way")->needs(preload);
-  app.add_flag("--require", require, "exit code 1 where no process mapped the library, or one mapped another");
+  line.Add("--library", plan.library, "the libnccl.so.2 to use (default: the one that came with this tool)")
+      .Shown("FILE");
+  const CommandLine::Option preload = line.AddFlag(
+      "--ld-preload", ld_preload, "by LD_PRELOAD: whoever opens another libnccl by its path gets that other one");
+  line.AddFlag("--look", look, "change nothing: only say which libnccl each process maps").Excludes(preload);
+  line.AddFlag("--no-audit", no_audit, "no report, for systems where LD_AUDIT is in the way").Needs(preload);
+  line.AddFlag("--require", require, "exit code 1 where no process mapped the library, or one mapped another");
   std::vector<std::string> words;
-  app.add_option("PROG", words, "the program, followed by its own arguments")->option_text("ARGS...");
-  app.footer(
+  line.Add("PROG", words, "the program, followed by its own arguments").Shown("ARGS...");
+  line.Footer(
       "Without --ld-preload the dynamic linker is told (LD_AUDIT) that every libnccl.so, libnccl.so.2 and the like, "
       "by\n"
       "name or by path, is this one: also for Python packages that bring their own. Processes started below inherit "
@@ -303,7 +304,7 @@ int PreloadCommand(int argc, char** argv) {
       "Examples:\n  tutti preload torchrun --nproc-per-node 4 train.py\n"
       "  tutti preload --look python3 -c 'import torch'");
   const int own = OwnWords(argc, argv);
-  if (const std::optional<int> code = ParseArguments(app, own, argv)) return *code;
+  if (const std::optional<int> code = line.Parse(own, argv)) return *code;
   words.assign(argv + own, argv + argc);
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   if (words.empty()) return UsageError(kSelf, "which program? Name it after the options");

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include <string_view>
 
 #include "tools/cli.h"
+#include "tools/command_line.h"
 #include "tools/launch.h"
 #include "tutti/communicator.h"
 
@@ -86,17 +86,17 @@ Result<std::string> FindProgram(const std::string& program) {
 }
 
 int RunCommand(int argc, char** argv) {
-  CLI::App app("Starts N ranks of a program on this host and watches over them.", "tutti run");
+  CommandLine line("Starts N ranks of a program on this host and watches over them.", "tutti run");
   int ranks = 0;
   double grace_s = 5;
   LaunchOptions options{.name = "tutti run"};
-  app.add_option("-n,--ranks", ranks, "number of ranks; required")->required()->check(CLI::Range(1, 4096));
-  app.add_flag("--tag-output", options.tag_output, "begin every line with the rank that wrote it: [3] ...");
-  app.add_option("--grace", grace_s, "seconds that the others have to end when one rank fails (default 5)")
-      ->check(CLI::Range(0.0, 1e6));
+  line.Add("-n,--ranks", ranks, "number of ranks; required").Required().Between(1, 4096);
+  line.AddFlag("--tag-output", options.tag_output, "begin every line with the rank that wrote it: [3] ...");
+  line.Add("--grace", grace_s, "seconds that the others have to end when one rank fails (default 5)")
+      .BetweenSeconds(0.0, 1e6);
   std::vector<std::string> words;
-  app.add_option("PROG", words, "the program, followed by its own arguments")->option_text("ARGS...");
-  app.footer(
+  line.Add("PROG", words, "the program, followed by its own arguments").Shown("ARGS...");
+  line.Footer(
       "Each rank finds TUTTI_RANK, TUTTI_RANKS and TUTTI_ID in its environment, and RANK, WORLD_SIZE, "
       "LOCAL_RANK and\n"
       "LOCAL_WORLD_SIZE. Rank 0 reads this command's standard input unless that is a terminal. What a rank "
@@ -106,7 +106,7 @@ int RunCommand(int argc, char** argv) {
       "signal ended it.\n\n"
       "Example:\n  tutti run -n 4 --tag-output ./my_program --steps 10");
   const int own = OwnWords(argc, argv);
-  if (const std::optional<int> code = ParseArguments(app, own, argv)) return *code;
+  if (const std::optional<int> code = line.Parse(own, argv)) return *code;
   words.assign(argv + own, argv + argc);
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   if (words.empty()) return UsageError("tutti run", "which program? Name it after the options");

@@ -5,16 +5,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "sys/clock.h"
+#include "sys/os/clock.h"
 #include "tools/cli.h"
+#include "tools/command_line.h"
 #include "tools/top_view.h"
 
 namespace tutti::tools {
@@ -44,17 +45,19 @@ int Fail(const Status& status) {
 }  // namespace
 
 int TopCommand(int argc, char** argv) {
-  CLI::App app("Shows what the Tutti communicators of a process do and wait for, also while it hangs or is stopped.");
+  CommandLine line(
+      "Shows what the Tutti communicators of a process do and wait for, also while it hangs or is stopped.",
+      "tutti top");
   std::int32_t pid = 0;
   bool once = false;
   double interval_s = 1;
   std::string json_path;
-  app.add_option("PID", pid, "the process")->required()->check(CLI::PositiveNumber);
-  app.add_flag("--once", once, "show it once (after 0.2 s, for the rates)");
-  app.add_option("--interval", interval_s, "seconds between refreshes (default 1)")->check(CLI::Range(0.05, 3600.0));
-  app.add_option("--json", json_path, "write it once to FILE (-: to stdout), with the last calls and all links")
-      ->type_name("FILE");
-  if (const std::optional<int> exit = ParseArguments(app, argc, argv)) return *exit;
+  line.Add("PID", pid, "the process").Required().Between(1, std::numeric_limits<std::int32_t>::max());
+  line.AddFlag("--once", once, "show it once (after 0.2 s, for the rates)");
+  line.Add("--interval", interval_s, "seconds between refreshes (default 1)").BetweenSeconds(0.05, 3600.0);
+  line.Add("--json", json_path, "write it once to FILE (-: to stdout), with the last calls and all links")
+      .Shown("FILE");
+  if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
   once |= !json_path.empty() || isatty(STDOUT_FILENO) == 0;
 
   Result<std::vector<BoxCopy>> before = TakeAll(pid);

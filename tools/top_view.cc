@@ -6,15 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "algo/algorithm.h"
 #include "proto/protocol.h"
-#include "sys/clock.h"
-#include "sys/mappings.h"
-#include "sys/process.h"
+#include "sys/os/clock.h"
+#include "sys/os/mappings.h"
+#include "sys/os/process.h"
 #include "tools/cli.h"
+#include "tools/json.h"
 #include "transport/shm/segment.h"
 
 namespace tutti::tools {
@@ -126,15 +126,15 @@ const char* KindWord(WaitKind kind) {
   return kWords[static_cast<int>(kind)];
 }
 
-nlohmann::json CallAsJson(const CallRecord& r) {
-  nlohmann::json json = {{"number", r.number},
-                         {"sequence", r.sequence},
-                         {"function", r.call.function_name()},
-                         {"count", r.call.count},
-                         {"type", trace::PlainName(r.call.type())},
-                         {"call", r.call.ToString()},
-                         {"signature", fmt::format("{:016x}", r.call.signature())},
-                         {"how", DescribeHow(r)}};
+Json CallAsJson(const CallRecord& r) {
+  Json json = {{"number", r.number},
+               {"sequence", r.sequence},
+               {"function", r.call.function_name()},
+               {"count", r.call.count},
+               {"type", trace::PlainName(r.call.type())},
+               {"call", r.call.ToString()},
+               {"signature", fmt::format("{:016x}", r.call.signature())},
+               {"how", DescribeHow(r)}};
   if (r.enqueued_ns != 0) json["enqueued_ns"] = r.enqueued_ns;
   if (r.enqueued_at_most) json["enqueued_at_most"] = true;
   if (r.started_ns != 0) json["started_ns"] = r.started_ns;
@@ -142,8 +142,8 @@ nlohmann::json CallAsJson(const CallRecord& r) {
   return json;
 }
 
-nlohmann::json LinksAsJson(const View& view) {
-  nlohmann::json links = nlohmann::json::array();
+Json LinksAsJson(const View& view) {
+  Json links = Json::Array();
   for (int channel = 0; channel < view.channels(); ++channel) {
     for (int peer = 0; peer < view.ranks(); ++peer) {
       const trace::LinkView link = view.link(channel, peer);
@@ -151,15 +151,15 @@ nlohmann::json LinksAsJson(const View& view) {
           link.credit_wait_ns == 0) {
         continue;
       }
-      nlohmann::json json = {{"channel", channel},
-                             {"peer", peer},
-                             {"data_wait_ns", link.data_wait_ns},
-                             {"credit_wait_ns", link.credit_wait_ns}};
+      Json json = {{"channel", channel},
+                   {"peer", peer},
+                   {"data_wait_ns", link.data_wait_ns},
+                   {"credit_wait_ns", link.credit_wait_ns}};
       for (int p = 0; p < proto::kProtocols; ++p) {
         json[std::string(proto::Name(static_cast<proto::Protocol>(p)))] = {
             {"sent", link.sent[p]}, {"received", link.received[p]}, {"credit", link.credit[p]}};
       }
-      links.push_back(std::move(json));
+      links.Append(std::move(json));
     }
   }
   return links;
@@ -273,24 +273,24 @@ std::string FormatRows(std::int32_t pid, const std::vector<TopRow>& rows) {
 }
 
 std::string RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows) {
-  nlohmann::json json = {{"pid", pid}, {"ranks", nlohmann::json::array()}};
+  Json json = {{"pid", pid}, {"ranks", Json::Array()}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TopRow& row = rows[i];
     const View& view = boxes[i].view();
-    nlohmann::json one = {{"communicator", fmt::format("{:016x}", row.communicator)},
-                          {"name", row.name},
-                          {"rank", row.rank},
-                          {"ranks", row.ranks},
-                          {"channels", view.channels()},
-                          {"pid", view.pid()},
-                          {"created_ns", view.created_ns()},
-                          {"created_unix_ns", view.created_unix_ns()},
-                          {"taken_ns", boxes[i].taken_ns()},
-                          {"called", row.called},
-                          {"finished", row.finished},
-                          {"calls_per_s", row.calls_per_s},
-                          {"bytes_per_s", row.bytes_per_s},
-                          {"failure", row.failure}};
+    Json one = {{"communicator", fmt::format("{:016x}", row.communicator)},
+                {"name", row.name},
+                {"rank", row.rank},
+                {"ranks", row.ranks},
+                {"channels", view.channels()},
+                {"pid", view.pid()},
+                {"created_ns", view.created_ns()},
+                {"created_unix_ns", view.created_unix_ns()},
+                {"taken_ns", boxes[i].taken_ns()},
+                {"called", row.called},
+                {"finished", row.finished},
+                {"calls_per_s", row.calls_per_s},
+                {"bytes_per_s", row.bytes_per_s},
+                {"failure", row.failure}};
     if (row.busy && row.call.number != 0) {
       one["running"] = CallAsJson(row.call);
       one["age_ns"] = row.age_ns;
@@ -302,15 +302,15 @@ std::string RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, cons
                      {"channel", row.wait.channel},
                      {"ns", row.waited_ns}};
     }
-    one["calls"] = nlohmann::json::array();
+    one["calls"] = Json::Array();
     (void)view.FindLatest([&](const CallRecord& r) {
-      one["calls"].push_back(CallAsJson(r));
+      one["calls"].Append(CallAsJson(r));
       return one["calls"].size() >= kShownCalls;
     });
     one["links"] = LinksAsJson(view);
-    json["ranks"].push_back(std::move(one));
+    json["ranks"].Append(std::move(one));
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json.Dump(1) + "\n";
 }
 
 }  // namespace tutti::tools

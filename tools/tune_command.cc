@@ -8,24 +8,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "comm/machine_file.h"
+#include "comm/agree/machine_file.h"
 #include "exec/cpu/chunks.h"
-#include "sys/process.h"
+#include "sys/os/process.h"
 #include "tools/calibrate.h"
 #include "tools/cli.h"
+#include "tools/command_line.h"
 #include "tools/perf_table.h"
+#include "tools/tune_gpu.h"
+#include "tools/tuning_store.h"
 #include "transport/shm/segment.h"
 #include "tune/chooser.h"
 #include "tutti/settings.h"
@@ -64,9 +62,9 @@ bool CanReadPeers() {
 
 // The constants that a communicator of this machine would work with: stored ones, or what it measures at init.
 Result<tune::Machine> MachineInForce() {
-  const Result<std::optional<tune::Machine>> stored = comm::LoadMachine(Settings::FromEnvironment());
+  const Result<tune::TuningFile> stored = comm::LoadTables(Settings::FromEnvironment());
   if (!stored.ok()) return stored.status();
-  return stored->has_value() ? Result<tune::Machine>(**stored) : MachineAtInit();
+  return stored->host ? Result<tune::Machine>(*stored->host) : MachineAtInit();
 }
 
 // The library's choices for `ranks` ranks of this host under the environment's settings.
@@ -104,23 +102,34 @@ Result<ChoiceOf> OpenChooser(int ranks, const tune::Machine& machine) {
   });
 }
 
-// Measures the model's constants and stores them; the text says where and what.
-Result<std::string> Calibrate() {
+// Where the tables of this machine are stored.
+Result<std::string> TuningFileName() {
   const std::string file = comm::MachineFile(Settings::FromEnvironment());
-  if (file.empty()) {
-    return Status(Code::kInvalidUsage,
-                  "there is no home directory to store the constants in; name a file in "
-                  "TUTTI_TUNING_FILE");
-  }
+  if (!file.empty()) return file;
+  return Status(Code::kInvalidUsage,
+                "there is no home directory to store the constants in; name a file in "
+                "TUTTI_TUNING_FILE");
+}
+
+// Measures the model's constants and stores them; the text says where and what.
+Result<std::string> Calibrate(const std::string& file) {
+  Result<tune::TuningFile> tables = StoredTables(file);
+  if (!tables.ok()) return tables.status();
   const Result<tune::Machine> machine = MeasureMachine();
   if (!machine.ok()) return machine.status();
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
-  std::ofstream out(file);
-  out << machine->ToText();
-  out.close();
-  if (!out) return Status(Code::kSystem, fmt::format("cannot write {}: {}", file, std::strerror(errno)));
+  tables->host = *machine;
+  TUTTI_RETURN_IF_ERROR(WriteTables(file, *tables));
   return fmt::format("{}# stored in {}\n", machine->ToText(), file);
+}
+
+// Prints what a measurement says.
+int Report(const Result<std::string>& said) {
+  if (said.ok()) {
+    fmt::print("{}\n", *said);
+    return kExitOk;
+  }
+  fmt::print(stderr, "tutti tune: {}\n", said.status().message());
+  return kExitFailed;
 }
 
 // One line of a table: sizes from `first` to `last` bytes, with the times predicted for both ends.
@@ -186,33 +195,37 @@ std::string FormatChoices(std::span<const Collective> collectives, int ranks, De
 }
 
 int TuneCommand(int argc, char** argv) {
-  CLI::App app("Shows which algorithm and protocol are chosen for which size.", "tutti tune");
-  int ranks = static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
+  CommandLine line("Shows which algorithm and protocol are chosen for which size.", "tutti tune");
+  int ranks = 0;
   std::string op = "all";
-  bool calibrate = false, constants = false, ranges = false;
-  app.add_option("--ranks", ranks, "for this many ranks on this host (default: one per processor)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--op", op, "one operation (default all)");
-  app.add_flag("--calibrate", calibrate,
-               "measure the constants of the cost model on this machine first, and store them");
-  app.add_flag("--constants", constants,
+  bool calibrate = false, constants = false, gpu = false, ranges = false;
+  line.Add("--ranks", ranks,
+           "for this many ranks on this host (default: one per processor; with --gpu one per GPU, at least 2)")
+      .Between(1, 4096);
+  line.Add("--op", op, "one operation (default all)");
+  const CommandLine::Option host_only = line.AddFlag(
+      "--calibrate", calibrate, "measure the constants of the cost model on this machine first, and store them");
+  line.AddFlag("--gpu", gpu,
+               "measure the ways of every collective on this machine's GPUs instead, fit a table of constants to the "
+               "times, store it and print what changed; takes about a minute")
+      .Excludes(host_only);
+  line.AddFlag("--constants", constants,
                "print the constants in force: those stored, or else what a communicator measures at init");
-  app.add_flag("--ranges", ranges, "one line for each run of sizes with the same choice");
-  app.footer(
+  line.AddFlag("--ranges", ranges, "one line for each run of sizes with the same choice");
+  line.Footer(
       "Times are the cost model's, for an otherwise idle machine; sizes are one rank's count in bytes.\n\n"
-      "Examples:\n  tutti tune --ranks 4 --op all_reduce\n  tutti tune --ranks 4 --calibrate --ranges");
-  if (const std::optional<int> code = ParseArguments(app, argc, argv)) return *code;
+      "Examples:\n  tutti tune --ranks 4 --op all_reduce\n  tutti tune --ranks 4 --calibrate --ranges\n  tutti tune "
+      "--gpu --ranks 2");
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   const std::vector<Collective> collectives = CollectivesOf(op);
   if (collectives.empty()) return UsageError("tutti tune", fmt::format("there is no operation '{}'", op));
 
-  if (calibrate) {
-    const Result<std::string> stored = Calibrate();
-    if (!stored.ok()) {
-      fmt::print(stderr, "tutti tune: {}\n", stored.status().message());
-      return kExitFailed;
-    }
-    fmt::print("{}\n", *stored);
+  if (calibrate || gpu) {
+    const Result<std::string> file = TuningFileName();
+    const int code = Report(!file.ok() ? file : gpu ? TuneGpu(*file, ranks) : Calibrate(*file));
+    if (gpu || code != kExitOk) return code;
   }
+  if (ranks == 0) ranks = static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
   const Result<tune::Machine> machine = MachineInForce();
   if (!machine.ok()) {
     fmt::print(stderr, "tutti tune: {}\n", machine.status().message());

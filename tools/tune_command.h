@@ -13,9 +13,9 @@
 
 namespace tutti::tools {
 
-// `tutti tune [--ranks N] [--op OP] [--calibrate] [--constants]`: which algorithm and protocol are chosen for which size,
-// and the time that the cost model predicts; --calibrate measures the model's constants on this machine
-// first.
+// `tutti tune [--ranks N] [--op OP] [--calibrate | --gpu] [--constants]`: which algorithm and protocol are chosen for which
+// size, and the time that the cost model predicts; --calibrate measures the model's constants on this machine first, --gpu those
+// of its GPUs (tune_gpu.h), and nothing else.
 int TuneCommand(int argc, char** argv);
 
 // What the library would do for one operation and size.

@@ -16,12 +16,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,13 +27,16 @@
 
 #include "bench/gpu/nccl.h"
 #include "bench/gpu/operations.h"
-#include "comm/gpu_impl.h"
-#include "sys/clock.h"
+#include "comm/gpu/impl.h"
+#include "tools/command_line.h"
+#include "tools/gpu_timer.h"
+#include "tools/json.h"
 
 namespace tutti::bench {
 namespace {
 
 using sys::cuda::Check;
+using tools::Json;
 
 struct Options {
   std::vector<std::string> ops = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
@@ -52,82 +53,8 @@ struct Options {
   bool overlap = true;
 };
 
-using Enqueue = std::function<Status(sys::cuda::Stream)>;
-
-// One GPU's side of the measurement.
-class Timer {
- public:
-  Timer(Communicator& communicator, const sys::cuda::Driver& driver) : communicator_(communicator), d_(driver) {
-    d_.StreamCreate(&stream_, sys::cuda::kNonBlocking);
-    d_.EventCreate(&begin_, 0);
-    d_.EventCreate(&end_, 0);
-  }
-
-  sys::cuda::Stream stream() const { return stream_; }
-
-  // Prepares a batch: in graph mode captured once. Runs it once to warm up.
-  struct Batch {
-    Enqueue enqueue;
-    int operations = 1;
-    sys::cuda::GraphExec graph = nullptr;
-  };
-  Result<Batch> Prepare(Enqueue enqueue, int operations, bool graph) {
-    Batch batch{.enqueue = std::move(enqueue), .operations = operations};
-    for (int i = 0; i < 2; ++i) TUTTI_RETURN_IF_ERROR(batch.enqueue(stream_));
-    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamSynchronize(stream_), "warming up"));
-    if (!graph) return batch;
-    sys::cuda::Graph captured = nullptr;
-    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamBeginCapture(stream_, sys::cuda::kThreadLocalCapture), "capturing"));
-    Status status = Status::Ok();
-    for (int i = 0; i < operations && status.ok(); ++i) status = batch.enqueue(stream_);
-    TUTTI_RETURN_IF_ERROR(Check(d_, d_.StreamEndCapture(stream_, &captured), "ending a capture"));
-    TUTTI_RETURN_IF_ERROR(status);
-    TUTTI_RETURN_IF_ERROR(Check(d_, d_.GraphInstantiate(&batch.graph, captured, 0), "a graph"));
-    d_.GraphDestroy(captured);
-    return batch;
-  }
-  void Forget(Batch& batch) {
-    if (batch.graph != nullptr) d_.GraphExecDestroy(batch.graph);
-    batch.graph = nullptr;
-  }
-
-  // Microseconds per operation, of the slowest rank.
-  struct Timing {
-    double us = 0;
-    double call_us = 0;  // the CPU's time in stream mode
-  };
-  Result<Timing> Time(const Batch& batch) {
-    TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
-    d_.EventRecord(begin_, stream_);
-    const std::int64_t begin_ns = sys::NowNs();
-    if (batch.graph != nullptr) {
-      TUTTI_RETURN_IF_ERROR(Check(d_, d_.GraphLaunch(batch.graph, stream_), "replaying a graph"));
-    } else {
-      for (int i = 0; i < batch.operations; ++i) TUTTI_RETURN_IF_ERROR(batch.enqueue(stream_));
-    }
-    const std::int64_t called_ns = sys::NowNs() - begin_ns;
-    d_.EventRecord(end_, stream_);
-    TUTTI_RETURN_IF_ERROR(Check(d_, d_.EventSynchronize(end_), "timing"));
-    float ms = 0;
-    d_.EventElapsedTime(&ms, begin_, end_);
-    const double own[] = {1000.0 * ms / batch.operations, static_cast<double>(called_ns) / 1000.0 / batch.operations};
-    double slowest[2] = {};
-    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(std::span(own), std::span(slowest), ReduceOp::kMax)));
-    return Timing{.us = slowest[0], .call_us = slowest[1]};
-  }
-
- private:
-  Communicator& communicator_;
-  const sys::cuda::Driver& d_;
-  sys::cuda::Stream stream_ = nullptr;
-  sys::cuda::Event begin_ = nullptr, end_ = nullptr;
-};
-
-int OperationsFor(std::size_t bytes) {
-  if (bytes <= std::size_t{1} << 20) return 50;
-  if (bytes <= std::size_t{16} << 20) return 20;
-  return bytes <= std::size_t{64} << 20 ? 8 : 3;
-}
+using Timer = tools::GpuTimer;
+using tools::OperationsFor;
 
 // How a library runs operations as one.
 using Library = std::function<Status(std::span<const Operation>, sys::cuda::Stream)>;
@@ -142,7 +69,7 @@ struct Setting {
 };
 
 // `rows` null: a rehearsal, of which nothing is kept.
-Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool graph, nlohmann::json* rows) {
+Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool graph, Json* rows) {
   const std::vector<Operation> o = MakeOperations(op, bytes, s.communicator, s.buffers);
   const int operations = OperationsFor(bytes * o.size());
   std::vector<Timer::Batch> batches;
@@ -169,25 +96,26 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
   const std::string way = s.gpu.Explain(o[0]);
   fmt::print("{:<19}{:<7}{:>11}{:>10.2f}{:>10.2f}{:>7.2f}", op, graph ? "graph" : "stream", bytes, tutti, nccl,
              nccl / tutti);
-  nlohmann::json row = {{"op", op},          {"mode", graph ? "graph" : "stream"},
-                        {"bytes", bytes},    {"ranks", s.communicator.ranks()},
-                        {"tutti_us", tutti}, {"nccl_us", nccl},
-                        {"way", way}};
+  Json row = {{"op", op},          {"mode", graph ? "graph" : "stream"},
+              {"bytes", bytes},    {"ranks", s.communicator.ranks()},
+              {"tutti_us", tutti}, {"nccl_us", nccl},
+              {"way", way}};
   if (graph) {
     fmt::print("{:16}", "");
   } else {
-    row["tutti_call_us"] = Median(call_us[0]);
-    row["nccl_call_us"] = us.size() > 1 ? Median(call_us[1]) : 0;
-    fmt::print("{:>8.2f}{:>8.2f}", row["tutti_call_us"].get<double>(), row["nccl_call_us"].get<double>());
+    const double tutti_call = Median(call_us[0]), nccl_call = us.size() > 1 ? Median(call_us[1]) : 0;
+    row["tutti_call_us"] = tutti_call;
+    row["nccl_call_us"] = nccl_call;
+    fmt::print("{:>8.2f}{:>8.2f}", tutti_call, nccl_call);
   }
   fmt::print("   {}\n", way);
   std::fflush(stdout);
-  rows->push_back(std::move(row));
+  rows->Append(std::move(row));
   return Status::Ok();
 }
 
 // Every way to do an operation, in graph mode.
-Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std::size_t bytes, nlohmann::json& rows) {
+Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std::size_t bytes, Json& rows) {
   Result<Timer::Batch> batch = s.timer.Prepare(
       [&](sys::cuda::Stream stream) { return s.gpu.impl()->RunAs(o, way, stream); }, OperationsFor(bytes), true);
   if (!batch.ok()) return batch.status();
@@ -198,22 +126,21 @@ Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std:
     us.push_back(time->us);
   }
   s.timer.Forget(*batch);
-  rows.push_back({{"op", Name(static_cast<Collective>(o.kind))},
-                  {"bytes", bytes},
-                  {"algorithm", algo::Get(way.algorithm).name},
-                  {"protocol", proto::Name(way.protocol)},
-                  {"channels", way.channels},
-                  {"threads", way.threads},
-                  {"chunk", way.chunk_bytes},
-                  {"us", Median(us)}});
+  rows.Append({{"op", Name(o.kind)},
+               {"bytes", bytes},
+               {"algorithm", algo::Get(way.algorithm).name},
+               {"protocol", proto::Name(way.protocol)},
+               {"channels", way.channels},
+               {"threads", way.threads},
+               {"chunk", way.chunk_bytes},
+               {"us", Median(us)}});
   return Status::Ok();
 }
 
-Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::json& rows) {
+Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, Json& rows) {
   constexpr std::size_t kMostLl = std::size_t{1} << 20, kLeastSimple = std::size_t{256} << 10;
   const Operation o = MakeOperations(op, bytes, s.communicator, s.buffers)[0];
-  for (tune::GpuChoice way :
-       s.gpu.impl()->chooser.Candidates(static_cast<Collective>(o.kind), o.count * SizeOf(o.type))) {
+  for (tune::GpuChoice way : s.gpu.impl()->chooser.Candidates(o.kind, o.count * SizeOf(o.type))) {
     if (way.protocol == proto::Protocol::kLl && bytes > kMostLl) continue;
     if (way.protocol == proto::Protocol::kSimple && bytes < kLeastSimple) continue;
     for (const std::string& channels : s.options.channels) {
@@ -231,7 +158,7 @@ Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, nlohmann::
   return s.gpu.Check();
 }
 
-Status RunAll(Setting& s, nlohmann::json& rows) {
+Status RunAll(Setting& s, Json& rows) {
   if (s.communicator.rank() == 0 && !s.options.sweep) {
     fmt::print("{:<19}{:<7}{:>11}{:>10}{:>10}{:>7}{:>8}{:>8}   {}\n", "operation", "mode", "bytes", "Tutti us",
                "NCCL us", "ratio", "call", "call", "Tutti's way");
@@ -309,9 +236,9 @@ Status Main(const Options& options) {
   Setting setting{
       communicator, *gpu, libraries, timer, {reinterpret_cast<std::byte*>(in), reinterpret_cast<std::byte*>(out)},
       options};
-  nlohmann::json rows = nlohmann::json::array();
+  Json rows = Json::Array();
   const Status status = RunAll(setting, rows);
-  if (communicator.rank() == 0 && !options.json.empty()) std::ofstream(options.json) << rows.dump(0) << "\n";
+  if (communicator.rank() == 0 && !options.json.empty()) std::ofstream(options.json) << rows.Dump(0) << "\n";
   d.MemFree(in);
   d.MemFree(out);
   return status;
@@ -324,21 +251,21 @@ int main(int argc, char** argv) {
   tutti::bench::Options options;
   std::string sizes;
   bool no_overlap = false;
-  CLI::App app("Times operations of Tutti and of NCCL, in turns.", "gpu_compare");
-  app.add_option("--ops", options.ops, "as all_reduce, 8xall_reduce, send_recv")->delimiter(',');
-  app.add_option("--sizes", sizes, "FIRST:LAST:FACTOR");
-  app.add_option("--tutti", options.tutti, "our libnccl.so.2; without it C++'s GpuCommunicator");
-  app.add_option("--nccl", options.nccl, "the other libnccl.so.2");
-  app.add_option("--modes", options.modes, "graph, stream or both");
-  app.add_option("--rounds", options.rounds, "for the medians");
-  app.add_option("--json", options.json, "a file for the figures");
-  app.add_option("--most-channels", options.most_channels, "of GpuCommunicator");
-  app.add_flag("--no-overlap", no_overlap, "GpuCommunicator's launches do not overlap");
-  app.add_flag("--sweep", options.sweep, "time the listed ways of Tutti instead");
-  app.add_option("--channels", options.channels, "of the sweep")->delimiter(',');
-  app.add_option("--threads", options.threads, "of the sweep")->delimiter(',');
-  app.add_option("--chunks", options.chunks, "of the sweep")->delimiter(',');
-  if (const std::optional<int> code = tutti::bench::ParseArguments(app, argc, argv)) return *code;
+  tutti::tools::CommandLine line("Times operations of Tutti and of NCCL, in turns.", "gpu_compare");
+  line.Add("--ops", options.ops, "as all_reduce, 8xall_reduce, send_recv").SplitAtCommas();
+  line.Add("--sizes", sizes, "FIRST:LAST:FACTOR");
+  line.Add("--tutti", options.tutti, "our libnccl.so.2; without it C++'s GpuCommunicator");
+  line.Add("--nccl", options.nccl, "the other libnccl.so.2");
+  line.Add("--modes", options.modes, "graph, stream or both");
+  line.Add("--rounds", options.rounds, "for the medians");
+  line.Add("--json", options.json, "a file for the figures");
+  line.Add("--most-channels", options.most_channels, "of GpuCommunicator");
+  line.AddFlag("--no-overlap", no_overlap, "GpuCommunicator's launches do not overlap");
+  line.AddFlag("--sweep", options.sweep, "time the listed ways of Tutti instead");
+  line.Add("--channels", options.channels, "of the sweep").SplitAtCommas();
+  line.Add("--threads", options.threads, "of the sweep").SplitAtCommas();
+  line.Add("--chunks", options.chunks, "of the sweep").SplitAtCommas();
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   options.overlap = !no_overlap;
   if (!sizes.empty()) {
     const std::vector<std::string> parts = tutti::bench::Split(sizes, ':');

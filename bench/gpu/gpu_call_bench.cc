@@ -6,7 +6,6 @@
 //   all_reduce/ranks:2     warm: ns per call, called over and over; cold: the median where the program has used a mebibyte
 //                          of memory in between
 #include <benchmark/benchmark.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,16 +17,9 @@
 #include <vector>
 
 #include "capi/handle.h"
-#include "exec/gpu/images.h"
 #include "nccl.h"
-#include "sys/clock.h"
-
-// No kernel is ever run: any image does. Linked in place of images.cc, whose images may not have been compiled.
-namespace tutti::exec::gpu {
-const void* KernelImage(DataType) { return "fake"; }
-const void* MoveKernelImage() { return "fake"; }
-std::string_view KernelTypeName(DataType) { return "fake"; }
-}  // namespace tutti::exec::gpu
+#include "sys/os/clock.h"
+#include "tests/support/fake_cuda.h"
 
 namespace {
 
@@ -89,8 +81,8 @@ const Row kRows[] = {
 };
 
 void LoadFakeDriver() {
-  static void* const driver = dlopen(TUTTI_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
-  Require(driver != nullptr, "the fake driver " TUTTI_FAKE_CUDA " could not be loaded: build the target fake_cuda");
+  static const bool loaded = tutti::tests::LoadFakeCuda(TUTTI_FAKE_CUDA);
+  Require(loaded, "the fake driver " TUTTI_FAKE_CUDA " could not be loaded: build the target fake_cuda");
 }
 
 void Measure(benchmark::State& state, const Row& row) {

@@ -91,7 +91,7 @@ Result<Nccl> Nccl::Create(Communicator& communicator, const std::string& file) {
   if (communicator.rank() == 0 && n.GetUniqueId(&id) != ncclSuccess)
     return Status(Code::kSystem, "ncclGetUniqueId failed");
   TUTTI_RETURN_IF_ERROR(communicator.Run(
-      {.kind = Operation::Kind::kBroadcast, .in = &id, .out = &id, .count = sizeof(id), .type = DataType::kUint8}));
+      {.kind = Collective::kBroadcast, .in = &id, .out = &id, .count = sizeof(id), .type = DataType::kUint8}));
   const ncclResult_t result = n.CommInitRank(&n.communicator, n.ranks, id, communicator.rank());
   if (result != ncclSuccess)
     return Status(Code::kSystem, fmt::format("ncclCommInitRank: {}", n.GetErrorString(result)));
@@ -105,34 +105,34 @@ Status Nccl::Run(const Operation& o, sys::cuda::Stream stream) {
   constexpr auto kMissing = static_cast<ncclResult_t>(-1);
   ncclResult_t result = kMissing;
   switch (o.kind) {
-    case Operation::Kind::kAllReduce:
+    case Collective::kAllReduce:
       result = n.AllReduce(o.in, o.out, o.count, type, op, n.communicator, stream);
       break;
-    case Operation::Kind::kAllGather:
+    case Collective::kAllGather:
       result = n.AllGather(o.in, o.out, o.count, type, n.communicator, stream);
       break;
-    case Operation::Kind::kReduceScatter:
+    case Collective::kReduceScatter:
       result = n.ReduceScatter(o.in, o.out, o.count, type, op, n.communicator, stream);
       break;
-    case Operation::Kind::kBroadcast:
+    case Collective::kBroadcast:
       result = n.Broadcast(o.in, o.out, o.count, type, o.root, n.communicator, stream);
       break;
-    case Operation::Kind::kReduce:
+    case Collective::kReduce:
       result = n.Reduce(o.in, o.out, o.count, type, op, o.root, n.communicator, stream);
       break;
-    case Operation::Kind::kAllToAll:
+    case Collective::kAllToAll:
       if (n.AlltoAll != nullptr) result = n.AlltoAll(o.in, o.out, o.count, type, n.communicator, stream);
       break;
-    case Operation::Kind::kGather:
+    case Collective::kGather:
       if (n.Gather != nullptr) result = n.Gather(o.in, o.out, o.count, type, o.root, n.communicator, stream);
       break;
-    case Operation::Kind::kScatter:
+    case Collective::kScatter:
       if (n.Scatter != nullptr) result = n.Scatter(o.in, o.out, o.count, type, o.root, n.communicator, stream);
       break;
-    case Operation::Kind::kSend:
+    case Collective::kSend:
       result = n.Send(o.in, o.count, type, o.root, n.communicator, stream);
       break;
-    case Operation::Kind::kRecv:
+    case Collective::kRecv:
       result = n.Recv(o.out, o.count, type, o.root, n.communicator, stream);
       break;
     default:

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "sys/cuda.h"
+#include "sys/cuda/cuda.h"
 #include "tutti/communicator.h"
 #include "tutti/status.h"
 

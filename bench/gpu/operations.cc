@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/gpu/operations.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -12,7 +11,7 @@
 namespace tutti::bench {
 namespace {
 
-using Kind = Operation::Kind;
+using Kind = Collective;
 
 Operation MakeOperation(const std::string& name, std::size_t bytes, int ranks, const Buffers& buffers) {
   const Collective collective = *ParseCollective(name);
@@ -40,16 +39,6 @@ Result<Place> FindPlace() {
   place.context = std::move(*context);
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(**driver, (*driver)->CtxSetCurrent(place.context.get()), "the GPU's context"));
   return place;
-}
-
-std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv) {
-  constexpr int kExitUsage = 2;
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;  // --help is no error
-  }
-  return std::nullopt;
 }
 
 std::size_t ParseSize(const std::string& text) {

@@ -3,20 +3,15 @@
 #ifndef TUTTI_BENCH_GPU_OPERATIONS_H_
 #define TUTTI_BENCH_GPU_OPERATIONS_H_
 
-// What the benchmarks have in common: their command lines, operations as these name them, and a process' place.
+// What the benchmarks have in common: operations as these name them, and a process' place.
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "sys/cuda.h"
+#include "sys/cuda/cuda.h"
 #include "tutti/communicator.h"
 #include "tutti/status.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tutti::bench {
 
@@ -31,9 +26,6 @@ struct Place {
 };
 // The GPU's context is the thread's current one from then on.
 Result<Place> FindPlace();
-
-// Parses a command line. nullopt: go on. Otherwise the exit code, 2 where the command line is wrong, and it has been said why.
-std::optional<int> ParseArguments(CLI::App& app, int argc, char** argv);
 
 // 64, 8K, 16M, 1G: bytes.
 std::size_t ParseSize(const std::string& text);

@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,8 +25,9 @@
 
 #include "bench/gpu/nccl.h"
 #include "bench/gpu/operations.h"
-#include "sys/clock.h"
-#include "sys/cuda.h"
+#include "sys/cuda/cuda.h"
+#include "sys/os/clock.h"
+#include "tools/command_line.h"
 
 namespace tutti::bench {
 namespace {
@@ -148,16 +148,16 @@ Status Main(const Options& options) {
 
 int main(int argc, char** argv) {
   tutti::bench::Options options;
-  CLI::App app("How long rounds take on several communicators that ranks call in different orders.", "gpu_orders");
-  app.add_option("--library", options.library, "any libnccl.so.2");
-  app.add_option("--ops", options.ops, "a communicator for each, as all_reduce:64M")->delimiter(',');
-  app.add_option("--orders", options.orders, "of the calls")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"same", "reversed", "rotated", "shuffled"}));
-  app.add_option("--rounds", options.rounds, "for the median")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--in-a-row", options.in_a_row, "calls on each communicator in a round")
-      ->check(CLI::Range(1, 1 << 20));
-  if (const std::optional<int> code = tutti::bench::ParseArguments(app, argc, argv)) return *code;
+  tutti::tools::CommandLine line("How long rounds take on several communicators that ranks call in different orders.",
+                                 "gpu_orders");
+  line.Add("--library", options.library, "any libnccl.so.2");
+  line.Add("--ops", options.ops, "a communicator for each, as all_reduce:64M").SplitAtCommas();
+  line.Add("--orders", options.orders, "of the calls")
+      .SplitAtCommas()
+      .OneOf({"same", "reversed", "rotated", "shuffled"});
+  line.Add("--rounds", options.rounds, "for the median").Between(1, 1 << 20);
+  line.Add("--in-a-row", options.in_a_row, "calls on each communicator in a round").Between(1, 1 << 20);
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   for (const std::string& op : options.ops) {
     const std::vector<std::string> parts = tutti::bench::Split(op, ':');
     if (parts.size() == 2 && tutti::bench::IsOperation(parts[0]) && std::atoi(parts[1].c_str()) > 0) continue;

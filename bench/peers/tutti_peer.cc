@@ -10,7 +10,6 @@ namespace {
 
 using peer::kRoot;
 using peer::Op;
-using Kind = tutti::Operation::Kind;
 
 void Demand(const tutti::Status& status) {
   if (status.ok()) return;
@@ -24,26 +23,26 @@ tutti::Communicator Join() {
   return std::move(*communicator);
 }
 
-Kind KindOf(Op op) {
+tutti::Collective KindOf(Op op) {
   switch (op) {
     case Op::kAllReduce:
-      return Kind::kAllReduce;
+      return tutti::Collective::kAllReduce;
     case Op::kAllGather:
-      return Kind::kAllGather;
+      return tutti::Collective::kAllGather;
     case Op::kReduceScatter:
-      return Kind::kReduceScatter;
+      return tutti::Collective::kReduceScatter;
     case Op::kBroadcast:
-      return Kind::kBroadcast;
+      return tutti::Collective::kBroadcast;
     case Op::kReduce:
-      return Kind::kReduce;
+      return tutti::Collective::kReduce;
     case Op::kGather:
-      return Kind::kGather;
+      return tutti::Collective::kGather;
     case Op::kScatter:
-      return Kind::kScatter;
+      return tutti::Collective::kScatter;
     case Op::kAllToAll:
-      return Kind::kAllToAll;
+      return tutti::Collective::kAllToAll;
     case Op::kSendRecv:
-      return Kind::kSend;
+      return tutti::Collective::kSend;
   }
   std::abort();
 }
@@ -71,7 +70,7 @@ class Tutti {
 
     std::array<tutti::Operation, 2> both = {operation, operation};
     both[0].root = (rank() + 1) % ranks();
-    both[1].kind = Kind::kRecv;
+    both[1].kind = tutti::Collective::kRecv;
     both[1].root = (rank() + ranks() - 1) % ranks();
     return [this, both] { Demand(communicator_.RunGroup(both)); };
   }

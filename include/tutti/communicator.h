@@ -7,13 +7,13 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "tutti/operation.h"
 #include "tutti/settings.h"
 #include "tutti/status.h"
 #include "tutti/types.h"
@@ -31,47 +31,6 @@ struct UniqueId {
 };
 // A fresh id. Any process may make one; give it to all ranks.
 Result<UniqueId> CreateUniqueId();
-
-// One operation as a value: what Communicator::Run, Start and Group take. Use the factories below for typed spans, or
-// fill it by hand for element types that C++ has no name for.
-//
-// Lengths, in elements, of the buffers for `count` and n ranks:
-//   all_reduce, broadcast, reduce   in: count     out: count
-//   all_gather, gather              in: count     out: n * count
-//   reduce_scatter, scatter         in: n * count out: count
-//   all_to_all                      in: n * count out: n * count
-//   send                            in: count           recv  out: count
-// Buffers that a rank does not use (the output of a non-root in a reduce or gather, the input of a non-root in a
-// broadcast or scatter) may be null. In place: out == in, except all_gather and gather: in == out + rank * count;
-// reduce_scatter and scatter: out == in + rank * count. Other overlaps are errors of the caller.
-struct Operation {
-  enum class Kind : std::uint8_t {
-    kAllReduce,
-    kAllGather,
-    kReduceScatter,
-    kBroadcast,
-    kReduce,
-    kGather,
-    kScatter,
-    kAllToAll,
-    kBarrier,
-    kSend,
-    kRecv,
-  };
-  Kind kind = Kind::kBarrier;
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::size_t count = 0;  // elements
-  DataType type = DataType::kUint8;
-  ReduceOp op = ReduceOp::kSum;
-  int root = 0;         // root, or the peer of a send or receive
-  double scalar = 1.0;  // this rank's factor under kPreMulSum, converted to the element type
-  // For integer types, where set: the exact factor, of which the element type keeps the low bits.
-  std::optional<std::int64_t> integer_scalar = std::nullopt;
-  // GpuCommunicator only: where set, the address of the factor under kPreMulSum in memory that the GPU reaches, one
-  // element of `type`, read when the operation runs (in a graph: by every replay). Aligned to its size.
-  const void* device_scalar = nullptr;
-};
 
 // A running operation. Destroying it waits for the operation. Threads: use it on the thread of its communicator.
 class Request {
@@ -92,6 +51,9 @@ class Request {
   explicit Request(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// The most ranks that a communicator may have.
+inline constexpr int kMostRanks = 1 << 16;
 
 // What a communicator is made of.
 struct CommunicatorOptions {
@@ -216,7 +178,7 @@ namespace internal {
 template <typename R>
 using ElementOf = std::remove_cv_t<std::ranges::range_value_t<R>>;
 template <typename In, typename Out>
-Operation Make(Operation::Kind kind, const In& in, Out& out, std::size_t count) {
+Operation Make(Collective kind, const In& in, Out& out, std::size_t count) {
   static_assert(std::is_same_v<ElementOf<In>, ElementOf<Out>>, "input and output hold different element types");
   return {.kind = kind,
           .in = std::ranges::data(in),
@@ -229,33 +191,33 @@ Operation Make(Operation::Kind kind, const In& in, Out& out, std::size_t count) 
 // `in` and `out` of equal length.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation AllReduce(const In& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
-  Operation o = internal::Make(Operation::Kind::kAllReduce, in, out, std::ranges::size(in));
+  Operation o = internal::Make(Collective::kAllReduce, in, out, std::ranges::size(in));
   o.op = op;
   return o;
 }
 // `out` holds ranks() * size(in) elements.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation AllGather(const In& in, Out&& out) {
-  return internal::Make(Operation::Kind::kAllGather, in, out, std::ranges::size(in));
+  return internal::Make(Collective::kAllGather, in, out, std::ranges::size(in));
 }
 // `in` holds ranks() * size(out) elements.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation ReduceScatter(const In& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
-  Operation o = internal::Make(Operation::Kind::kReduceScatter, in, out, std::ranges::size(out));
+  Operation o = internal::Make(Collective::kReduceScatter, in, out, std::ranges::size(out));
   o.op = op;
   return o;
 }
 // In place: `data` of the root goes to `data` of everybody.
 template <std::ranges::contiguous_range Data>
 Operation Broadcast(Data&& data, int root) {
-  Operation o = internal::Make(Operation::Kind::kBroadcast, data, data, std::ranges::size(data));
+  Operation o = internal::Make(Collective::kBroadcast, data, data, std::ranges::size(data));
   o.root = root;
   return o;
 }
 // `out` is written on the root only.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation Reduce(const In& in, Out&& out, int root, ReduceOp op = ReduceOp::kSum) {
-  Operation o = internal::Make(Operation::Kind::kReduce, in, out, std::ranges::size(in));
+  Operation o = internal::Make(Collective::kReduce, in, out, std::ranges::size(in));
   o.root = root;
   o.op = op;
   return o;
@@ -263,25 +225,25 @@ Operation Reduce(const In& in, Out&& out, int root, ReduceOp op = ReduceOp::kSum
 // `out` holds ranks() * size(in) elements on the root; elsewhere it may be empty.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation Gather(const In& in, Out&& out, int root) {
-  Operation o = internal::Make(Operation::Kind::kGather, in, out, std::ranges::size(in));
+  Operation o = internal::Make(Collective::kGather, in, out, std::ranges::size(in));
   o.root = root;
   return o;
 }
 // `in` holds ranks() * size(out) elements on the root; elsewhere it may be empty.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation Scatter(const In& in, Out&& out, int root) {
-  Operation o = internal::Make(Operation::Kind::kScatter, in, out, std::ranges::size(out));
+  Operation o = internal::Make(Collective::kScatter, in, out, std::ranges::size(out));
   o.root = root;
   return o;
 }
 // Both hold ranks() equal parts. REQUIRES: the length is a multiple of `ranks`.
 template <std::ranges::contiguous_range In, std::ranges::contiguous_range Out>
 Operation AllToAll(const In& in, Out&& out, int ranks) {
-  return internal::Make(Operation::Kind::kAllToAll, in, out, std::ranges::size(in) / ranks);
+  return internal::Make(Collective::kAllToAll, in, out, std::ranges::size(in) / ranks);
 }
 template <std::ranges::contiguous_range In>
 Operation Send(const In& in, int peer) {
-  return {.kind = Operation::Kind::kSend,
+  return {.kind = Collective::kSend,
           .in = std::ranges::data(in),
           .count = std::ranges::size(in),
           .type = DataTypeOf<internal::ElementOf<In>>::value,
@@ -289,13 +251,13 @@ Operation Send(const In& in, int peer) {
 }
 template <std::ranges::contiguous_range Out>
 Operation Recv(Out&& out, int peer) {
-  return {.kind = Operation::Kind::kRecv,
+  return {.kind = Collective::kRecv,
           .out = std::ranges::data(out),
           .count = std::ranges::size(out),
           .type = DataTypeOf<internal::ElementOf<Out>>::value,
           .root = peer};
 }
-inline Operation Barrier() { return {.kind = Operation::Kind::kBarrier}; }
+inline Operation Barrier() { return {.kind = Collective::kBarrier}; }
 
 }  // namespace tutti
 

@@ -19,6 +19,7 @@ enum class SingleCopy : std::uint8_t {
 
 // Everything that can be set, read once. Each field names its variable; docs/environment.md has all variables with
 // meaning, default, unit and range.
+// Long because a field is a setting.
 struct Settings {
   // NCCL_ALGO: which algorithms may be chosen, in NCCL's syntax: "ring,tree", "^pat", "allreduce:tree;broadcast:ring".
   // Empty: every algorithm whose result is the fold in rank order; for a reduce of device memory, every one.

@@ -35,7 +35,8 @@ inline constexpr int kDataTypes = 12;
 enum class ReduceOp : std::uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4, kPreMulSum = 5 };
 inline constexpr int kReduceOps = 6;
 
-// The collective operations. kSendRecv is a group of sends and receives with sizes of their own.
+// What ranks do together. A call is any of them but kSendRecv. A plan is any of the first kCollectives: sends and receives
+// that proceed together, one or many, follow a plan of kSendRecv.
 enum class Collective : std::uint8_t {
   kAllReduce,
   kAllGather,
@@ -47,6 +48,8 @@ enum class Collective : std::uint8_t {
   kAllToAll,
   kSendRecv,
   kBarrier,
+  kSend,
+  kRecv,
 };
 inline constexpr int kCollectives = 10;
 
@@ -56,7 +59,8 @@ constexpr std::size_t SizeOf(DataType type) {
 }
 
 // Names as nccl-tests spells them ("float", "f8e4m3", "sum", "mulsum") and as the tools spell collectives
-// ("all_reduce"). Parsing accepts what the Name functions print and common aliases; nullopt for anything else.
+// ("all_reduce"). Parsing accepts what the Name functions print and common aliases; nullopt for anything else, and for
+// "send" and "recv", which no plan is.
 std::string_view Name(DataType type);
 std::string_view Name(ReduceOp op);
 std::string_view Name(Collective collective);
@@ -64,6 +68,7 @@ std::optional<DataType> ParseDataType(std::string_view name);
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);
 std::optional<Collective> ParseCollective(std::string_view name);
 
+constexpr bool IsTransfer(Collective c) { return c == Collective::kSend || c == Collective::kRecv; }
 constexpr bool HasRoot(Collective c) {
   return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
          c == Collective::kScatter;

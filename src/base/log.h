@@ -97,7 +97,7 @@ struct Site {
 struct Record {
   Level level = Level::kInfo;
   Subsystems subsystems = 0;
-  std::string_view file;  // "comm/create.cc"
+  std::string_view file;  // "comm/life/create.cc"
   int line = 0;
   int rank = -1;  // -1: not known
   std::string_view text;

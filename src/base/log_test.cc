@@ -112,7 +112,7 @@ TEST(LogTest, ThreadsMayLogAtOnce) {
 
 const Record kRecord = {.level = Level::kInfo,
                         .subsystems = kInit,
-                        .file = "comm/create.cc",
+                        .file = "comm/life/create.cc",
                         .line = 12,
                         .rank = 3,
                         .text = "hello",
@@ -129,9 +129,9 @@ TEST(LogTest, TextIsAsNcclWritesIt) {
   record.timestamp = "";
   record.rank = -1;
   record.level = Level::kWarn;
-  EXPECT_EQ(FormatText(record), "node1:100:101 [-1] comm/create.cc:12 NCCL WARN hello\n");
+  EXPECT_EQ(FormatText(record), "node1:100:101 [-1] comm/life/create.cc:12 NCCL WARN hello\n");
   record.level = Level::kTrace;
-  EXPECT_EQ(FormatText(record), "node1:100:101 [-1] 1.500000 comm/create.cc:12 NCCL TRACE hello\n");
+  EXPECT_EQ(FormatText(record), "node1:100:101 [-1] 1.500000 comm/life/create.cc:12 NCCL TRACE hello\n");
   record.level = Level::kVersion;
   EXPECT_EQ(FormatText(record), "hello\n");
 }
@@ -155,7 +155,7 @@ TEST(LogTest, JsonIsEscaped) {
   record.text = "say \"x\\y\"\n\xff\xc3\xa9\xed\xa0\x80";
   EXPECT_EQ(FormatJson(record),
             "{\"time\":\"2026-11-21T10:00:00.000000Z\",\"level\":\"INFO\",\"subsystem\":\"INIT\",\"host\":\"node1\","
-            "\"pid\":100,\"tid\":101,\"thread\":\"main\",\"rank\":3,\"file\":\"comm/create.cc\",\"line\":12,"
+            "\"pid\":100,\"tid\":101,\"thread\":\"main\",\"rank\":3,\"file\":\"comm/life/create.cc\",\"line\":12,"
             "\"message\":\"say \\\"x\\\\y\\\"\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n");
 }
 

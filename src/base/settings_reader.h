@@ -4,7 +4,7 @@
 #define TUTTI_BASE_SETTINGS_READER_H_
 
 // From the texts of an environment and of configuration files to Settings. What reads those texts from the system is
-// in comm/settings_source.cc.
+// in comm/identity/settings_source.cc.
 
 #include <span>
 #include <string>

@@ -202,7 +202,7 @@ constexpr Setting kSettings[] = {
          .values = "names, separated by commas; ^ before them excludes them; collective:names; ... for some only",
          .meaning =
              "Which algorithms may be chosen. Unset: every algorithm whose result is the fold in rank order; for a "
-             "reduce of device memory, every one.",
+             "reduce of device memory, every one. NVLS and CollNet are ignored.",
          .agreement = Agreement::kRankZero},
         kText<&S::algo>),
     Row({.name = "NCCL_PROTO",
@@ -286,8 +286,9 @@ constexpr Setting kSettings[] = {
         kCtaPolicy),
     Row({.name = "TUTTI_TUNING_FILE",
          .values = "a path",
-         .meaning = "Constants of the cost model, as `tutti tune --calibrate` stores them. Unset: those that it stored "
-                    "for this host, or the built-in ones.",
+         .meaning = "Tables of constants of the cost models, as `tutti tune --calibrate` and `tutti tune --gpu` store "
+                    "them; `tutti env --tables` prints them. Unset: those that they stored for this host; else host "
+                    "memory is measured when a communicator is made, and for GPUs a table that is compiled in holds.",
          .agreement = Agreement::kRankZero},
         kText<&S::tuning_file>),
     // Waiting.

@@ -14,9 +14,9 @@ namespace {
 constexpr std::array<std::string_view, kDataTypes> kTypeNames = {
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 constexpr std::array<std::string_view, kReduceOps> kOpNames = {"sum", "prod", "max", "min", "avg", "mulsum"};
-constexpr std::array<std::string_view, kCollectives> kCollectiveNames = {
-    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
-    "gather",     "scatter",    "all_to_all",     "send_recv", "barrier"};
+constexpr std::array<std::string_view, kCollectives + 2> kCollectiveNames = {
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
+    "scatter",    "all_to_all", "send_recv",      "barrier",   "send",   "recv"};
 
 std::string Lower(std::string_view name) {
   std::string lower(name);
@@ -73,7 +73,8 @@ std::optional<Collective> ParseCollective(std::string_view name) {
        {"all2all", kAllToAll},
        {"sendrecv", kSendRecv},
        {"bcast", kBroadcast}}};
-  return Find<Collective>(kCollectiveNames, kAliases, name);
+  const std::optional<Collective> found = Find<Collective>(kCollectiveNames, kAliases, name);
+  return found && IsTransfer(*found) ? std::nullopt : found;
 }
 
 }  // namespace tutti

@@ -26,7 +26,7 @@
 namespace {
 
 namespace tests = tutti::tests;
-using Kind = tutti::Operation::Kind;
+using tutti::Collective;
 
 constexpr int kMostRanks = 2;
 // A batch takes a few hundred microseconds.
@@ -45,44 +45,44 @@ using CCall = ncclResult_t (*)(Buffers& b, ncclComm_t comm, int rank, int ranks)
 // kSend stands for a group: a send to the next rank and a receive from the one before.
 struct Row {
   const char* name;
-  Kind kind;
+  Collective kind;
   CCall call;
 };
 
 const Row kRows[] = {
-    {"all_reduce", Kind::kAllReduce,
+    {"all_reduce", Collective::kAllReduce,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclAllReduce(b.in.data(), b.out.data(), b.count, ncclInt64, ncclSum, comm, nullptr);
      }},
-    {"all_gather", Kind::kAllGather,
+    {"all_gather", Collective::kAllGather,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclAllGather(b.in.data(), b.out.data(), b.count, ncclInt64, comm, nullptr);
      }},
-    {"reduce_scatter", Kind::kReduceScatter,
+    {"reduce_scatter", Collective::kReduceScatter,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclReduceScatter(b.in.data(), b.out.data(), b.count, ncclInt64, ncclSum, comm, nullptr);
      }},
-    {"broadcast", Kind::kBroadcast,
+    {"broadcast", Collective::kBroadcast,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclBroadcast(b.in.data(), b.out.data(), b.count, ncclInt64, 0, comm, nullptr);
      }},
-    {"reduce", Kind::kReduce,
+    {"reduce", Collective::kReduce,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclReduce(b.in.data(), b.out.data(), b.count, ncclInt64, ncclSum, 0, comm, nullptr);
      }},
-    {"gather", Kind::kGather,
+    {"gather", Collective::kGather,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclGather(b.in.data(), b.out.data(), b.count, ncclInt64, 0, comm, nullptr);
      }},
-    {"scatter", Kind::kScatter,
+    {"scatter", Collective::kScatter,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclScatter(b.in.data(), b.out.data(), b.count, ncclInt64, 0, comm, nullptr);
      }},
-    {"all_to_all", Kind::kAllToAll,
+    {"all_to_all", Collective::kAllToAll,
      [](Buffers& b, ncclComm_t comm, int, int) {
        return ncclAlltoAll(b.in.data(), b.out.data(), b.count, ncclInt64, comm, nullptr);
      }},
-    {"send_recv", Kind::kSend,
+    {"send_recv", Collective::kSend,
      [](Buffers& b, ncclComm_t comm, int rank, int ranks) {
        (void)ncclGroupStart();
        (void)ncclSend(b.in.data(), b.count, ncclInt64, (rank + 1) % ranks, comm, nullptr);
@@ -119,10 +119,10 @@ class Rank {
                        .out = buffers_.out.data(),
                        .count = buffers_.count,
                        .type = tutti::DataType::kInt64};
-    group_ = o.kind == Kind::kSend;
+    group_ = o.kind == Collective::kSend;
     operations_.fill(o);
     operations_[0].root = group_ ? (rank + 1) % shape.ranks : 0;
-    if (group_) operations_[1].kind = Kind::kRecv;
+    if (group_) operations_[1].kind = Collective::kRecv;
     if (group_) operations_[1].root = (rank + shape.ranks - 1) % shape.ranks;
   }
   ~Rank() { (void)ncclCommDestroy(comm_); }

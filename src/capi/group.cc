@@ -175,6 +175,11 @@ bool RunsOnGpu(const ncclComm& comm, const Operation& operation) {
   return comm.gpu != nullptr && comm.gpu->Takes(operation);
 }
 
+// Of an operation that does not run on the GPU: whether the CPU can read its buffers.
+Status CheckPlace(const ncclComm& comm, const Operation& operation) {
+  return comm.host_only == nullptr ? Status::Ok() : comm.host_only->Check(operation, comm.rank);
+}
+
 // Puts an operation where the end of the group finds it.
 void Keep(Batch& batch, const GpuCall& call, bool on_gpu) {
   if (on_gpu) {
@@ -188,7 +193,7 @@ void Keep(Batch& batch, const GpuCall& call, bool on_gpu) {
 Status Decide(Batch& batch) {
   for (const GpuCall& call : batch.undecided) {
     const bool on_gpu = RunsOnGpu(*batch.comm, call.operation);
-    if (on_gpu) TUTTI_RETURN_IF_ERROR(batch.comm->gpu->Check(call.operation));
+    TUTTI_RETURN_IF_ERROR(on_gpu ? batch.comm->gpu->Check(call.operation) : CheckPlace(*batch.comm, call.operation));
     Keep(batch, call, on_gpu);
   }
   batch.undecided.clear();
@@ -349,10 +354,15 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
         "the operator's factor lies in device memory and rank {}'s buffers in host memory: put both on one side",
         comm->rank.load()));
   }
-  if (!InGroup()) [[likely]]
-    return on_gpu ? comm->gpu->Post(operation, stream) : comm->queue->Post(operation);
+  if (!InGroup()) [[likely]] {
+    if (on_gpu) return comm->gpu->Post(operation, stream);
+    TUTTI_RETURN_IF_ERROR(CheckPlace(*comm, operation));
+    return comm->queue->Post(operation);
+  }
   Group& group = t_group;
-  if (Status s = on_gpu ? comm->gpu->Check(operation) : comm->queue->Check(operation); !s.ok()) {
+  Status s = on_gpu ? comm->gpu->Check(operation) : CheckPlace(*comm, operation);
+  if (s.ok() && !on_gpu) s = comm->queue->Check(operation);
+  if (!s.ok()) {
     if (s.code() != Code::kInvalidArgument && group.failure.ok()) group.failure = s;
     return s;
   }

@@ -57,26 +57,27 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
-  Result<std::unique_ptr<comm::GpuQueue>> gpu =
-      comm::GpuQueue::Create(comm.owner, {.device = comm.device,
-                                          .max_blocks = comm.config.max_ctas,
-                                          .zero_blocks = comm.config.zero_ctas,
-                                          .shared_blocks = comm.shared_blocks,
-                                          .beside_others = comm.beside_others});
+  Result<comm::GpuQueue::Side> gpu = comm::GpuQueue::Create(comm.owner, {.device = comm.device,
+                                                                         .max_blocks = comm.config.max_ctas,
+                                                                         .zero_blocks = comm.config.zero_ctas,
+                                                                         .shared_blocks = comm.shared_blocks,
+                                                                         .beside_others = comm.beside_others});
   if (!gpu.ok()) {
     comm.owner->Close();
     return gpu.status();
   }
-  comm.gpu_owner = std::move(*gpu);
+  comm.gpu_owner = std::move(gpu->queue);
+  comm.host_only_owner = std::move(gpu->host_only);
   std::lock_guard lock(comm.mutex);
   if (comm.abort) {
-    comm.owner->Break(Status(Code::kRemote, fmt::format("rank {} aborted while it was made", comm.rank.load())));
+    comm.owner->Abort(fmt::format("rank {} aborted while it was made", comm.rank.load()));
     if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
     comm.owner->Close();
     return Status(Code::kInvalidUsage, "the communicator was aborted while it was made");
   }
   comm.queue = comm.owner.get();
   comm.gpu = comm.gpu_owner.get();
+  comm.host_only = comm.host_only_owner.get();
   comm.state.store(State::kReady, std::memory_order_release);
   return Status::Ok();
 }

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "capi/config.h"
-#include "comm/gpu_queue.h"
-#include "comm/queue.h"
+#include "comm/gpu/queue.h"
+#include "comm/host/queue.h"
 #include "nccl.h"
 #include "tutti/status.h"
 
@@ -51,8 +51,9 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   // Where the hot path looks.
   std::atomic<std::uint64_t> magic{kMagic};
   std::atomic<tutti::capi::State> state{tutti::capi::State::kPending};
-  tutti::comm::Queue* queue = nullptr;   // null until it is made
-  tutti::comm::GpuQueue* gpu = nullptr;  // null where it works on host memory only
+  tutti::comm::Queue* queue = nullptr;               // null until it is made
+  tutti::comm::GpuQueue* gpu = nullptr;              // null where it works on host memory only
+  const tutti::comm::HostOnly* host_only = nullptr;  // null where no buffer can lie on a GPU by mistake
 
   // Facts. rank and ranks are known only once it is made, for a split.
   std::atomic<int> rank{-1};
@@ -69,6 +70,7 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
 
   std::shared_ptr<tutti::comm::Queue> owner;
   std::unique_ptr<tutti::comm::GpuQueue> gpu_owner;
+  std::unique_ptr<tutti::comm::HostOnly> host_only_owner;
   std::vector<tutti::capi::PreMulSum> factors;
   std::set<std::uintptr_t> registrations;  // their handles: numbers, never used again
   std::uintptr_t last_registration = 0;

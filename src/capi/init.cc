@@ -10,9 +10,9 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
-#include "comm/gpu_memory.h"
-#include "comm/launch.h"
-#include "comm/subset.h"
+#include "comm/gpu/memory.h"
+#include "comm/identity/launch.h"
+#include "comm/life/subset.h"
 
 namespace tutti::capi {
 namespace {
@@ -34,6 +34,9 @@ Status CheckRank(int ranks, int rank) {
   if (rank < 0 || rank >= ranks) {
     return InvalidArgument(
         fmt::format("rank {} does not exist: with {} ranks they go from 0 to {}", rank, ranks, ranks - 1));
+  }
+  if (ranks > kMostRanks) {
+    return InvalidArgument(fmt::format("the number of ranks is {}; at most {} are possible", ranks, kMostRanks));
   }
   return Status::Ok();
 }
@@ -95,6 +98,9 @@ Status InitRank(ncclComm_t* slot, int ranks, std::span<const ncclUniqueId> ids, 
 Status InitAll(ncclComm_t* comms, int devices, const int* list) {
   TUTTI_RETURN_IF_ERROR(CheckSlot(comms));
   if (devices < 1) return InvalidArgument(fmt::format("the number of devices is {}; at least 1 is needed", devices));
+  if (devices > kMostRanks) {
+    return InvalidArgument(fmt::format("the number of devices is {}; at most {} are possible", devices, kMostRanks));
+  }
   std::vector<int> numbers(devices);
   std::iota(numbers.begin(), numbers.end(), 0);
   if (list != nullptr) numbers.assign(list, list + devices);
@@ -189,9 +195,7 @@ Status Shrink(ncclComm* parent, const int* excluded, int count, ncclComm_t* slot
                .replaces_parent = true,
                .find = [kept, ranks, flags](const auto&) -> Result<CommunicatorOptions> {
                  if (flags == NCCL_SHRINK_ABORT) {
-                   kept->queue->Break(Status(
-                       Code::kRemote, fmt::format("rank {} ended it to shrink the communicator", kept->rank.load()),
-                       kept->rank.load()));
+                   kept->queue->Abort(fmt::format("rank {} ended it to shrink the communicator", kept->rank.load()));
                  } else if (Status s = kept->queue->Wait(); !s.ok() && kept->state.load() != State::kRevoked) {
                    return Status(
                        s.code(),

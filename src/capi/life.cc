@@ -51,8 +51,7 @@ Status Destroy(ncclComm* comm) {
 
 // Ends what goes on, on host memory and on the GPU, with an error on all ranks.
 void EndOperations(ncclComm& comm, const std::string& reason) {
-  const int rank = comm.rank.load();
-  comm.owner->Break(Status(Code::kRemote, reason, rank));
+  comm.owner->Abort(reason);
   comm::GpuQueue* gpu;
   {
     std::lock_guard lock(comm.mutex);

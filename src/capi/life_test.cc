@@ -1,9 +1,8 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-// The life of communicators through nccl.h: made in every way, split, shrunk, grown, finalized, revoked, aborted; by
-// threads, by forked processes, by ranks that die.
+// The life of communicators through nccl.h: made in every way, split, shrunk, grown, finalized, revoked, aborted. Ranks
+// are threads.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -23,7 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
-using tests::Processes;
 using tests::WithRanks;
 
 // What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
@@ -271,6 +269,21 @@ TEST(Shrink, LeavesRanksOut) {
   });
 }
 
+// Ranks 0 to 2 go on without 3, then 1 to 3 without 0, then 0 to 2 without 3 once more: 0 and 3 have each missed one.
+TEST(Shrink, TwiceWithOtherRanksLeftOut) {
+  WithRanks(4, [](ncclComm_t comm, int rank) {
+    for (const int without : {3, 0, 3}) {
+      if (rank == without) continue;
+      int exclude[] = {without};
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      ncclComm_t child;
+      NCCL_OK(ncclCommShrink(comm, exclude, 1, &child, &config, NCCL_SHRINK_DEFAULT));
+      EXPECT_EQ(Sum(child, rank), 6 - without);
+      NCCL_OK(ncclCommDestroy(child));
+    }
+  });
+}
+
 TEST(Grow, AddsRanks) {
   // The id travels from the old communicator to the new rank as it would by MPI.
   std::mutex mutex;
@@ -475,287 +488,6 @@ TEST(Revoke, EndsOperationsAndLeavesWaysToGoOn) {
       NCCL_OK(ncclCommDestroy(child));
     }
   });
-}
-
-TEST(Memory, AllocatedRegisteredAndCounted) {
-  void* memory = nullptr;
-  NCCL_OK(ncclMemAlloc(&memory, 100));
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
-  NCCL_OK(ncclMemFree(memory));
-  NCCL_OK(ncclMemAlloc(&memory, 0));
-  EXPECT_EQ(memory, nullptr);
-  NCCL_OK(ncclMemFree(nullptr));
-  NCCL_EXPECT_ERROR(ncclMemAlloc(nullptr, 1), ncclInvalidArgument, "NULL");
-  NCCL_EXPECT_ERROR(ncclMemAlloc(&memory, SIZE_MAX), ncclInvalidArgument, "cannot exist");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which end the program instead
-  NCCL_EXPECT_ERROR(ncclMemAlloc(&memory, SIZE_MAX / 2), ncclSystemError, "no memory");
-#endif
-  WithRanks(2, [](ncclComm_t& comm, int) {
-    float buffer[4] = {};
-    void* handle = nullptr;
-    NCCL_OK(ncclCommRegister(comm, buffer, sizeof(buffer), &handle));
-    NCCL_OK(ncclCommDeregister(comm, handle));
-    NCCL_EXPECT_ERROR(ncclCommDeregister(comm, reinterpret_cast<void*>(99)), ncclInvalidArgument, "given back");
-    NCCL_OK(ncclCommDeregister(comm, nullptr));
-    NCCL_EXPECT_ERROR(ncclCommRegister(comm, nullptr, 4, &handle), ncclInvalidArgument, "cannot be registered");
-    ncclWindow_t window = reinterpret_cast<ncclWindow_t>(8);
-    NCCL_OK(ncclCommWindowRegister(comm, buffer, sizeof(buffer), &window, NCCL_WIN_COLL_SYMMETRIC));
-    EXPECT_EQ(window, nullptr);
-    NCCL_OK(ncclCommWindowDeregister(comm, window));
-    void* address = buffer;
-    NCCL_OK(ncclWinGetUserPtr(comm, window, &address));
-    EXPECT_EQ(address, nullptr);
-    NCCL_EXPECT_ERROR(ncclCommWindowRegister(comm, buffer, 4, &window, 0x100), ncclInvalidArgument, "window flags");
-    NCCL_EXPECT_ERROR(ncclSignal(1, 0, 0, 0, comm, nullptr), ncclInvalidUsage, "windows need GPUs");
-    NCCL_EXPECT_ERROR(ncclPutSignal(buffer, 1, ncclFloat, 1, window, 0, 0, 0, 0, comm, nullptr), ncclInvalidUsage,
-                      "windows need GPUs");
-    NCCL_EXPECT_ERROR(ncclWaitSignal(0, nullptr, comm, nullptr), ncclInvalidUsage, "windows need GPUs");
-  });
-}
-
-std::uint64_t Stat(ncclComm_t comm, ncclCommMemStat_t stat) {
-  std::uint64_t value = ~0ull;
-  EXPECT_EQ(ncclCommMemStats(comm, stat, &value), ncclSuccess);
-  return value;
-}
-
-TEST(Memory, SuspendAndResume) {
-  WithRanks(2, [](ncclComm_t& comm, int) {
-    std::vector<float> in(1 << 20, 1), out(in.size());
-    NCCL_OK(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr));
-    EXPECT_GT(Stat(comm, ncclStatGpuMemSuspend), 1u << 20);
-    EXPECT_EQ(Stat(comm, ncclStatGpuMemTotal), Stat(comm, ncclStatGpuMemSuspend) + Stat(comm, ncclStatGpuMemPersist));
-    EXPECT_EQ(Stat(comm, ncclStatGpuMemSuspended), 0u);
-    NCCL_EXPECT_ERROR(ncclCommResume(comm), ncclInvalidUsage, "not suspended");
-    NCCL_EXPECT_ERROR(ncclCommSuspend(comm, 0), ncclInvalidArgument, "NCCL_SUSPEND_MEM");
-    NCCL_OK(ncclCommSuspend(comm, NCCL_SUSPEND_MEM));
-    EXPECT_EQ(out.back(), 2) << "it waits for what was called before";
-    EXPECT_EQ(Stat(comm, ncclStatGpuMemSuspended), 1u);
-    NCCL_EXPECT_ERROR(ncclCommSuspend(comm, NCCL_SUSPEND_MEM), ncclInvalidUsage, "suspended already");
-    NCCL_EXPECT_ERROR(ncclBcast(in.data(), 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage, "ncclCommResume first");
-    NCCL_OK(ncclCommResume(comm));
-    std::fill(out.begin(), out.end(), 0);
-    NCCL_OK(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr));
-    NCCL_OK(ncclTuttiSynchronize(comm));
-    EXPECT_EQ(out.front(), 2);
-    EXPECT_EQ(out.back(), 2);
-  });
-}
-
-TEST(Parameters, ByKeyAndByHandle) {
-  ncclParamHandle_t* handle = nullptr;
-  NCCL_OK(ncclParamBind(&handle, "TUTTI_TIMEOUT_MS"));
-  std::int64_t value = 0;
-  NCCL_OK(ncclParamGetI64(handle, &value));
-  EXPECT_EQ(value, 1800000);
-  std::int8_t small;
-  NCCL_EXPECT_ERROR(ncclParamGetI8(handle, &small), ncclInvalidArgument, "does not fit 8 bits");
-  std::uint32_t unsigned_value = 0;
-  NCCL_OK(ncclParamGetU32(handle, &unsigned_value));
-  EXPECT_EQ(unsigned_value, 1800000u);
-  const char* text = nullptr;
-  NCCL_OK(ncclParamGetStr(handle, &text));
-  EXPECT_STREQ(text, "1800000");
-  std::int64_t raw = 0;
-  int bytes = 0;
-  NCCL_OK(ncclParamGet(handle, &raw, sizeof(raw), &bytes));
-  EXPECT_EQ(raw, 1800000);
-  EXPECT_EQ(bytes, 8);
-  NCCL_OK(ncclParamGetParameter("NCCL_DEBUG", &text, &bytes));
-  EXPECT_EQ(std::strlen(text), static_cast<std::size_t>(bytes));
-  NCCL_OK(ncclParamBind(&handle, "NCCL_DEBUG_SUBSYS"));
-  NCCL_EXPECT_ERROR(ncclParamGetI64(handle, &value), ncclInvalidArgument, "is no number");
-  NCCL_EXPECT_ERROR(ncclParamBind(&handle, "NCCL_DEBG"), ncclInvalidArgument, "did you mean NCCL_DEBUG?");
-  NCCL_EXPECT_ERROR(ncclParamGetStr(reinterpret_cast<ncclParamHandle_t*>(8), &text), ncclInvalidArgument, "handle");
-  const char** keys = nullptr;
-  int count = 0;
-  NCCL_OK(ncclParamGetAllParameterKeys(&keys, &count));
-  EXPECT_GT(count, 10);
-  for (int i = 0; i < count; ++i) NCCL_EXPECT_OK(ncclParamGetParameter(keys[i], &text, &bytes));
-  ncclParamDumpAll();
-  ncclResetDebugInit();
-}
-
-// A page that the test and its ranks share.
-struct Board {
-  ncclUniqueId id;
-  std::atomic<int> ready;
-  std::atomic<int> go;
-};
-
-class Processed : public testing::Test {
- protected:
-  Processed() {
-    void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    board = new (page) Board{};
-    EXPECT_EQ(ncclGetUniqueId(&board->id), ncclSuccess);
-  }
-  ~Processed() override { munmap(board, sizeof(Board)); }
-
-  ncclComm_t Join(int ranks, int rank) {
-    ncclComm_t comm = nullptr;
-    if (ncclCommInitRank(&comm, ranks, board->id, rank) != ncclSuccess) _exit(90);
-    return comm;
-  }
-  // Waits until all ranks are here.
-  void Meet(int ranks) {
-    ++board->ready;
-    while (board->ready < ranks) std::this_thread::yield();
-  }
-  Board* board;
-};
-
-TEST_F(Processed, AForkedChildIsToldAndHarmsNobody) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP()
-      << "in the child of a process with threads the sanitizers allow no threads, or leave their allocator locked";
-#endif
-  Processes ranks(2, [&](int rank) {
-    ncclComm_t comm = Join(2, rank);
-    if (Sum(comm, 1) != 2) return 1;
-    const pid_t child = fork();
-    if (child == 0) {
-      float in = 1, out = 0;
-      if (ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr) != ncclInvalidUsage) _exit(2);
-      if (std::string(ncclGetLastError(nullptr)).find("forked") == std::string::npos) _exit(3);
-      if (ncclCommDestroy(comm) != ncclSuccess) _exit(4);  // frees what is the child's, says nothing to peers
-      ncclComm_t own;
-      if (ncclCommInitAll(&own, 1, nullptr) != ncclSuccess || Sum(own, 5) != 5) _exit(5);
-      ncclComm_t both[2];
-      if (ncclCommInitAll(both, 2, nullptr) != ncclSuccess) _exit(6);  // needs a progress thread of its own
-      int in2 = 1, out2[2] = {};
-      for (int i = 0; i < 2; ++i) ncclAllReduce(&in2, &out2[i], 1, ncclInt32, ncclSum, both[i], nullptr);
-      while (reinterpret_cast<volatile int&>(out2[0]) != 2) std::this_thread::yield();
-      exit(0);  // with destructors
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 10 + WEXITSTATUS(status);
-    if (Sum(comm, 2) != 4) return 30;
-    return ncclCommDestroy(comm) == ncclSuccess ? 0 : 31;
-  });
-  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
-}
-
-// What TheLogShowsTheNameOfACommunicator runs in a process of its own, because the log is opened once.
-TEST(Named, DISABLED_Communicator) {
-  ncclUniqueId id;
-  NCCL_OK(ncclGetUniqueId(&id));
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.commName = "data\nparallel";
-  ncclComm_t comm, child;
-  NCCL_OK(ncclCommInitRankConfig(&comm, 1, id, 0, &config));
-  NCCL_OK(ncclCommSplit(comm, 0, 0, &child, nullptr));
-  NCCL_OK(ncclCommDestroy(child));
-  NCCL_OK(ncclCommDestroy(comm));
-}
-
-TEST(Named, TheLogShowsTheNameOfACommunicator) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string path = testing::TempDir() + "tutti_comm_name." + std::to_string(getpid());
-  const std::string command = "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=" + path + " " + self +
-                              " --gtest_also_run_disabled_tests --gtest_filter=Named.DISABLED_Communicator >" + path +
-                              ".out 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  std::ifstream file(path);
-  int named = 0, all = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("Init COMPLETE") == std::string::npos) continue;
-    ++all;
-    if (line.find("commName \"data?parallel\"") != std::string::npos) ++named;
-  }
-  for (const char* end : {"", ".out"}) std::filesystem::remove(path + end);
-  EXPECT_EQ(all, 2);
-  EXPECT_EQ(named, 1) << "a child has no name but its own";
-}
-
-TEST_F(Processed, ExitWithoutDestroy) {
-  Processes ranks(2, [&](int rank) -> int {
-    ncclComm_t comm = Join(2, rank);
-    if (Sum(comm, 1) != 2) return 1;
-    // One operation is still running when the process ends, so the progress thread is at work.
-    static std::vector<float> in(1 << 20, 1), out(in.size());
-    if (rank == 0) ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat32, ncclSum, comm, nullptr);
-    std::this_thread::sleep_for(milliseconds(20));
-    exit(0);
-  });
-  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
-}
-
-TEST_F(Processed, AKilledRankIsNamed) {
-  constexpr int kRanks = 3;
-  Processes ranks(kRanks, [&](int rank) {
-    ncclComm_t comm = Join(kRanks, rank);
-    Meet(kRanks);
-    if (rank == 2) pause();
-    int in = 1, out = 0;
-    if (ncclAllReduce(&in, &out, 1, ncclInt32, ncclSum, comm, nullptr) != ncclSuccess) return 1;
-    if (ncclTuttiSynchronize(comm) != ncclRemoteError) return 2;
-    if (std::string(ncclGetLastError(nullptr)).find("rank 2") == std::string::npos) return 3;
-    // The others go on without it.
-    int exclude[] = {2};
-    ncclComm_t rest;
-    if (ncclCommShrink(comm, exclude, 1, &rest, nullptr, NCCL_SHRINK_ABORT) != ncclSuccess) return 4;
-    if (Sum(rest, 1) != 2) return 5;
-    if (ncclCommDestroy(rest) != ncclSuccess) return 6;
-    return ncclCommAbort(comm) == ncclSuccess ? 0 : 7;
-  });
-  while (board->ready < kRanks) std::this_thread::yield();
-  std::this_thread::sleep_for(milliseconds(50));
-  const Clock::time_point killed = Clock::now();
-  kill(ranks.pid(2), SIGKILL);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
-  EXPECT_LT(Clock::now() - killed, 2 * kSoon);
-}
-
-TEST_F(Processed, ARankKilledWhileOthersMakeTheCommunicator) {
-  Processes ranks(3, [&](int rank) -> int {
-    if (rank == 2) {
-      ++board->ready;
-      pause();
-    }
-    if (rank == 1) ++board->ready;
-    ncclComm_t comm = reinterpret_cast<ncclComm_t>(8);
-    setenv("TUTTI_INIT_TIMEOUT_MS", "1500", 1);
-    const ncclResult_t result = ncclCommInitRank(&comm, 3, board->id, rank);
-    if (result == ncclSuccess || comm != nullptr) return 1;
-    return std::string(ncclGetLastError(nullptr)).find("2") != std::string::npos ? 0 : 2;
-  });
-  while (board->ready < 2) std::this_thread::yield();
-  kill(ranks.pid(2), SIGKILL);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.Wait(rank), 0);
-}
-
-// Bytes of this process's memory, shared pages included, that are touched.
-std::size_t ResidentBytes() {
-  std::size_t total, resident;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return resident * 4096;
-}
-
-// 64 communicators of 8 ranks in one process cost less than 1 MiB each, for all their ranks together.
-TEST(Memory, SplitTouchesLittle) {
-  constexpr int kRanks = 8, kSplits = 64;
-  ncclComm_t parents[kRanks];
-  NCCL_OK(ncclCommInitAll(parents, kRanks, nullptr));
-  std::vector<ncclComm_t> children;
-  std::size_t before = 0;
-  for (int split = 0; split < kSplits + 1; ++split) {
-    if (split == 1) before = ResidentBytes();  // the first one pays for what is made once
-    ncclComm_t comms[kRanks];
-    NCCL_OK(ncclGroupStart());
-    for (int rank = 0; rank < kRanks; ++rank) NCCL_OK(ncclCommSplit(parents[rank], 0, rank, &comms[rank], nullptr));
-    NCCL_OK(ncclGroupEnd());
-    children.insert(children.end(), comms, comms + kRanks);
-  }
-  const std::size_t each = (ResidentBytes() - before) / kSplits;
-  RecordProperty("bytes_per_split", static_cast<int>(each));
-  std::printf("a split of 8 ranks touches %zu KiB\n", each >> 10);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_LT(each, std::size_t{1} << 20);
-#endif
-  for (ncclComm_t comm : children) NCCL_OK(ncclCommDestroy(comm));
-  for (ncclComm_t comm : parents) NCCL_OK(ncclCommDestroy(comm));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
-#include "comm/footprint.h"
-#include "comm/gpu_memory.h"
+#include "comm/gpu/memory.h"
+#include "comm/host/footprint.h"
 
 namespace tutti::capi {
 namespace {
@@ -66,7 +66,7 @@ Status RegisterWindow(ncclComm* comm, const void* buffer, std::size_t bytes, ncc
     return InvalidArgument(fmt::format("window flags {:#x} do not exist", flags));
   }
   if (comm->gpu == nullptr) return Status::Ok();  // without a window, as on GPUs that have no symmetric memory
-  using Symmetry = comm::GpuWindows::Symmetry;
+  using Symmetry = comm::WindowSymmetry;
   const auto symmetry = (flags & NCCL_WIN_COLL_SYMMETRIC) != 0 ? Symmetry::kSymmetric : Symmetry::kNone;
   const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
   return RunOrDefer({.comm = kept, .run = [=]() -> Status {
@@ -88,8 +88,8 @@ Status UserPointer(ncclComm* comm, ncclWindow_t window, void** pointer) {
   *pointer = nullptr;
   TUTTI_RETURN_IF_ERROR(CheckSettled(comm));
   if (window == nullptr) return Status::Ok();  // no window, no pointer
-  const auto use = [&](const transport::p2p::Window& w) { *pointer = w.own(); };
-  return comm->gpu != nullptr && comm->gpu->WithWindow(window, use) ? Status::Ok() : comm::NotAWindow();
+  *pointer = comm->gpu == nullptr ? nullptr : comm->gpu->OwnBufferOf(window);
+  return *pointer != nullptr ? Status::Ok() : comm::NotAWindow();
 }
 
 Status NoWindow(const char* what) {
@@ -120,7 +120,7 @@ Status AwaitSignals(ncclComm* comm, std::span<const ncclWaitSignalDesc_t> waits,
     counts[static_cast<std::size_t>(wait.peer)] += static_cast<std::uint32_t>(wait.opCnt);
   }
   return RunOrDeferWait(*comm, [=]() -> Status {
-    std::vector<exec::gpu::CopyRunner::Awaited> awaited;
+    std::vector<comm::AwaitedSignals> awaited;
     for (std::size_t peer = 0; peer < counts.size(); ++peer) {
       if (counts[peer] > 0) awaited.push_back({static_cast<int>(peer), counts[peer]});
     }
@@ -129,7 +129,7 @@ Status AwaitSignals(ncclComm* comm, std::span<const ncclWaitSignalDesc_t> waits,
   });
 }
 
-Status PutSignal(ncclComm* comm, const comm::GpuWindows::Put& put, cudaStream_t stream) {
+Status PutSignal(ncclComm* comm, const comm::WindowPut& put, cudaStream_t stream) {
   if (put.bytes > 0 && put.from == nullptr) return InvalidArgument("the pointer for the data is NULL");
   return comm->gpu->Put(put, stream);
 }

@@ -19,8 +19,6 @@ Status CheckType(ncclDataType_t type) {
 
 namespace {
 
-using Kind = Operation::Kind;
-
 // A handle of a factor: its place in the communicator's table, and bits of the communicator's serial number, so that
 // one that belongs to another communicator is noticed.
 constexpr int kPlaceBits = 12;
@@ -123,7 +121,7 @@ struct Data {
 };
 
 // Every operation comes this way. `root`: or peer.
-Status Begin(ncclComm* comm, cudaStream_t stream, Kind kind, const Data& data, int root = 0,
+Status Begin(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& data, int root = 0,
              const ncclRedOp_t* op = nullptr) {
   TUTTI_RETURN_IF_ERROR(CheckType(data.type));
   Operation o{.kind = kind,
@@ -181,14 +179,14 @@ Status DestroyFactor(ncclRedOp_t op, ncclComm* comm) {
 }  // namespace tutti::capi
 
 using namespace tutti::capi;  // NOLINT: the functions below are C's
+using tutti::Collective;
 using tutti::Status;
-using Kind = tutti::Operation::Kind;
 
 TUTTI_NCCL_API(ncclResult_t, ncclAllReduce,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
                 ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclAllReduce", [&] {
-    return Begin(comm, stream, Kind::kAllReduce, {sendbuff, recvbuff, count, datatype}, 0, &op);
+    return Begin(comm, stream, Collective::kAllReduce, {sendbuff, recvbuff, count, datatype}, 0, &op);
   });
 }
 
@@ -196,7 +194,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclReduce,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
                 ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclReduce", [&] {
-    return Begin(comm, stream, Kind::kReduce, {sendbuff, recvbuff, count, datatype}, root, &op);
+    return Begin(comm, stream, Collective::kReduce, {sendbuff, recvbuff, count, datatype}, root, &op);
   });
 }
 
@@ -204,20 +202,22 @@ TUTTI_NCCL_API(ncclResult_t, ncclBroadcast,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                 cudaStream_t stream)) {
   return Call("ncclBroadcast", [&] {
-    return Begin(comm, stream, Kind::kBroadcast, {sendbuff, recvbuff, count, datatype}, root);
+    return Begin(comm, stream, Collective::kBroadcast, {sendbuff, recvbuff, count, datatype}, root);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclBcast,
                (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)) {
-  return Call("ncclBcast", [&] { return Begin(comm, stream, Kind::kBroadcast, {buff, buff, count, datatype}, root); });
+  return Call("ncclBcast", [&] {
+    return Begin(comm, stream, Collective::kBroadcast, {buff, buff, count, datatype}, root);
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclReduceScatter,
                (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,
                 ncclComm_t comm, cudaStream_t stream)) {
   return Call("ncclReduceScatter", [&] {
-    return Begin(comm, stream, Kind::kReduceScatter, {sendbuff, recvbuff, recvcount, datatype}, 0, &op);
+    return Begin(comm, stream, Collective::kReduceScatter, {sendbuff, recvbuff, recvcount, datatype}, 0, &op);
   });
 }
 
@@ -225,7 +225,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclAllGather,
                (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
                 cudaStream_t stream)) {
   return Call("ncclAllGather", [&] {
-    return Begin(comm, stream, Kind::kAllGather, {sendbuff, recvbuff, sendcount, datatype});
+    return Begin(comm, stream, Collective::kAllGather, {sendbuff, recvbuff, sendcount, datatype});
   });
 }
 
@@ -233,7 +233,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclAlltoAll,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,
                 cudaStream_t stream)) {
   return Call("ncclAlltoAll", [&] {
-    return Begin(comm, stream, Kind::kAllToAll, {sendbuff, recvbuff, count, datatype});
+    return Begin(comm, stream, Collective::kAllToAll, {sendbuff, recvbuff, count, datatype});
   });
 }
 
@@ -241,7 +241,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclGather,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                 cudaStream_t stream)) {
   return Call("ncclGather", [&] {
-    return Begin(comm, stream, Kind::kGather, {sendbuff, recvbuff, count, datatype}, root);
+    return Begin(comm, stream, Collective::kGather, {sendbuff, recvbuff, count, datatype}, root);
   });
 }
 
@@ -249,20 +249,24 @@ TUTTI_NCCL_API(ncclResult_t, ncclScatter,
                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                 cudaStream_t stream)) {
   return Call("ncclScatter", [&] {
-    return Begin(comm, stream, Kind::kScatter, {sendbuff, recvbuff, count, datatype}, root);
+    return Begin(comm, stream, Collective::kScatter, {sendbuff, recvbuff, count, datatype}, root);
   });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclSend,
                (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                 cudaStream_t stream)) {
-  return Call("ncclSend", [&] { return Begin(comm, stream, Kind::kSend, {sendbuff, nullptr, count, datatype}, peer); });
+  return Call("ncclSend", [&] {
+    return Begin(comm, stream, Collective::kSend, {sendbuff, nullptr, count, datatype}, peer);
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclRecv,
                (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                 cudaStream_t stream)) {
-  return Call("ncclRecv", [&] { return Begin(comm, stream, Kind::kRecv, {nullptr, recvbuff, count, datatype}, peer); });
+  return Call("ncclRecv", [&] {
+    return Begin(comm, stream, Collective::kRecv, {nullptr, recvbuff, count, datatype}, peer);
+  });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclRedOpCreatePreMulSum,

@@ -25,29 +25,13 @@
 //
 // The last round runs without the trailing half of every piece's blocks, as when the elements run out.
 
-#include <cstdint>
 #include <span>
-#include <string>
 
+#include "plan/check_options.h"
 #include "plan/plan.h"
 #include "tutti/status.h"
 
 namespace tutti::plan {
-
-// Where the output lies: in memory of its own, or in place as communicator.h's Operation describes, or try
-// both.
-enum class Placement : std::uint8_t { kSeparate, kInPlace, kBoth };
-
-struct CheckOptions {
-  int rounds = 3;      // a barrier, which moves nothing, has one
-  int link_slots = 0;  // messages that a link holds; 0: what the plans say
-  Placement placement = Placement::kBoth;
-  // Also: every reduced output is one fold over the ranks in the order 0, 1, 2, ...
-  bool rank_ordered = false;
-  // Also: a step that sends one block of a buffer may send a reference to it. The receiver reads when its
-  // step happens, and that must be before (through messages, not by luck) the owner stores to the same place.
-  bool in_place_by_reference = false;
-};
 
 inline constexpr int kMaxCheckRanks = 2048;
 
@@ -57,9 +41,6 @@ inline constexpr int kMaxCheckRanks = 2048;
 // Time and memory: about 100 ns and 50 bytes per message, and n integers per message where order of events
 // matters (barrier, in_place_by_reference).
 Status Check(std::span<const RankPlan> plans, const CheckOptions& options = {});
-
-// "all_gather of 4 ranks", for messages.
-std::string Describe(const RankPlan& plan);
 
 }  // namespace tutti::plan
 

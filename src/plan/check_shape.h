@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 
-#include "plan/check.h"
 #include "plan/plan.h"
 #include "tutti/status.h"
 
@@ -21,6 +20,9 @@ struct Shape {
 
 // REQUIRES: plans is not empty.
 Result<Shape> CheckShape(std::span<const RankPlan> plans);
+
+// "all_gather of 4 ranks", for messages.
+std::string Describe(const RankPlan& plan);
 
 // An error that names a rank and, where step >= 0, shows the step.
 Status Fault(const RankPlan& plan, int step, const std::string& what);

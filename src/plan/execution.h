@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "plan/causality.h"
-#include "plan/check.h"
+#include "plan/check_options.h"
 #include "plan/check_shape.h"
 #include "plan/plan.h"
 #include "plan/symbolic.h"

@@ -15,8 +15,6 @@
 namespace tutti::trace {
 namespace {
 
-using Kind = Operation::Kind;
-
 constexpr int kRanks = 3, kChannels = 2;
 
 struct Memory {
@@ -48,7 +46,7 @@ View ViewOf(const Memory& memory) {
 }
 
 Operation AllReduceOf(std::uint64_t count) {
-  return {.kind = Kind::kAllReduce, .count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum};
+  return {.kind = Collective::kAllReduce, .count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum};
 }
 
 TEST(Call, SaysWhatRanksMustAgreeOnAndNothingElse) {
@@ -57,17 +55,17 @@ TEST(Call, SaysWhatRanksMustAgreeOnAndNothingElse) {
   EXPECT_EQ(text(o), "all_reduce(count 1024, float32, sum)");
   o.root = 5;  // an all_reduce has none
   EXPECT_EQ(text(o), "all_reduce(count 1024, float32, sum)");
-  o.kind = Kind::kBroadcast;
+  o.kind = Collective::kBroadcast;
   o.op = ReduceOp::kMax;
   EXPECT_EQ(text(o), "broadcast(count 1024, float32, root 5)");
-  o.kind = Kind::kReduce;
+  o.kind = Collective::kReduce;
   EXPECT_EQ(text(o), "reduce(count 1024, float32, max, root 5)");
-  o.kind = Kind::kSend;
+  o.kind = Collective::kSend;
   EXPECT_EQ(text(o), "send(count 1024, float32, to rank 5)");
-  o.kind = Kind::kRecv;
+  o.kind = Collective::kRecv;
   o.type = DataType::kFloat8E5M2;
   EXPECT_EQ(text(o), "recv(count 1024, float8e5m2, from rank 5)");
-  EXPECT_EQ((Call{PackCall({.kind = Kind::kBarrier, .type = DataType::kInt8}), 0}.ToString()), "barrier()");
+  EXPECT_EQ((Call{PackCall({.kind = Collective::kBarrier, .type = DataType::kInt8}), 0}.ToString()), "barrier()");
   EXPECT_EQ((Call{0xdead, 1}.ToString()), "an unknown call");
 }
 
@@ -82,7 +80,7 @@ TEST(Call, SignaturesAndMarksDiffer) {
       for (int op = 0; op < kReduceOps; ++op) {
         for (const int root : {0, 1, 2, 63, 1023}) {
           for (const std::uint64_t count : {0u, 1u, 2u, 3u, 1024u, 1u << 20}) {
-            const CallWord word = PackCall({.kind = static_cast<Kind>(kind),
+            const CallWord word = PackCall({.kind = static_cast<Collective>(kind),
                                             .type = static_cast<DataType>(type),
                                             .op = static_cast<ReduceOp>(op),
                                             .root = root});
@@ -160,7 +158,12 @@ TEST(BlackBox, HoldsWhatWasWritten) {
   EXPECT_EQ(record->started_ns, 110);
   EXPECT_EQ(record->finished_ns, 200);
   EXPECT_EQ(view.finished(), 1u);
+}
 
+TEST(BlackBox, HoldsWaitsLinksAndAFailure) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
   recorder.Wait(1, 2, WaitKind::kRoom, 1, 1000, 2000);
   WaitView wait = view.wait();
   EXPECT_EQ(wait.kind, WaitKind::kRoom);
@@ -200,7 +203,7 @@ TEST(BlackBox, KeepsTheLatestCalls) {
     // Every third call is a send, which has its own count.
     const bool send = i % 3 == 0;
     Operation o = AllReduceOf(i);
-    if (send) o.kind = Kind::kSend;
+    if (send) o.kind = Collective::kSend;
     recorder.Add(PackCall(o), i, send ? i / 3 : i - i / 3, 0);
     if (i % 5 == 0) recorder.Finish(i);
   }
@@ -231,7 +234,7 @@ TEST(BlackBox, KnowsEveryCallOfARun) {
   EXPECT_EQ(recorder.run(), run);
   recorder.TimeEnqueued(first + 5 * kRecords, 7, 8);
   Operation send = AllReduceOf(3);
-  send.kind = Kind::kSend;
+  send.kind = Collective::kSend;
   recorder.Add(PackCall(send), 3, 1, 0);
   EXPECT_NE(recorder.run(), run);
   recorder.Add(PackCall(AllReduceOf(4)), 4, kCalls + 2, 0);
@@ -248,7 +251,7 @@ TEST(BlackBox, KnowsEveryCallOfARun) {
     EXPECT_EQ(view.FindCollective(number)->number, number);
   }
   EXPECT_EQ(view.Find(1)->call.count, 1u);
-  EXPECT_EQ(view.Find(kCalls + 2)->call.function(), Kind::kSend);
+  EXPECT_EQ(view.Find(kCalls + 2)->call.function(), Collective::kSend);
   EXPECT_EQ(view.FindCollective(kCalls + 2)->call.count, 4u);
   EXPECT_EQ(view.LastCollective()->call.count, 4u);
   EXPECT_EQ(view.LastCollective(kCalls + 3)->number, kCalls + 1);

@@ -9,9 +9,6 @@
 namespace tutti::trace {
 namespace {
 
-constexpr std::array<std::string_view, kFunctions> kFunctionNames = {
-    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
-    "scatter",    "all_to_all", "barrier",        "send",      "recv"};
 constexpr std::array<std::string_view, kDataTypes> kTypeNames = {"int8",    "uint8",    "int32",      "uint32",
                                                                  "int64",   "uint64",   "float16",    "float32",
                                                                  "float64", "bfloat16", "float8e4m3", "float8e5m2"};
@@ -28,19 +25,19 @@ bool Call::valid() const {
 
 std::string_view Call::function_name() const {
   const CallWord function = word & 0xf;
-  return function < kFunctions ? kFunctionNames[function] : "unknown";
+  return function < kFunctions ? Name(static_cast<Collective>(function)) : "unknown";
 }
 
 std::string Call::ToString() const {
   if (!valid()) return "an unknown call";
-  if (function() == Operation::Kind::kBarrier) return "barrier()";
+  if (function() == Collective::kBarrier) return "barrier()";
   const CallWord fields = kFieldsOf[word & 0xf];
   std::string text = fmt::format("{}(count {}, {}", function_name(), count, PlainName(type()));
   if ((fields & kOpBits) != 0) text += fmt::format(", {}", Name(op()));
   if ((fields & kRootBits) != 0) {
-    const char* what = function() == Operation::Kind::kSend   ? "to rank"
-                       : function() == Operation::Kind::kRecv ? "from rank"
-                                                              : "root";
+    const char* what = function() == Collective::kSend   ? "to rank"
+                       : function() == Collective::kRecv ? "from rank"
+                                                         : "root";
     text += fmt::format(", {} {}", what, root());
   }
   return text + ")";

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tutti/communicator.h"
+#include "tutti/operation.h"
 
 namespace tutti::trace {
 
@@ -21,9 +21,9 @@ namespace tutti::trace {
 //        +----------+--------+--------+------------------------+
 using CallWord = std::uint32_t;
 
-inline constexpr int kFunctions = 11;  // Operation::Kind
+inline constexpr int kFunctions = kCollectives + 2;
 inline constexpr CallWord kTypeBits = 0xf0, kOpBits = 0xf00, kRootBits = 0xfffff000u;
-// The fields of each function, in the order of Operation::Kind.
+// The fields of each function, in the order of Collective.
 inline constexpr CallWord kFieldsOf[kFunctions] = {
     0xf | kTypeBits | kOpBits,              // all_reduce
     0xf | kTypeBits,                        // all_gather
@@ -33,6 +33,7 @@ inline constexpr CallWord kFieldsOf[kFunctions] = {
     0xf | kTypeBits | kRootBits,            // gather
     0xf | kTypeBits | kRootBits,            // scatter
     0xf | kTypeBits,                        // all_to_all
+    0,                                      // send_recv: no call is one
     0xf,                                    // barrier
     0xf | kTypeBits | kRootBits,            // send
     0xf | kTypeBits | kRootBits,            // recv
@@ -69,11 +70,11 @@ struct Call {
   std::uint64_t count = 0;  // elements, as the caller gave it; 0 for a barrier
 
   bool operator==(const Call&) const = default;
-  Operation::Kind function() const { return static_cast<Operation::Kind>(word & 0xf); }
+  Collective function() const { return static_cast<Collective>(word & 0xf); }
   DataType type() const { return static_cast<DataType>(word >> 4 & 0xf); }
   ReduceOp op() const { return static_cast<ReduceOp>(word >> 8 & 0xf); }
   int root() const { return static_cast<int>(word >> 12); }  // of a send or receive: the peer
-  bool is_transfer() const { return function() == Operation::Kind::kSend || function() == Operation::Kind::kRecv; }
+  bool is_transfer() const { return IsTransfer(function()); }
   // False for a word that PackCall never makes, as another process's memory may hold.
   bool valid() const;
   std::uint64_t bytes() const { return count * SizeOf(type()); }  // REQUIRES: valid()

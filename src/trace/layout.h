@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 2;
+inline constexpr std::uint32_t kBoxVersion = 3;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;

@@ -32,7 +32,7 @@ void ReadEverything(const View& view, std::uint64_t number) {
     const std::optional<CallRecord> record = view.Find(n);
     if (!record) continue;
 #ifdef TUTTI_FUZZ_CANARY
-    Require(record->call.function() != Operation::Kind::kSend);
+    Require(record->call.function() != Collective::kSend);
 #endif
     Require(record->number == n && record->call.valid() && !record->call.ToString().empty());
     (void)record->call.signature();
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       static_cast<std::byte*>(std::aligned_alloc(4096, bytes)), &std::free);
   std::memset(memory.get(), 0, bytes);
   Recorder(memory.get(), {.rank = data[0] % ranks, .ranks = ranks, .channels = channels})
-      .Add(PackCall({.kind = tutti::Operation::Kind::kAllReduce}), 1, 1, 0);
+      .Add(PackCall({.kind = tutti::Collective::kAllReduce}), 1, 1, 0);
   const std::uint8_t* rest = data + 4;
   size -= 4;
   const std::size_t in_header = data[2] % 2 == 0 ? 0 : std::min(size, sizeof(BoxHeader) - 16);

@@ -29,10 +29,8 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
     }
   }
   if (bits != 0) return bits;
-  // Names that NCCL knows and this library has no use for: listing or excluding them changes nothing.
-  for (const std::string_view known : {"COLLNETDIRECT", "COLLNETCHAIN", "NVLS", "NVLSTREE", "COLLNET"}) {
-    if (upper == known) return 0;
-  }
+  // What NCCL does in switches: CollNetDirect, CollNetChain, NVLS, NVLSTree and their older names.
+  if (upper.starts_with("COLLNET") || upper.starts_with("NVLS")) return 0;
   return std::nullopt;
 }
 

@@ -67,6 +67,9 @@ class Chooser {
   // Every allowed (algorithm, protocol, copy mode) with its prediction, best first.
   std::vector<Choice> Candidates(Collective collective, std::size_t bytes);
 
+  // The names of algorithms that NCCL has and this library has not, where the filter has some: they are ignored.
+  const std::vector<std::string>& ignored_algorithms() const { return filters_.algorithms.ignored(); }
+
   // What a plan asks for, the same on all ranks. REQUIRES: the algorithm supports the collective.
   const PlanCost& CostOf(algo::Algorithm algorithm, Collective collective);
 

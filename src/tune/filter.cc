@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <vector>
+#include <algorithm>
 
 namespace tutti::tune {
 namespace {
@@ -58,7 +58,11 @@ Result<Filter> Filter::Parse(std::string_view text, std::string_view variable,
                                                        variable, text, name, known));
       }
       bits |= *found;
+      if (*found == 0 && std::ranges::find(filter.ignored_, name) == filter.ignored_.end()) {
+        filter.ignored_.emplace_back(name);
+      }
     }
+    if (bits == 0) continue;
     for (int c = 0; c < kCollectives; ++c) {
       if (only && static_cast<int>(*only) != c) continue;
       filter.allowed_[c] = negated ? ~bits : bits;

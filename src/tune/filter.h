@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tutti/status.h"
 #include "tutti/types.h"
@@ -28,7 +29,8 @@ class Filter {
   // Everything allowed, nothing said.
   Filter();
   // `bits_of` turns a name into a set of values as a bit mask, or nothing for an unknown name; `variable` and `known`
-  // (the valid names) are for the error's sentence.
+  // (the valid names) are for the error's sentence. A name without a bit is ignored, and a list of nothing else says
+  // nothing.
   static Result<Filter> Parse(std::string_view text, std::string_view variable,
                               const std::function<std::optional<std::uint32_t>(std::string_view)>& bits_of,
                               std::string_view known);
@@ -40,11 +42,14 @@ class Filter {
   bool Says(Collective collective) const { return says_[static_cast<int>(collective)]; }
   // Whether it spoke of this collective by name.
   bool Binds(Collective collective) const { return binds_[static_cast<int>(collective)]; }
+  // The names that were ignored, each once.
+  const std::vector<std::string>& ignored() const { return ignored_; }
 
  private:
   std::array<std::uint32_t, kCollectives> allowed_;
   std::array<bool, kCollectives> says_{};
   std::array<bool, kCollectives> binds_{};
+  std::vector<std::string> ignored_;
 };
 
 // What NCCL_ALGO and NCCL_PROTO leave.

@@ -15,31 +15,6 @@ using proto::Protocol;
 
 namespace {
 
-// Whether every rank takes from one other rank and passes on to one.
-bool IsChain(algo::Algorithm algorithm, Collective collective, int ranks) {
-  const bool passes_on = collective == Collective::kBroadcast || collective == Collective::kReduce;
-  return algorithm == algo::Algorithm::kRing && passes_on && ranks > 2;
-}
-
-}  // namespace
-
-bool IsDirect(algo::Algorithm algorithm, Collective collective, Protocol protocol, int ranks) {
-  using algo::Algorithm;
-  if (protocol != Protocol::kSimple || collective == Collective::kBarrier || collective == Collective::kSendRecv) {
-    return false;
-  }
-  if (IsChain(algorithm, collective, ranks)) return true;
-  if (Reduces(collective)) {
-    // In place, a one-shot all-reduce would store results over inputs that have not been sent.
-    const bool one_shot = algorithm == Algorithm::kOneShot && collective != Collective::kAllReduce;
-    return ranks > 1 && (one_shot || algorithm == Algorithm::kTwoShot);
-  }
-  const bool passed_on = algorithm == Algorithm::kTwoShot && collective == Collective::kBroadcast && ranks > 2;
-  return algorithm == Algorithm::kOneShot || algorithm == Algorithm::kPairwise || passed_on;
-}
-
-namespace {
-
 // Folds of a reduce may be in any order, since one rank alone has the result (docs/decisions/0002-rank-order.md).
 bool MustBeOrdered(Collective collective) { return Reduces(collective) && collective != Collective::kReduce; }
 
@@ -51,12 +26,9 @@ std::string ToString(const GpuChoice& choice) {
                      proto::Name(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s", choice.threads);
 }
 
-GpuMachine StagedGpuMachine() {
-  GpuMachine machine;
-  machine.ways[static_cast<int>(Protocol::kLl)] = {2.4, 5.4, 3, 1024, 256};
-  machine.ways[static_cast<int>(Protocol::kSimple)] = machine.direct = {11, 30, 4, 32768, 512};
-  machine.chain_hop_us = 5;
-  return machine;
+double PredictTransferUs(const GpuMachine& machine, std::size_t bytes) {
+  const GpuWay& way = machine.ways[static_cast<int>(Protocol::kSimple)];
+  return machine.start_us + way.hop_us + static_cast<double>(bytes) / (way.link_gb_per_s * 1e3);
 }
 
 Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
@@ -68,6 +40,16 @@ Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
   return chooser;
 }
 
+bool GpuChooser::IsPlanOfEarlier(const algo::Entry& entry, Collective collective,
+                                 const std::vector<plan::RankPlan>& plans) const {
+  for (const algo::Entry& earlier : algo::Registry()) {
+    if (earlier.algorithm == entry.algorithm) return false;
+    if (!earlier.supports(collective, options_.ranks)) continue;
+    if (algo::BuildAll(earlier.algorithm, collective, options_.ranks) == plans) return true;
+  }
+  return false;
+}
+
 const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective collective) {
   Known& known = known_[static_cast<int>(entry.algorithm)][static_cast<int>(collective)];
   if (!known.known) {
@@ -75,12 +57,13 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
     known.cost = plan::Evaluate(plans);
     const int blocks = plan::MeasureFootprint(plans).blocks_per_piece;
     known.message = 1.0 / blocks;
-    constexpr int kMostShortRanks = 8;
-    if (options_.ranks <= kMostShortRanks) {
+    known.forms = plan::FindForms(plans);
+    // Where it is the plan of an algorithm before it, that one stands for what teams do, and this one for its steps.
+    known.for_teams = known.forms.ForTeams() && !IsPlanOfEarlier(entry, collective, plans);
+    constexpr int kMostShortRanks = 8;  // for which the lists of a short form have room
+    if (known.forms.flat && options_.ranks <= kMostShortRanks) {
       known.is_short[static_cast<int>(Protocol::kLl)] = blocks == 1 && known.cost.hops <= 1;
-      known.is_short[static_cast<int>(Protocol::kLl128)] =
-          entry.algorithm == algo::Algorithm::kOneShot || entry.algorithm == algo::Algorithm::kPairwise ||
-          entry.algorithm == algo::Algorithm::kTwoShot || IsChain(entry.algorithm, collective, options_.ranks);
+      known.is_short[static_cast<int>(Protocol::kLl128)] = known.cost.hops <= 1 || known.forms.ForTeams();
     }
     known.known = true;
   }
@@ -89,9 +72,10 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
 
 GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
   const Known& known = CostOf(entry, collective);
-  const bool direct = options_.direct && IsDirect(entry.algorithm, collective, protocol, options_.ranks);
-  const bool chain = IsChain(entry.algorithm, collective, options_.ranks);
-  const bool relay = direct && (Reduces(collective) || entry.algorithm == algo::Algorithm::kTwoShot || chain);
+  const plan::Forms& forms = known.forms;
+  const bool direct = options_.direct && protocol == Protocol::kSimple && known.for_teams;
+  const bool chain = forms.chain;
+  const bool relay = direct && forms.relay;
   const GpuWay& way = !direct  ? options_.machine.ways[static_cast<int>(protocol)]
                       : !relay ? options_.machine.direct
                       : chain  ? options_.machine.chain
@@ -115,13 +99,13 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const double largest = protocol == Protocol::kLl128 ? 1.25 * message : message;
   choice.channels = channels_for(largest);
   choice.threads = Threads(protocol, largest / choice.channels);
-  if (long_chain) choice.threads = std::min(choice.threads, machine.long_chain_threads);
+  if (long_chain) choice.threads = std::min(choice.threads, machine.long_chain_threads / 32 * 32);
   if (protocol == Protocol::kSimple) {
     choice.chunk_bytes =
         std::max(static_cast<std::size_t>(message / choice.channels / options_.machine.pipeline_rounds),
                  options_.machine.least_chunk_bytes);
   }
-  const bool by_lines = direct && !relay && options_.whole_lines && message <= machine.direct_lines_bytes;
+  const bool by_lines = direct && !relay && options_.whole_lines && message <= machine.cuts.lines_bytes;
   const bool passed_on = HasRoot(collective) && known.cost.hops > 1 && protocol == Protocol::kLl128;
   double link = way.link_gb_per_s;
   if (passed_on) link = std::min(link, machine.passed_on_gb_per_s);
@@ -154,7 +138,7 @@ int GpuChooser::Threads(Protocol protocol, double message_bytes) const {
   // Enough for the message at once, in whole warps.
   constexpr double kThreadBytes[proto::kProtocols] = {8, 30, 16};
   const double threads = message_bytes / kThreadBytes[static_cast<int>(protocol)];
-  const int most = options_.machine.ways[static_cast<int>(protocol)].threads;
+  const int most = options_.machine.ways[static_cast<int>(protocol)].threads / 32 * 32;
   return std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, most);
 }
 

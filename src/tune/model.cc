@@ -2,82 +2,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <utility>
+#include <vector>
 
 namespace tutti::tune {
 namespace {
 
-using Constant = std::pair<std::string_view, double*>;
-
-std::array<Constant, 20> Constants(Machine& m) {
-  return {{{"ll_hop_us", &m.ll.hop_us},
-           {"ll_message_us", &m.ll.message_us},
-           {"ll_write_us_per_kib", &m.ll.write_us_per_kib},
-           {"ll_read_us_per_kib", &m.ll.read_us_per_kib},
-           {"ll128_hop_us", &m.ll128.hop_us},
-           {"ll128_message_us", &m.ll128.message_us},
-           {"ll128_write_us_per_kib", &m.ll128.write_us_per_kib},
-           {"ll128_read_us_per_kib", &m.ll128.read_us_per_kib},
-           {"simple_hop_us", &m.simple.hop_us},
-           {"simple_message_us", &m.simple.message_us},
-           {"simple_write_us_per_kib", &m.simple.write_us_per_kib},
-           {"simple_read_us_per_kib", &m.simple.read_us_per_kib},
-           {"reference_hop_us", &m.reference.hop_us},
-           {"reference_message_us", &m.reference.message_us},
-           {"reference_write_us_per_kib", &m.reference.write_us_per_kib},
-           {"reference_read_us_per_kib", &m.reference.read_us_per_kib},
-           {"reference_fresh_read_us_per_kib", &m.reference_fresh_read_us_per_kib},
-           {"fold_us_per_kib", &m.fold_us_per_kib},
-           {"copy_us_per_kib", &m.copy_us_per_kib},
-           {"switch_us", &m.switch_us}}};
+std::vector<Constant> ConstantsOf(Machine& m) {
+  return {{"ll_hop_us", &m.ll.hop_us},
+          {"ll_message_us", &m.ll.message_us},
+          {"ll_write_us_per_kib", &m.ll.write_us_per_kib},
+          {"ll_read_us_per_kib", &m.ll.read_us_per_kib},
+          {"ll128_hop_us", &m.ll128.hop_us},
+          {"ll128_message_us", &m.ll128.message_us},
+          {"ll128_write_us_per_kib", &m.ll128.write_us_per_kib},
+          {"ll128_read_us_per_kib", &m.ll128.read_us_per_kib},
+          {"simple_hop_us", &m.simple.hop_us},
+          {"simple_message_us", &m.simple.message_us},
+          {"simple_write_us_per_kib", &m.simple.write_us_per_kib},
+          {"simple_read_us_per_kib", &m.simple.read_us_per_kib},
+          {"reference_hop_us", &m.reference.hop_us},
+          {"reference_message_us", &m.reference.message_us},
+          {"reference_write_us_per_kib", &m.reference.write_us_per_kib},
+          {"reference_read_us_per_kib", &m.reference.read_us_per_kib},
+          {"reference_fresh_read_us_per_kib", &m.reference_fresh_read_us_per_kib},
+          {"fold_us_per_kib", &m.fold_us_per_kib},
+          {"copy_us_per_kib", &m.copy_us_per_kib},
+          {"switch_us", &m.switch_us}};
 }
 
 }  // namespace
 
 std::string Machine::ToText() const {
-  std::string text = "# Constants of Tutti's cost model, in microseconds (and per KiB)\n";
   Machine copy = *this;
-  for (const auto& [name, value] : Constants(copy)) text += fmt::format("{} {:.6g}\n", name, *value);
-  return text;
+  return WriteTable(kHostTable, ConstantsOf(copy));
 }
 
-Result<Machine> Machine::Parse(std::string_view text) {
+Result<Machine> Machine::Parse(const TableText& text) {
   Machine machine;
-  int line_number = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++line_number;
-    if (line.empty() || line[0] == '#') continue;
-    const std::size_t space = line.find(' ');
-    const std::string name = line.substr(0, space);
-    char* rest = nullptr;
-    const double value = space == std::string::npos ? -1 : std::strtod(line.c_str() + space + 1, &rest);
-    bool known = false;
-    for (const auto& [constant, target] : Constants(machine)) {
-      if (constant != name) continue;
-      known = true;
-      *target = value;
-    }
-    if (!known) {
-      return Status(Code::kInvalidUsage, fmt::format("line {} of the tuning constants: \"{}\" is not a constant; "
-                                                     "`tutti tune --calibrate` writes a valid file",
-                                                     line_number, name));
-    }
-    if (!(value >= 0) || !std::isfinite(value)) {
-      return Status(Code::kInvalidUsage, fmt::format("line {} of the tuning constants: {} needs a number that is not "
-                                                     "negative, found \"{}\"",
-                                                     line_number, name, line.substr(std::min(space, line.size()))));
-    }
-  }
+  TUTTI_RETURN_IF_ERROR(ReadTable(text, ConstantsOf(machine)));
   return machine;
 }
 

@@ -26,6 +26,7 @@
 #include "plan/cost.h"
 #include "plan/footprint.h"
 #include "proto/protocol.h"
+#include "tune/table.h"
 #include "tutti/status.h"
 
 namespace tutti::tune {
@@ -55,9 +56,9 @@ struct Machine {
   double copy_us_per_kib = 0.008;
   double switch_us = 0.7;  // one turn of the scheduler, where ranks share cores
 
-  // One line per constant, "name value"; Parse reads it back (comments start with #).
+  // One line per constant, behind "[host]"; tune/table.h.
   std::string ToText() const;
-  static Result<Machine> Parse(std::string_view text);
+  static Result<Machine> Parse(const TableText& text);
 };
 
 // What a plan costs on every rank's side, with what the executor needs to know to cut it.

@@ -32,7 +32,7 @@
 namespace tutti::tests {
 namespace {
 
-using Kind = Operation::Kind;
+using Kind = Collective;
 using sys::cuda::Check;
 
 constexpr std::size_t kBufferBytes = std::size_t{48} << 20;
@@ -92,9 +92,10 @@ int MostChannels(const Bench& b) {
   return std::max(channels, 1);
 }
 
-// LL128 needs links on which lines arrive whole.
+// LL128 needs links on which lines arrive whole, on all ranks: then it is among the chooser's ways.
 bool IsUsed(const Bench& b, int protocol) {
-  return b.gpu.impl()->whole_lines || static_cast<proto::Protocol>(protocol) != proto::Protocol::kLl128;
+  const std::vector<tune::GpuChoice> ways = b.gpu.impl()->chooser.Candidates(Collective::kAllReduce, 8);
+  return std::ranges::any_of(ways, [&](const auto& way) { return static_cast<int>(way.protocol) == protocol; });
 }
 
 // All cases of one way to do a collective.
@@ -315,12 +316,13 @@ Status RunLimits(Bench& b) {
         {.device = b.gpu.impl()->options.device, .max_channels = limit, .overlap_launches = limit != 2});
     if (!gpu.ok()) return gpu.status();
     Bench limited{b.communicator, *gpu, b.device, true};
-    const std::uint64_t before = gpu->impl()->blocks_launched;
+    const std::uint64_t before = gpu->impl()->executor.blocks_launched();
     std::uint64_t kernels = 0;
     std::vector<std::size_t> counts = {5, 1003, 300001, kLargeCount};
     constexpr int kMostRanks = 8;                 // whose pieces fit the buffers
     if (limit == 8 && b.ranks() <= kMostRanks) {  // a rank's own block goes by a copy engine
-      counts.push_back((tune::GpuMachine().own_beside_bytes / sizeof(float) + 1) * static_cast<std::size_t>(b.ranks()));
+      counts.push_back((gpu->impl()->machine.own_beside_bytes / sizeof(float) + 1) *
+                       static_cast<std::size_t>(b.ranks()));
     }
     for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
       for (const std::size_t count : counts) {
@@ -336,26 +338,29 @@ Status RunLimits(Bench& b) {
         TUTTI_RETURN_IF_ERROR(Agree(b, status));
       }
     }
-    if (gpu->impl()->blocks_launched - before > kernels * limit) {
+    if (gpu->impl()->executor.blocks_launched() - before > kernels * limit) {
       ++g_tally.wrong;
       return Status(Code::kInternal, fmt::format("limits: {} kernels had {} blocks, the limit is {}", kernels,
-                                                 gpu->impl()->blocks_launched - before, limit));
+                                                 gpu->impl()->executor.blocks_launched() - before, limit));
     }
-    const std::uint64_t transfers = gpu->impl()->blocks_launched;
+    const std::uint64_t transfers = gpu->impl()->executor.blocks_launched();
     TUTTI_RETURN_IF_ERROR(RunTransfers(limited));
-    if (gpu->impl()->blocks_launched - transfers > kTransferGroupsQuick * static_cast<std::uint64_t>(limit)) {
+    if (gpu->impl()->executor.blocks_launched() - transfers >
+        kTransferGroupsQuick * static_cast<std::uint64_t>(limit)) {
       ++g_tally.wrong;
       return Status(Code::kInternal,
                     fmt::format("limits: {} groups had {} blocks, the limit is {}", kTransferGroupsQuick,
-                                gpu->impl()->blocks_launched - transfers, limit));
+                                gpu->impl()->executor.blocks_launched() - transfers, limit));
     }
-    const std::uint64_t blocks = gpu->impl()->blocks_launched, launches = gpu->impl()->kernels_launched;
+    const std::uint64_t blocks = gpu->impl()->executor.blocks_launched(),
+                        launches = gpu->impl()->executor.kernels_launched();
     TUTTI_RETURN_IF_ERROR(RunRandomGroups(limited, kRandomGroupsLimited));
-    const std::uint64_t most = (gpu->impl()->kernels_launched - launches) * static_cast<std::uint64_t>(limit);
-    if (gpu->impl()->blocks_launched - blocks > most) {
+    const std::uint64_t most =
+        (gpu->impl()->executor.kernels_launched() - launches) * static_cast<std::uint64_t>(limit);
+    if (gpu->impl()->executor.blocks_launched() - blocks > most) {
       ++g_tally.wrong;
       return Status(Code::kInternal, fmt::format("limits: groups had {} blocks, {} are allowed",
-                                                 gpu->impl()->blocks_launched - blocks, most));
+                                                 gpu->impl()->executor.blocks_launched() - blocks, most));
     }
   }
   return Status::Ok();
@@ -549,7 +554,7 @@ Status RunFallback(Bench& b) {
                             refuses ? &refusing : &b.device.driver());
   TUTTI_RETURN_IF_ERROR(gpu.Connect());
   ++g_tally.cases;
-  if (!gpu.fabric->staged() || gpu.whole_lines) {
+  if (!gpu.fabric->staged() || gpu.fabric->LinesArriveWhole()) {
     ++g_tally.wrong;
     return Status(Code::kInternal, "fallback: peers that can not be reached are used all the same");
   }
@@ -700,11 +705,11 @@ Status RunBatches(Bench& b) {
             member.misalign = random() % 3 == 0 ? SizeOf(member.type) : 0;
             group.cases.push_back(member);
           }
-          const std::uint64_t before = b.gpu.impl()->kernels_launched;
+          const std::uint64_t before = b.gpu.impl()->executor.kernels_launched();
           Status status = RunCaseGroup(b, group, random(), false, [&](std::span<const Operation> operations) {
             return b.gpu.impl()->RunBatchAs(operations, way, b.device.stream());
           });
-          if (status.ok() && b.gpu.impl()->kernels_launched - before != 2) {
+          if (status.ok() && b.gpu.impl()->executor.kernels_launched() - before != 2) {
             status = Status(Code::kInternal, "a batch took more than one launch");
           }
           if (!status.ok()) {
@@ -805,10 +810,10 @@ Status CheckLaunches(Bench& b, const char* what, int members, std::uint64_t expe
     operations.push_back(o);
   }
   ++g_tally.cases;
-  const std::uint64_t before = b.gpu.impl()->kernels_launched;
+  const std::uint64_t before = b.gpu.impl()->executor.kernels_launched();
   TUTTI_RETURN_IF_ERROR(b.gpu.RunGroup(operations, b.device.stream()));
   TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
-  const std::uint64_t launches = b.gpu.impl()->kernels_launched - before;
+  const std::uint64_t launches = b.gpu.impl()->executor.kernels_launched() - before;
   if (launches == expected) return Status::Ok();
   ++g_tally.wrong;
   return Status(Code::kInternal,

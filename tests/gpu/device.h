@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "comm/gpu_impl.h"
+#include "comm/gpu/impl.h"
 #include "tests/support/reference.h"
 
 namespace tutti::tests {

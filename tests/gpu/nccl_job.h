@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "nccl.h"
-#include "sys/cuda.h"
+#include "sys/cuda/cuda.h"
 #include "tutti/status.h"
 
 namespace tutti::tests {

@@ -32,7 +32,7 @@
 namespace tutti::tests {
 namespace {
 
-using Kind = Operation::Kind;
+using Kind = Collective;
 
 constexpr int kSlots = 4;         // communicators at a time; the first has all ranks
 constexpr int kCheckEvery = 16;   // iterations between decisions to go on
@@ -241,7 +241,7 @@ Status Stress::Call(const Slot& slot, const Operation& o, int stream_index) {
   const cudaStream_t stream = place_.stream(stream_index);
   const auto type = static_cast<ncclDataType_t>(o.type);
   auto op = static_cast<ncclRedOp_t>(o.op);
-  const bool own_op = Reduces(static_cast<Collective>(o.kind)) && o.op == ReduceOp::kPreMulSum;
+  const bool own_op = Reduces(o.kind) && o.op == ReduceOp::kPreMulSum;
   if (own_op) {
     std::uint64_t scalar = Encode(o.type, o.scalar);
     TUTTI_RETURN_IF_ERROR(CheckNccl(ncclRedOpCreatePreMulSum(&op, &scalar, type, ncclScalarHostImmediate, slot.comm),
@@ -408,9 +408,8 @@ Status Stress::ComparePieces(const Slot& slot, const std::vector<Piece>& pieces,
   for (const Piece& p : pieces) {
     const std::size_t first = (p.out - begin) / 4, end = first + p.count * OutParts(p.kind, slot.ranks);
     if (at < first || at >= end) continue;
-    return Status(Code::kInternal, fmt::format("{} of {} uint32 among {}: element {} is {:#x}, not {:#x}",
-                                               Name(static_cast<Collective>(p.kind)), p.count, pieces.size(),
-                                               at - first, got[at], expected[at]));
+    return Status(Code::kInternal, fmt::format("{} of {} uint32 among {}: element {} is {:#x}, not {:#x}", Name(p.kind),
+                                               p.count, pieces.size(), at - first, got[at], expected[at]));
   }
   return Status(Code::kInternal, fmt::format("word {} of the output was written, which belongs to no operation", at));
 }

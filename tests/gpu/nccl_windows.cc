@@ -34,7 +34,7 @@ extern "C" __attribute__((weak)) ncclResult_t ncclGetPeerDevicePointer(ncclWindo
 namespace tutti::tests {
 namespace {
 
-using Kind = Operation::Kind;
+using Kind = Collective;
 
 constexpr std::size_t kMargin = 4096;  // behind the largest buffer, and before it where a case is misaligned
 // An all_reduce of which copy engines do the second shot; bytes.
@@ -68,8 +68,8 @@ std::byte ValueOf(int rank, std::size_t i, std::uint32_t seed) {
 }
 
 std::string Describe(const Case& c) {
-  return fmt::format("{} of {} bytes, root {}{}{}", Name(static_cast<Collective>(c.kind)), c.piece, c.root,
-                     c.in_place ? ", in place" : "", c.shift == 0 ? "" : fmt::format(", {} bytes off", c.shift));
+  return fmt::format("{} of {} bytes, root {}{}{}", Name(c.kind), c.piece, c.root, c.in_place ? ", in place" : "",
+                     c.shift == 0 ? "" : fmt::format(", {} bytes off", c.shift));
 }
 
 // One rank of the job.
@@ -444,9 +444,8 @@ Status Windows::MeasureAt(const Case& c) {
   if (!graph.ok()) return graph.status();
   if (rank_ == 0) {
     const double sent = c.kind == Kind::kAllReduce ? 2.0 * (ranks_ - 1) / ranks_ : ranks_ - 1;
-    fmt::print("{:14} {:>10} bytes per rank: {:8.1f} us, in a graph {:8.1f} us, {:6.1f} GB/s\n",
-               Name(static_cast<Collective>(c.kind)), c.piece, *eager, *graph,
-               static_cast<double>(c.piece) * sent / *graph / 1e3);
+    fmt::print("{:14} {:>10} bytes per rank: {:8.1f} us, in a graph {:8.1f} us, {:6.1f} GB/s\n", Name(c.kind), c.piece,
+               *eager, *graph, static_cast<double>(c.piece) * sent / *graph / 1e3);
   }
   return Status::Ok();
 }

@@ -1,6 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/gpu/transfer.h"
+#include "exec/gpu/format/transfer.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proto/protocol.h"
+#include "tests/gpu/cuts.h"
 #include "transport/p2p/segment.h"
 
 // How groups of sends and receives are cut, and the segments that their rings lie in.
@@ -31,7 +32,7 @@ TEST(Transfers, OtherBuffersChangeNothingButAddresses) {
   }
   const auto group = std::make_unique<Group>(), expected = std::make_unique<Group>();
   OwnCopies beside;
-  const GroupLimits limits{.most_blocks = 64};
+  const GroupLimits limits{.cuts = Cuts(), .most_blocks = 64};
   ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *group, beside).ok());
   std::memcpy(expected.get(), group.get(), sizeof(Group));
   for (TransferRequest& request : sends) request.in = memory.data() + 300 + request.peer;
@@ -58,7 +59,7 @@ void ExpectWithinBlocks(int ranks, std::size_t bytes) {
     }
     const auto group = std::make_unique<Group>();
     OwnCopies beside;
-    const GroupLimits limits{.most_blocks = most_blocks};
+    const GroupLimits limits{.cuts = Cuts(), .most_blocks = most_blocks};
     ASSERT_TRUE(CompileGroup(sends, receives, 0, layout, limits, *group, beside).ok());
     const auto what = testing::Message() << ranks << " ranks, " << most_blocks << " blocks, " << bytes << " bytes";
     EXPECT_EQ(beside.count, 0) << what;
@@ -98,7 +99,7 @@ TEST(Transfers, NeverHaveMoreBlocksThanAllowed) {
 TEST(Transfers, LeaveLargeCopiesToSelfToCopyEngines) {
   std::vector<std::byte> buffer(2000);
   const Layout layout = Layout::Fit(2, 64, std::size_t{64} << 20);
-  const GroupLimits limits{.most_blocks = 8, .own_beside_bytes = 100};
+  const GroupLimits limits{.cuts = Cuts(), .most_blocks = 8, .own_beside_bytes = 100};
   std::byte* at = buffer.data();
   const std::vector<TransferRequest> sends = {{.peer = 0, .in = at, .bytes = 99},
                                               {.peer = 0, .in = at + 100, .bytes = 100},
@@ -131,27 +132,27 @@ TEST(Transfers, LeaveLargeCopiesToSelfToCopyEngines) {
 
 // Groups of long transfers leave the rest of the GPU to others.
 TEST(Transfers, LongOnesTakeAPartOfTheBlocks) {
-  constexpr std::size_t kLong = kMostShortBytes + 1;
+  const std::size_t long_bytes = Cuts().short_bytes + 1;
   std::vector<std::byte> buffer(1);  // only its address is used
   std::byte* at = buffer.data();
   const Layout layout = Layout::Fit(2, 128, std::size_t{64} << 20);
-  const GroupLimits limits{.most_blocks = 128, .team_blocks = 32};
+  const GroupLimits limits{.cuts = Cuts(), .most_blocks = 128, .team_blocks = 32};
   const auto group = std::make_unique<Group>();
   OwnCopies beside;
   const auto blocks = [&](std::size_t bytes, bool receives, bool copies) -> int {
     std::vector<TransferRequest> sends = {{.peer = 1, .in = at, .bytes = bytes}}, all;
     if (receives) all.push_back({.peer = 1, .out = at, .bytes = bytes});
-    if (copies) sends.push_back({.peer = 0, .in = at + 2 * kLong, .bytes = bytes});
-    if (copies) all.push_back({.peer = 0, .out = at + 4 * kLong, .bytes = bytes});
+    if (copies) sends.push_back({.peer = 0, .in = at + 2 * long_bytes, .bytes = bytes});
+    if (copies) all.push_back({.peer = 0, .out = at + 4 * long_bytes, .bytes = bytes});
     EXPECT_TRUE(CompileGroup(sends, all, 0, layout, limits, *group, beside).ok());
     return group->blocks;
   };
-  EXPECT_EQ(blocks(kLong, true, false), 32);
+  EXPECT_EQ(blocks(long_bytes, true, false), 32);
   // Of 4 teams in a block one is for copies, two directions share the others.
   EXPECT_EQ(group->transfer[0].channels, 48);
-  EXPECT_EQ(blocks(kLong, true, true), 32);
-  EXPECT_EQ(blocks(kLong, false, true), 64);  // the root of a scatter
-  EXPECT_EQ(blocks(kMostShortBytes, true, false), 128);
+  EXPECT_EQ(blocks(long_bytes, true, true), 32);
+  EXPECT_EQ(blocks(long_bytes, false, true), 64);  // the root of a scatter
+  EXPECT_EQ(blocks(Cuts().short_bytes, true, false), 128);
   EXPECT_EQ(group->transfer[0].channels, 128);
   EXPECT_GT(blocks(std::size_t{2} << 20, true, false), 64);
 }
@@ -165,7 +166,7 @@ TEST(Transfers, LongOnesToOnePeerHaveManyChannels) {
     const Layout layout = Layout::Fit(ranks, 128, std::size_t{64} << 20);
     const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = std::size_t{64} << 20};
     const TransferRequest receive{.peer = ranks - 1, .out = buffer.data(), .bytes = std::size_t{64} << 20};
-    GroupLimits limits{.most_blocks = 128, .team_blocks = 32};
+    GroupLimits limits{.cuts = Cuts(), .most_blocks = 128, .team_blocks = 32};
     ASSERT_TRUE(CompileGroup(std::span(&send, 1), std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
     EXPECT_EQ(group->transfer[0].channels, ranks == 4 ? 48 : 27) << ranks;
     EXPECT_EQ(group->blocks, 32) << ranks;
@@ -183,14 +184,15 @@ TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
   std::vector<TransferRequest> sends;
   for (const int peer : {1, 2, 0}) sends.push_back({.peer = peer, .in = in.data(), .bytes = 1000});
   const TransferRequest receive{.peer = 0, .out = out.data(), .bytes = 1000};
-  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_TRUE(
+      CompileGroup(sends, std::span(&receive, 1), 0, layout, {.cuts = Cuts(), .most_blocks = 8}, *group, beside).ok());
   ASSERT_EQ(group->transfers, 2);
   EXPECT_EQ(group->lanes, 2);
   EXPECT_EQ(group->transfer[0].out, out.data());
   EXPECT_EQ(group->transfer[1].out, nullptr);
 
   // A rank that only sends may have another limit from which on it leaves that to a copy engine.
-  GroupLimits limits{.most_blocks = 8, .own_beside_bytes = 100};
+  GroupLimits limits{.cuts = Cuts(), .most_blocks = 8, .own_beside_bytes = 100};
   ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, limits, *group, beside).ok());
   EXPECT_EQ(beside.count, 0);
   EXPECT_EQ(group->transfer[0].out, out.data());
@@ -205,7 +207,8 @@ TEST(Transfers, ASendOfWhatTheRankKeepsStoresItToo) {
 
   // Other data, or more of it, is copied apart.
   sends[2].in = in.data() + 16;
-  ASSERT_TRUE(CompileGroup(sends, std::span(&receive, 1), 0, layout, {.most_blocks = 8}, *group, beside).ok());
+  ASSERT_TRUE(
+      CompileGroup(sends, std::span(&receive, 1), 0, layout, {.cuts = Cuts(), .most_blocks = 8}, *group, beside).ok());
   ASSERT_EQ(group->transfers, 3);
   EXPECT_EQ(group->transfer[0].out, nullptr);
   EXPECT_EQ(group->transfer[2].out, out.data());
@@ -220,7 +223,7 @@ TEST(Transfers, LinksThatAreKnownToBeUsedGetAllTeams) {
   OwnCopies beside;
   int teams[2];
   for (const int lanes : {1, 2}) {
-    const GroupLimits limits{.most_blocks = 8, .lanes = lanes};
+    const GroupLimits limits{.cuts = Cuts(), .most_blocks = 8, .lanes = lanes};
     ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
     teams[lanes - 1] = group->teams;
     EXPECT_EQ(group->blocks, 8);
@@ -237,7 +240,8 @@ TEST(Transfers, AreCutIntoPartsThatCoverThem) {
   for (const std::size_t bytes :
        {1ul, 3840ul, 3841ul, 100'000ul, 262'144ul, 262'145ul, 1ul << 20, 3ul << 30, 5ul << 40}) {
     const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
-    ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = 128}, *group, beside).ok());
+    ASSERT_TRUE(
+        CompileGroup(std::span(&send, 1), {}, 0, layout, {.cuts = Cuts(), .most_blocks = 128}, *group, beside).ok());
     const GroupTransfer& transfer = group->transfer[0];
     const std::size_t part = transfer.part_lines * kPartLine;
     EXPECT_GE(part * transfer.channels, bytes);
@@ -255,7 +259,7 @@ TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, buffer.size()}) {
       const TransferRequest send{.peer = 1, .in = buffer.data(), .bytes = bytes};
       const auto group = std::make_unique<Group>();
-      const GroupLimits limits{.most_blocks = 8, .whole_lines = whole_lines};
+      const GroupLimits limits{.cuts = Cuts(), .most_blocks = 8, .whole_lines = whole_lines};
       OwnCopies beside;
       ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, limits, *group, beside).ok());
       EXPECT_EQ(group->transfer[0].IsSimple(), !whole_lines || bytes == buffer.size()) << bytes;
@@ -264,12 +268,12 @@ TEST(Transfers, GoWithoutLinesWhereThoseComeInParts) {
 }
 
 TEST(Transfers, LongPartsHaveLongMessages) {
-  EXPECT_EQ(MostOfMessage(1, 8192), 2048u);  // the smallest ring
-  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 8192), 2048u);
-  EXPECT_EQ(MostOfMessage(100'000, 262'144), 32768u);
-  EXPECT_EQ(MostOfMessage(400'000, 262'144), 49152u);
-  EXPECT_EQ(MostOfMessage(std::uint64_t{1} << 40, 262'144), 65536u);
-  EXPECT_EQ(MostOfMessage(100'000, 524'288), 65536u);
+  EXPECT_EQ(MostOfMessage(Cuts(), 1, 8192), 2048u);  // the smallest ring
+  EXPECT_EQ(MostOfMessage(Cuts(), std::uint64_t{1} << 40, 8192), 2048u);
+  EXPECT_EQ(MostOfMessage(Cuts(), 100'000, 262'144), 32768u);
+  EXPECT_EQ(MostOfMessage(Cuts(), 400'000, 262'144), 49152u);
+  EXPECT_EQ(MostOfMessage(Cuts(), std::uint64_t{1} << 40, 262'144), 65536u);
+  EXPECT_EQ(MostOfMessage(Cuts(), 100'000, 524'288), 65536u);
   std::vector<std::byte> data(1);
   for (int ranks : {2, 4, 8, 16}) {
     for (int channels : {1, 8, 132}) {
@@ -279,9 +283,12 @@ TEST(Transfers, LongPartsHaveLongMessages) {
         const TransferRequest send{.peer = 1, .in = data.data(), .bytes = bytes};
         const auto group = std::make_unique<Group>();
         OwnCopies beside;
-        ASSERT_TRUE(CompileGroup(std::span(&send, 1), {}, 0, layout, {.most_blocks = channels}, *group, beside).ok());
+        ASSERT_TRUE(
+            CompileGroup(std::span(&send, 1), {}, 0, layout, {.cuts = Cuts(), .most_blocks = channels}, *group, beside)
+                .ok());
         const std::size_t message = group->transfer[0].MessageBytes();
-        EXPECT_EQ(message, MostOfMessage(group->transfer[0].part_lines * kPartLine, static_cast<std::uint32_t>(ring)));
+        EXPECT_EQ(message,
+                  MostOfMessage(Cuts(), group->transfer[0].part_lines * kPartLine, static_cast<std::uint32_t>(ring)));
         EXPECT_LE(4 * message, ring);
       }
     }

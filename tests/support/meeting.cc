@@ -8,11 +8,11 @@
 
 #include <thread>
 
-#include "comm/unique_id.h"
-#include "sys/clock.h"
-#include "sys/memory.h"
-#include "sys/process.h"
-#include "sys/unix_socket.h"
+#include "comm/identity/unique_id.h"
+#include "sys/net/unix_socket.h"
+#include "sys/os/clock.h"
+#include "sys/os/memory.h"
+#include "sys/os/process.h"
 
 namespace tutti::tests {
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/bootstrap.h"
-#include "comm/bootstrap_message.h"
-#include "sys/fd.h"
+#include "comm/meet/bootstrap.h"
+#include "comm/meet/bootstrap_message.h"
+#include "sys/os/fd.h"
 #include "tutti/communicator.h"
 
 namespace tutti::tests {

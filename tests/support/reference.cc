@@ -21,7 +21,6 @@ using tools::PreMulScalar;
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using Kind = Operation::Kind;
 
 constexpr std::size_t kGuardBytes = 64;
 constexpr std::byte kGuard{0x5a};
@@ -32,16 +31,16 @@ struct Shape {
 };
 
 Shape ShapeOf(const Case& c, int rank, int ranks) {
-  const auto collective = static_cast<Collective>(c.kind);
+  const auto collective = c.kind;
   return {static_cast<std::size_t>(plan::InPieces(collective, ranks)),
           static_cast<std::size_t>(plan::OutPieces(collective, ranks)),
-          (c.kind != Kind::kBroadcast && c.kind != Kind::kScatter) || rank == c.root,
-          (c.kind != Kind::kReduce && c.kind != Kind::kGather) || rank == c.root};
+          (c.kind != Collective::kBroadcast && c.kind != Collective::kScatter) || rank == c.root,
+          (c.kind != Collective::kReduce && c.kind != Collective::kGather) || rank == c.root};
 }
 
 // What rank `source` contributes: one piece of count elements, numbered by the piece.
 void FillPiece(std::byte* data, const Case& c, int source, int ranks, std::size_t piece, std::uint64_t seed) {
-  if (Reduces(static_cast<Collective>(c.kind))) {
+  if (Reduces(c.kind)) {
     FillInput(data, piece * c.count, c.count, c.type, c.op, source, ranks, seed);
   } else {
     FillMove(data, piece * c.count, c.count, c.type, seed, source);
@@ -64,20 +63,20 @@ Bytes MakeExpected(const Case& c, int rank, int ranks, std::uint64_t seed) {
     std::byte* piece = out.data() + p * piece_bytes;
     const int source = static_cast<int>(p);
     switch (c.kind) {
-      case Kind::kAllReduce:
-      case Kind::kReduce:
+      case Collective::kAllReduce:
+      case Collective::kReduce:
         FillExpected(piece, 0, c.count, c.type, c.op, ranks, seed);
         break;
-      case Kind::kReduceScatter:
+      case Collective::kReduceScatter:
         FillExpected(piece, rank * c.count, c.count, c.type, c.op, ranks, seed);
         break;
-      case Kind::kBroadcast:
+      case Collective::kBroadcast:
         FillPiece(piece, c, c.root, ranks, 0, seed);
         break;
-      case Kind::kScatter:
+      case Collective::kScatter:
         FillPiece(piece, c, c.root, ranks, rank, seed);
         break;
-      case Kind::kAllToAll:
+      case Collective::kAllToAll:
         FillPiece(piece, c, source, ranks, rank, seed);
         break;
       default:
@@ -111,9 +110,8 @@ struct Guarded {
 }  // namespace
 
 std::string Describe(const Case& c, int ranks) {
-  return fmt::format("{} of {} {} {}, root {}, {} ranks{}{}", Name(static_cast<Collective>(c.kind)), c.count,
-                     Name(c.type), Name(c.op), c.root, ranks, c.in_place ? ", in place" : "",
-                     c.misalign != 0 ? ", misaligned" : "");
+  return fmt::format("{} of {} {} {}, root {}, {} ranks{}{}", Name(c.kind), c.count, Name(c.type), Name(c.op), c.root,
+                     ranks, c.in_place ? ", in place" : "", c.misalign != 0 ? ", misaligned" : "");
 }
 
 Status RunCaseOn(int rank, int ranks, const Case& c, std::uint64_t seed, const RunOn& run) {

@@ -15,7 +15,7 @@ namespace tutti::tests {
 
 // One call to try. Data come from tools/verify_data.h: results are known exactly.
 struct Case {
-  Operation::Kind kind = Operation::Kind::kAllReduce;
+  Collective kind = Collective::kAllReduce;
   std::size_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;

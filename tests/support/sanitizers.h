@@ -13,6 +13,12 @@ inline constexpr std::size_t kSlowdown = 8;
 inline constexpr std::size_t kSlowdown = 1;
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+
 // The size of a test that is too slow under a sanitizer: `size`, and a part of it there.
 constexpr std::size_t Scaled(std::size_t size) { return size / kSlowdown; }
 

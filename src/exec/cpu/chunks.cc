@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plan/footprint.h"
+
 namespace tutti::exec::cpu {
 namespace {
 

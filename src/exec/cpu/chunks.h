@@ -5,9 +5,12 @@
 
 #include <cstddef>
 
-#include "plan/footprint.h"
 #include "proto/protocol.h"
 #include "transport/link.h"
+
+namespace tutti::plan {
+struct Footprint;
+}
 
 namespace tutti::exec::cpu {
 

@@ -6,9 +6,14 @@
 
 #include <algorithm>
 
+#include "exec/cpu/chunks.h"
+#include "exec/cpu/fold.h"
+#include "exec/cpu/pool.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
-#include "sys/clock.h"
+#include "sys/os/clock.h"
+#include "trace/recorder.h"
+#include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
 
@@ -19,7 +24,6 @@ using proto::Protocol;
 
 namespace {
 
-constexpr int kTransferChannel = 0;  // of sends and receives
 constexpr std::size_t kSlotsPerPeer = 2;
 
 bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
@@ -32,13 +36,20 @@ bool StaysInPlace(const Step& step) {
 }  // namespace
 
 Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int rank, int ranks)
-    : fabric_(fabric), recorder_(recorder), rank_(rank), ranks_(ranks) {
+    : fabric_(fabric),
+      recorder_(recorder),
+      rank_(rank),
+      ranks_(ranks),
+      chunks_(std::make_unique<ChunkRules>()),
+      pool_(std::make_unique<Pool>()) {
   if (fabric_ == nullptr) return;
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
-  pool_.Init(fabric_->own().pool(), geometry.pool_bytes);
+  pool_->Init(fabric_->own().pool(), geometry.pool_bytes, ranks);
   shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
-  chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
+  references_.reserve(shares_.size());
+  *chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
 }
+Engine::~Engine() = default;
 
 std::byte* Engine::Scratch(Part& part, std::size_t operand, std::size_t bytes) {
   return part.scratch.data() + operand * ((bytes + 63) / 64 * 64);
@@ -125,17 +136,6 @@ bool Engine::Advance() {
   return true;
 }
 
-void Engine::Fail(const Status& status) {
-  RevokeOffers();
-  AwaitReaders();
-  for (Job* job = first_; job != nullptr; job = job->next) {
-    job->status = status;
-    job->done = true;
-  }
-  first_ = last_ = nullptr;
-  references_.clear();
-}
-
 bool Engine::Run(Job& job) {
   job.waits_for = -1;
   job.waits_what = Job::WaitsFor::kNothing;
@@ -147,7 +147,7 @@ bool Engine::Run(Job& job) {
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
     if (job.chunk_bytes <= kMaxPoolChunkBytes &&
-        !pool_.Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
+        !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
       return Waits(job, -1, Job::WaitsFor::kPages);
   }
   bool all_done = true;
@@ -234,7 +234,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
     if (!Send<P>(job, part, step, work.bytes)) return false;
   }
   if (part.pool_slot >= 0) {
-    pool_.Release(part.pool_slot);
+    pool_->Release(part.pool_slot);
     part.pool_slot = -1;
   }
   return true;
@@ -243,7 +243,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
 // Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
 bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes) {
   if (MayRefer(job) && StaysInPlace(step)) return true;
-  part.pool_slot = pool_.Take(bytes, part.channel);
+  part.pool_slot = pool_->Take(bytes, part.channel);
   return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kPages, part.channel);
 }
 
@@ -251,7 +251,7 @@ bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes
 template <Protocol P>
 void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   const int operand_count = static_cast<int>(step.operands.size());
-  std::byte* pages = part.pool_slot >= 0 ? pool_.Data(part.pool_slot) : nullptr;
+  std::byte* pages = part.pool_slot >= 0 ? pool_->Data(part.pool_slot) : nullptr;
   part.value = static_cast<const std::byte*>(part.operands[0]);
   if (operand_count > 1) {
     std::byte* target = work.out;
@@ -297,10 +297,10 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
     if (part.pool_slot < 0) {
       PostReference(part.channel, peer, job.mark, part.value, bytes);
     } else {
-      const std::uint64_t offset = pool_.Offset(part.pool_slot);
-      pool_.AddReader(part.pool_slot, &tx,
-                      WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes, 0,
-                                static_cast<std::uint32_t>(step.to.size())));
+      const std::uint64_t offset = pool_->Offset(part.pool_slot);
+      pool_->AddReader(part.pool_slot, &tx,
+                       WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes, 0,
+                                 static_cast<std::uint32_t>(step.to.size())));
     }
   }
   fabric_->Nudge(peer);
@@ -378,25 +378,6 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
   return true;
 }
 
-void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes) {
-  transport::Outgoing& tx = fabric_->out(channel, peer);
-  std::uint32_t region = 0;
-  std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
-  const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
-  references_.push_back({&tx, peer,
-                         WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
-                                   address, bytes, region)});
-}
-
-bool Engine::ReferencesRead(Job& job) {
-  while (!references_.empty()) {
-    Reference& r = references_.back();
-    if (!r.link->Consumed(r.index)) return Waits(job, r.peer, Job::WaitsFor::kReaders);
-    references_.pop_back();
-  }
-  return true;
-}
-
 bool Engine::Finish(Job& job) {
   if (!ReferencesRead(job)) return false;
   if (job.divisor > 1 && job.first_plan().plan.out_blocks > 0) {
@@ -435,7 +416,7 @@ bool Engine::RunTransfer(Job& job, int index) {
   const bool sends = !step.to.empty();
   const std::size_t bytes = sends ? job.in_sizes[source.index] : job.out_sizes[step.out];
   const Lane& lane = sends ? job.in_lanes[source.index] : job.out_lanes[step.out];
-  const std::size_t chunk = chunks_.ForTransfer(lane.protocol, lane.by_reference);
+  const std::size_t chunk = chunks_->ForTransfer(lane.protocol, lane.by_reference);
   while (t.moved < bytes) {
     const std::size_t part = std::min(chunk, bytes - t.moved);
     const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_marks[source.index],
@@ -468,13 +449,13 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, 
         PostReference(kTransferChannel, peer, mark, data, bytes);
         break;
       }
-      if (!pool_.Cut(chunks_.ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
+      if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
         return Waits(job, peer, Job::WaitsFor::kPages);
-      const int slot = pool_.Take(bytes, peer < rank_ ? peer : peer - 1);
+      const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
-      CopyBytes(pool_.Data(slot), data, bytes);
-      pool_.AddReader(slot, &tx, WritePost(tx, rings, mark, PostKind::kPool, pool_.Offset(slot), bytes));
-      pool_.Release(slot);
+      CopyBytes(pool_->Data(slot), data, bytes);
+      pool_->AddReader(slot, &tx, WritePost(tx, rings, mark, PostKind::kPool, pool_->Offset(slot), bytes));
+      pool_->Release(slot);
       break;
   }
   fabric_->Nudge(peer);
@@ -508,83 +489,6 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::u
   progress = 0;
   fabric_->Nudge(peer);
   return true;
-}
-
-bool Engine::WaitsForPeerOn(int cpu) const {
-  if (first_ == nullptr || first_->waits_for < 0) return false;
-  const Job& job = *first_;
-  if (fabric_->CpuOf(job.waits_for) == cpu) return true;
-  if (job.collective == Collective::kSendRecv || job.waits_what != Job::WaitsFor::kData) return false;
-  const Part& part = job.parts[job.waiting_part];
-  const plan::RankPlan& plan = part.plan->plan;
-  const int stage = plan.step(part.step).stage;
-  std::size_t first = part.operand + 1;
-  for (int s = part.step; s < plan.step_count(); ++s, first = 0) {
-    const Step step = plan.step(s);
-    if (step.stage != stage) break;  // what comes later may need what this rank has yet to send
-    for (std::size_t i = first; i < step.operands.size(); ++i) {
-      const Operand& operand = step.operands[i];
-      if (IsLocal(operand) || fabric_->CpuOf(operand.index) != cpu) continue;
-      if (!PeekNext(fabric_->in(part.channel, operand.index), fabric_->rings(), job.protocol).arrived) return true;
-    }
-  }
-  return false;
-}
-
-bool Engine::WaitsOnlyForPeer() {
-  if (first_ == nullptr || first_->waits_for < 0) return false;
-  if (first_->waits_what != Job::WaitsFor::kPages) return true;
-  const auto to_peer = [&](const transport::Outgoing* link) {
-    for (int channel = 0; channel < fabric_->channels(); ++channel) {
-      if (link == &fabric_->out(channel, first_->waits_for)) return true;
-    }
-    return false;
-  };
-  return pool_.EverySlotIsReadBy(to_peer);
-}
-
-std::optional<Foreign> Engine::FindForeign() const {
-  if (first_ == nullptr || fabric_ == nullptr) return std::nullopt;
-  const Job& job = *first_;
-  const auto check = [&](int channel, int peer, Protocol protocol, std::uint64_t mark,
-                         std::size_t progress) -> std::optional<Foreign> {
-    const Next next = PeekNext(fabric_->in(channel, peer), fabric_->rings(), protocol, progress);
-    if (!next.arrived || next.mark == (mark & next.bits)) return std::nullopt;
-    return Foreign{.peer = peer, .mark = next.mark, .bits = next.bits, .expected = mark};
-  };
-  if (job.collective != Collective::kSendRecv) {
-    if (job.waits_what != Job::WaitsFor::kData) return std::nullopt;
-    const Part& part = job.parts[job.waiting_part];
-    return check(part.channel, job.waits_for, job.protocol, job.mark, part.progress);
-  }
-  const std::vector<int>& previous = job.transfer_plan->previous;
-  for (int i = 0; i < static_cast<int>(job.transfers.size()); ++i) {
-    const Step step = job.transfer_plan->plan.step(i);
-    if (job.transfers[i].done || IsLocal(step.operands[0])) continue;
-    if (previous[i] >= 0 && !job.transfers[previous[i]].done) continue;
-    const std::optional<Foreign> found =
-        check(kTransferChannel, step.operands[0].index, job.out_lanes[step.out].protocol, job.out_marks[step.out],
-              job.transfers[i].progress);
-    if (found) return found;
-  }
-  return std::nullopt;
-}
-
-std::string Engine::DescribeWait() const {
-  if (first_ == nullptr) return "nothing";
-  const Job& job = *first_;
-  const char* what = job.waits_what == Job::WaitsFor::kData      ? "for data from"
-                     : job.waits_what == Job::WaitsFor::kReaders ? "for its buffer to be read by"
-                                                                 : "for room to send to";
-  std::string where = job.first_plan().name;
-  if (job.collective != Collective::kSendRecv) {
-    const Part& part = job.parts[job.waiting_part];
-    const int steps = part.plan->plan.step_count();
-    where += fmt::format(" {}, step {} of {}, round {} of {}", proto::Name(job.protocol),
-                         std::min(part.step + 1, steps), steps, std::min(part.slot + 1, part.rounds), part.rounds);
-  }
-  return job.waits_for < 0 ? fmt::format("for shared pages to be read, in {}", where)
-                           : fmt::format("{} rank {} in {}", what, job.waits_for, where);
 }
 
 }  // namespace tutti::exec::cpu

@@ -14,13 +14,30 @@
 #include <string>
 #include <vector>
 
-#include "exec/cpu/chunks.h"
 #include "exec/cpu/job.h"
-#include "exec/cpu/pool.h"
-#include "trace/recorder.h"
-#include "transport/shm/fabric.h"
+#include "exec/cpu/prepared_plan.h"
+
+namespace tutti {
+namespace proto {
+struct Post;
+}
+namespace trace {
+class Recorder;
+}
+namespace transport {
+struct Outgoing;
+namespace shm {
+class Fabric;
+}
+}  // namespace transport
+}  // namespace tutti
 
 namespace tutti::exec::cpu {
+
+struct ChunkRules;
+class Pool;
+
+inline constexpr int kTransferChannel = 0;  // of sends and receives
 
 // A message that has arrived where one of another call was due.
 struct Foreign {
@@ -35,6 +52,7 @@ class Engine {
   // `fabric` may be null for a communicator of one rank; it and `recorder`, which learns of jobs that end, must outlive
   // the engine.
   Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int rank, int ranks);
+  ~Engine();
 
   // Prepares a job to run: cuts blocks into chunks. The job must stay where it is until it is done.
   void Submit(Job* job);
@@ -64,7 +82,7 @@ class Engine {
   // Polls of a flag before Advance gives up on it for the moment. None where ranks share cores.
   void set_spins(int spins) { spins_ = spins; }
 
-  const ChunkRules& chunks() const { return chunks_; }
+  const ChunkRules& chunks() const { return *chunks_; }
 
  private:
   // What a step works on in one round.
@@ -144,8 +162,8 @@ class Engine {
   const int ranks_;
   int spins_ = 200;
   std::uint64_t moves_ = 0;
-  ChunkRules chunks_;
-  Pool pool_;
+  const std::unique_ptr<ChunkRules> chunks_;
+  const std::unique_ptr<Pool> pool_;
   Job* first_ = nullptr;
   Job* last_ = nullptr;
 

@@ -4,7 +4,7 @@
 #   include(cpu/fold.cmake)
 #   tutti_folder(exec SOURCES ... ${FOLD_SOURCES} TESTS ... ${FOLD_TESTS} BENCHES ${FOLD_BENCHES} DEPS ...)
 set(FOLD_SOURCES cpu/fold.cc cpu/fold_baseline.cc)
-set(FOLD_TESTS cpu/fold_test.cc)
+set(FOLD_TESTS cpu/fold_numerics_test.cc cpu/fold_test.cc)
 set(FOLD_BENCHES cpu/fold_bench.cc)
 # Contraction to fused multiply-add would make variants disagree. -O3 whatever the build type: without optimisation
 # the kernels are two orders of magnitude slower.

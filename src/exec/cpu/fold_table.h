@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "exec/cpu/fold.h"
+#include "exec/cpu/fold_types.h"
+#include "tutti/types.h"
 
 namespace tutti {
 

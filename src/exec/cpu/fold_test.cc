@@ -290,9 +290,13 @@ TEST_P(FoldAll, EqualsReference) {
   }
 }
 
+// The operators with functions of their own: averages and scaled sums fold as sums do.
+class FoldDistinct : public FoldAll {};
+class FoldSmall : public FoldAll {};    // of them, those of element types of at most 2 bytes
+class FoldExtreme : public FoldAll {};  // of them, maximum and minimum
+
 // Every pair of 8-bit and, in rows, every 16-bit code against a sample, in every variant.
-TEST_P(FoldAll, EveryCodeOfSmallTypes) {
-  if (SizeOf(type()) > 2 || op() > ReduceOp::kMin) GTEST_SKIP();
+TEST_P(FoldSmall, EveryCode) {
   WithElement(type(), [&](auto element) {
     using E = decltype(element);
     using T = typename E::Storage;
@@ -315,8 +319,7 @@ TEST_P(FoldAll, EveryCodeOfSmallTypes) {
 }
 
 // Past the size where the kernels begin to prefetch, and with heads and tails around aligned streams.
-TEST_P(FoldAll, LargeArraysEqualReference) {
-  if (op() > ReduceOp::kMin) GTEST_SKIP() << "the same function as sum";
+TEST_P(FoldDistinct, LargeArraysEqualReference) {
   auto check = [&](Isa isa, int operand_count, std::size_t bytes, Stores stores) {
     const std::size_t count = bytes / SizeOf(type());
     const std::size_t misalignment = 8 * static_cast<std::size_t>(operand_count) + SizeOf(type());
@@ -332,8 +335,7 @@ TEST_P(FoldAll, LargeArraysEqualReference) {
 }
 
 // Bit for bit, NaN payloads included where they are defined.
-TEST_P(FoldAll, MinimumAndMaximumDoNotDependOnTheOrder) {
-  if (op() != ReduceOp::kMax && op() != ReduceOp::kMin) GTEST_SKIP();
+TEST_P(FoldExtreme, DoesNotDependOnTheOrder) {
   WithElement(type(), [&](auto element) {
     using E = decltype(element);
     const std::size_t bytes = 1000 * sizeof(typename E::Storage);
@@ -350,11 +352,33 @@ TEST_P(FoldAll, MinimumAndMaximumDoNotDependOnTheOrder) {
   });
 }
 
+std::string NameOfCase(const testing::TestParamInfo<std::tuple<int, int>>& info) {
+  return std::string(Name(static_cast<DataType>(std::get<0>(info.param)))) + "_" +
+         std::string(Name(static_cast<ReduceOp>(std::get<1>(info.param))));
+}
+
+std::vector<int> SmallTypes() {
+  std::vector<int> types;
+  for (int t = 0; t < kDataTypes; ++t) {
+    if (SizeOf(static_cast<DataType>(t)) <= 2) types.push_back(t);
+  }
+  return types;
+}
+
+constexpr int kDistinct = static_cast<int>(ReduceOp::kMin) + 1;
+static_assert(ReduceOp::kSum < ReduceOp::kMin && ReduceOp::kMax < ReduceOp::kMin && ReduceOp::kProd < ReduceOp::kMin);
+
 INSTANTIATE_TEST_SUITE_P(Fold, FoldAll, testing::Combine(testing::Range(0, kDataTypes), testing::Range(0, kReduceOps)),
-                         [](const auto& info) {
-                           return std::string(Name(static_cast<DataType>(std::get<0>(info.param)))) + "_" +
-                                  std::string(Name(static_cast<ReduceOp>(std::get<1>(info.param))));
-                         });
+                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Fold, FoldDistinct,
+                         testing::Combine(testing::Range(0, kDataTypes), testing::Range(0, kDistinct)), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Fold, FoldSmall,
+                         testing::Combine(testing::ValuesIn(SmallTypes()), testing::Range(0, kDistinct)), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Fold, FoldExtreme,
+                         testing::Combine(testing::Range(0, kDataTypes),
+                                          testing::Values(static_cast<int>(ReduceOp::kMax),
+                                                          static_cast<int>(ReduceOp::kMin))),
+                         NameOfCase);
 
 class ForType : public testing::TestWithParam<int> {
  protected:
@@ -396,8 +420,9 @@ TEST_P(ForType, ScaleEqualsReference) {
   });
 }
 
-TEST_P(ForType, DivideEqualsReference) {
-  if (type() > DataType::kUint64) GTEST_SKIP();
+class ForInteger : public ForType {};
+
+TEST_P(ForInteger, DivideEqualsReference) {
   WithElement(type(), [&](auto element) {
     using T = typename decltype(element)::Storage;
     if constexpr (std::is_integral_v<T>) {
@@ -427,107 +452,11 @@ TEST_P(ForType, DivideEqualsReference) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Fold, ForType, testing::Range(0, kDataTypes),
-                         [](const auto& info) { return std::string(Name(static_cast<DataType>(info.param))); });
-
-// What fold.h promises, spelled out for one type each.
-template <typename T>
-T FoldTwo(DataType type, ReduceOp op, T a, T b) {
-  const void* operands[2] = {&a, &b};
-  T out;
-  GetFold(type, op)(&out, operands, 2, 1, Stores::kCached);
-  return out;
+std::string NameOfType(const testing::TestParamInfo<int>& info) {
+  return std::string(Name(static_cast<DataType>(info.param)));
 }
-
-TEST(FoldNumerics, IntegersWrapAround) {
-  EXPECT_EQ(FoldTwo<std::int8_t>(DataType::kInt8, ReduceOp::kSum, 127, 1), -128);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kUint8, ReduceOp::kProd, 200, 2), 144);
-  EXPECT_EQ(FoldTwo<std::int64_t>(DataType::kInt64, ReduceOp::kSum, INT64_MAX, 1), INT64_MIN);
-  EXPECT_EQ(FoldTwo<std::int8_t>(DataType::kInt8, ReduceOp::kMax, -1, 1), 1);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kUint8, ReduceOp::kMax, 255, 1), 255);
-}
-
-TEST(FoldNumerics, NanAndZerosInMinimumAndMaximum) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin}) {
-    for (const float x :
-         {1.0f, -1.0f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
-      for (const float n : {nan, -nan}) {
-        EXPECT_TRUE(std::isnan(FoldTwo(DataType::kFloat32, op, n, x)));
-        EXPECT_TRUE(std::isnan(FoldTwo(DataType::kFloat32, op, x, n)));
-      }
-    }
-  }
-  EXPECT_FALSE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMax, 0.0f, -0.0f)));
-  EXPECT_FALSE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMax, -0.0f, 0.0f)));
-  EXPECT_TRUE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMin, 0.0f, -0.0f)));
-  EXPECT_TRUE(std::signbit(FoldTwo(DataType::kFloat32, ReduceOp::kMin, -0.0f, 0.0f)));
-}
-
-TEST(FoldNumerics, OverflowOfSmallTypes) {
-  EXPECT_EQ(FoldTwo<std::uint16_t>(DataType::kFloat16, ReduceOp::kSum, 0x7bff, 0x7bff), 0x7c00);
-  EXPECT_EQ(FoldTwo<std::uint16_t>(DataType::kBfloat16, ReduceOp::kSum, 0x7f7f, 0x7f7f), 0x7f80);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E4M3, ReduceOp::kSum, 0x7e, 0x7e), 0x7e);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E4M3, ReduceOp::kSum, 0x7f, 0x01), 0x7f);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kSum, 0xfb, 0xfb), 0xfb);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kSum, 0x7c, 0x01), 0x7b);
-  EXPECT_EQ(FoldTwo<std::uint8_t>(DataType::kFloat8E5M2, ReduceOp::kMax, 0x7c, 0x01), 0x7c);
-}
-
-// 2048 + 1 + 1 in half: rounding after every step would lose both ones.
-TEST(FoldNumerics, HalfRoundsOnce) {
-  const std::uint16_t big = FloatToHalf(2048), one = FloatToHalf(1);
-  const void* operands[3] = {&big, &one, &one};
-  for (const Isa isa : Isas()) {
-    std::uint16_t out = 0;
-    GetFoldVariant(DataType::kFloat16, ReduceOp::kSum, isa)(&out, operands, 3, 1, Stores::kCached);
-    EXPECT_EQ(HalfToFloat(out), 2050.0f) << Name(isa);
-  }
-}
-
-TEST(FoldNumerics, AverageAndPreMulSumFoldAsSum) {
-  for (int t = 0; t < kDataTypes; ++t) {
-    const auto type = static_cast<DataType>(t);
-    EXPECT_EQ(GetFold(type, ReduceOp::kAvg), GetFold(type, ReduceOp::kSum));
-    EXPECT_EQ(GetFold(type, ReduceOp::kPreMulSum), GetFold(type, ReduceOp::kSum));
-    EXPECT_EQ(GetFold(type, ReduceOp::kMin), GetFoldVariant(type, ReduceOp::kMin, BestIsa()));
-  }
-}
-
-TEST(FoldNumerics, ScalarsBeyondTheElementType) {
-  const std::uint8_t three = 3;
-  std::uint8_t out = 0;
-  Scale(&out, &three, 1, DataType::kUint8, -1);
-  EXPECT_EQ(out, 253);
-  Scale(&out, &three, 1, DataType::kUint8, 257.9);
-  EXPECT_EQ(out, 3);
-  Scale(&out, &three, 1, DataType::kUint8, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(out, 0);
-  const std::uint64_t one = 1;
-  std::uint64_t wide = 0;
-  Scale(&wide, &one, 1, DataType::kUint64, 1e30);
-  EXPECT_EQ(wide, UINT64_MAX);
-  Scale(&wide, &one, 1, DataType::kUint64, -1e30);
-  EXPECT_EQ(wide, std::uint64_t{1} << 63);
-}
-
-#if defined(__x86_64__)
-// A caller may have told its CPU to take subnormal floats for zero; half and fp8 are none of those.
-TEST(FoldNumerics, FlushToZeroDoesNotTouchHalfAndFp8) {
-  const unsigned before = _mm_getcsr();
-  for (const Isa isa : Isas()) {
-    for (const DataType type : {DataType::kFloat16, DataType::kFloat8E4M3, DataType::kFloat8E5M2}) {
-      const std::uint16_t one = 1, two = 2;  // the smallest subnormal numbers
-      const void* operands[2] = {&one, &two};
-      std::uint16_t out = 0;
-      _mm_setcsr(before | 0x8040);
-      GetFoldVariant(type, ReduceOp::kSum, isa)(&out, operands, 2, 1, Stores::kCached);
-      _mm_setcsr(before);
-      EXPECT_EQ(out, 3) << Name(type) << " " << Name(isa);
-    }
-  }
-}
-#endif
+INSTANTIATE_TEST_SUITE_P(Fold, ForType, testing::Range(0, kDataTypes), NameOfType);
+INSTANTIATE_TEST_SUITE_P(Fold, ForInteger, testing::Range(0, static_cast<int>(DataType::kUint64) + 1), NameOfType);
 
 TEST(Copies, AnyAlignmentAndLength) {
   Bytes from(9000), to(9000);

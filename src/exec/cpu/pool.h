@@ -23,9 +23,11 @@ class Pool {
   static constexpr std::size_t kSmallBytes = 16384;
   static constexpr std::size_t kSlotsForSmall = 16;
 
-  void Init(std::byte* data, std::size_t bytes) {
+  // Room is kept for `readers` of each slot.
+  void Init(std::byte* data, std::size_t bytes, int readers) {
     data_ = data;
     bytes_ = bytes;
+    readers_ = readers;
   }
 
   // Cuts the pool into slots of `slot_bytes`. Each of `groups` uses `slots` of them in turn, so that no more memory goes
@@ -40,7 +42,10 @@ class Pool {
     wanted_slots_ = slots;
     wanted_groups_ = groups;
     slots_.resize(std::min(bytes_ / slot_bytes, std::max(slots * groups, kSlotsForSmall)));
-    for (Slot& slot : slots_) slot.readers.clear();
+    for (Slot& slot : slots_) {
+      slot.readers.clear();
+      slot.readers.reserve(readers_);
+    }
     // Where there are not even slots for all groups, they share.
     const std::size_t cuts = slots_.size() >= groups ? groups : 1;
     per_group_ = slots_.size() / cuts;
@@ -107,6 +112,7 @@ class Pool {
 
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  int readers_ = 0;
   std::size_t slot_bytes_ = 0;
   std::size_t wanted_slots_ = 0;
   std::vector<Slot> slots_;

@@ -9,13 +9,16 @@
 #include <algorithm>
 
 #include "exec/cpu/engine.h"
+#include "exec/cpu/fold.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
-#include "sys/clock.h"
-#include "sys/process.h"
+#include "sys/os/clock.h"
+#include "sys/os/process.h"
+#include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
 
+using proto::PostKind;
 using transport::Incoming;
 using transport::Reach;
 using transport::shm::RankState;
@@ -50,6 +53,36 @@ bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std
                                   rank_, bytes, peer, got.ok() ? "only a part was there" : got.status().message()),
                       peer);
   return false;
+}
+
+void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes) {
+  transport::Outgoing& tx = fabric_->out(channel, peer);
+  std::uint32_t region = 0;
+  std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
+  const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
+  references_.push_back({&tx, peer,
+                         WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
+                                   address, bytes, region)});
+}
+
+bool Engine::ReferencesRead(Job& job) {
+  while (!references_.empty()) {
+    Reference& r = references_.back();
+    if (!r.link->Consumed(r.index)) return Waits(job, r.peer, Job::WaitsFor::kReaders);
+    references_.pop_back();
+  }
+  return true;
+}
+
+void Engine::Fail(const Status& status) {
+  RevokeOffers();
+  AwaitReaders();
+  for (Job* job = first_; job != nullptr; job = job->next) {
+    job->status = status;
+    job->done = true;
+  }
+  first_ = last_ = nullptr;
+  references_.clear();
 }
 
 void Engine::Offer(const Message& message) {

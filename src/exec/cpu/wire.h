@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "proto/protocol.h"
-#include "sys/clock.h"
+#include "sys/os/clock.h"
 #include "transport/link.h"
 
 namespace tutti::exec::cpu {

@@ -1,4 +1,4 @@
-# Compiles exec/gpu/kernels.cu once per element type, and once for what only moves data, to images that images.cc
+# Compiles exec/gpu/device/kernels.cu once per element type, and once for what only moves data, to images that images.cc
 # includes. Included by src/exec/CMakeLists.txt, where TUTTI_CUDA is on.
 set(KERNEL_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_FOLDER})
@@ -10,31 +10,30 @@ endif()
 foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
   list(APPEND KERNEL_FLAGS -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
-file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.cuh)
+file(GLOB KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/*.cuh)
 foreach(header program relay transfer)
-  list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${header}.h)
+  list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/format/${header}.h)
 endforeach()
-list(APPEND KERNEL_HEADERS ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
+list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/words.h ${PROJECT_SOURCE_DIR}/src/transport/p2p/segment.h)
 
 function(tutti_kernels name)
   add_custom_command(
     OUTPUT ${KERNEL_FOLDER}/${name}.fatbin
-    COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu
+    COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/kernels.cu
             -o ${KERNEL_FOLDER}/${name}.fatbin
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/kernels.cu ${KERNEL_HEADERS}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/kernels.cu ${KERNEL_HEADERS}
     COMMENT "Compiling the kernels of ${name}"
     VERBATIM)
-  set_property(SOURCE gpu/images.cc APPEND PROPERTY OBJECT_DEPENDS ${KERNEL_FOLDER}/${name}.fatbin)
+  set_property(SOURCE gpu/launch/images.cc APPEND PROPERTY OBJECT_DEPENDS ${KERNEL_FOLDER}/${name}.fatbin)
 endfunction()
 
 tutti_kernels(move -DTUTTI_MOVE)
-foreach(type "i8 I8 I8" "u8 U8 U8" "i32 I32 I32" "u32 U32 U32" "i64 I64 I64" "u64 U64 U64" "f16 HalfCodec OrderedF16"
-        "f32 FloatCodec OrderedF32" "f64 DoubleCodec OrderedF64" "bf16 Bfloat16Codec OrderedBF16"
-        "e4m3 E4M3 OrderedE4M3" "e5m2 E5M2 OrderedE5M2")
+include(${CMAKE_CURRENT_LIST_DIR}/kernel_types.cmake)
+foreach(type ${TUTTI_KERNEL_TYPES})
   separate_arguments(words UNIX_COMMAND "${type}")
   list(GET words 0 name)
   list(GET words 1 codec)
   list(GET words 2 ordered)
   tutti_kernels(${name} -DTUTTI_TYPE=${name} -DTUTTI_CODEC=${codec} -DTUTTI_ORDERED=${ordered})
 endforeach()
-set_property(SOURCE gpu/images.cc APPEND PROPERTY COMPILE_DEFINITIONS TUTTI_KERNELS="${KERNEL_FOLDER}")
+set_property(SOURCE gpu/launch/images.cc APPEND PROPERTY COMPILE_DEFINITIONS TUTTI_KERNELS="${KERNEL_FOLDER}")

@@ -16,7 +16,7 @@
 //
 // Credits are for what a rank sends: a peer writes there up to where it has consumed, one word per protocol, channel
 // and peer. State is the rank's own: its position, the same for all of a channel's rings of a protocol (see
-// exec/gpu/program.h); it lives in device memory, so that a replayed CUDA graph goes on where the last launch ended.
+// exec/gpu/format/program.h); it lives in device memory, so that a replayed CUDA graph goes on where the last launch ended.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ constexpr std::uint32_t LlFlag(std::uint64_t unit, std::uint32_t log2_units) {
 constexpr std::uint64_t Ll128Flag(std::uint64_t unit, std::uint32_t log2_units) { return (unit >> log2_units) + 1; }
 
 // Messages of a link that Simple can have under way, and the flags of each: groups of threads deal with parts of it
-// (exec/gpu/step_simple.cuh).
+// (exec/gpu/device/step_simple.cuh).
 inline constexpr int kLog2Flags = 7;
 inline constexpr int kFlagGroups = 4;
 
@@ -127,7 +127,7 @@ struct Geometry {
 // two ranks at a time and so have a position of their own at each end.
 //
 // In a chain every rank has one peer to receive from, and lends all rings of Simple of the second set, by several, to the
-// channels of that one link (exec/gpu/relay.h), which has flags, credits and states of its own.
+// channels of that one link (exec/gpu/format/relay.h), which has flags, credits and states of its own.
 struct Layout {
   Geometry collectives;
   Geometry transfers;  // without LL

@@ -4,14 +4,14 @@
 #define TUTTI_TRANSPORT_P2P_WINDOW_H_
 
 // A user's buffer on every rank's GPU, as each rank reaches them: what a rank's copy engines may write to directly. The
-// ranks hand each other an offer and a descriptor (comm/gpu_window.cc).
+// ranks hand each other an offer and a descriptor (comm/gpu/window.cc).
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "sys/cuda_memory.h"
+#include "sys/cuda/cuda_memory.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::p2p {

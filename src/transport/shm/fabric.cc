@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "sys/futex.h"
+#include "sys/os/futex.h"
 
 namespace tutti::transport::shm {
 namespace {
@@ -106,7 +106,20 @@ PeerState Fabric::Describe(int peer) const {
   return s;
 }
 
+void Fabric::Watch(int peer, std::shared_ptr<const sys::Fd> handle, std::int32_t pid_there) {
+  foreigners_[peer] = {.handle = std::move(handle), .pid_there = pid_there};
+}
+
+std::string Fabric::PidOf(int peer) const {
+  const auto foreigner = foreigners_.find(peer);
+  if (foreigner == foreigners_.end()) return fmt::format("{}", processes_[peer].pid);
+  return fmt::format("{} of another pid name space", foreigner->second.pid_there);
+}
+
 bool Fabric::ProcessIsDead(int peer) const {
+  if (const auto foreigner = foreigners_.find(peer); foreigner != foreigners_.end()) {
+    return foreigner->second.handle != nullptr && sys::ProbeHandle(*foreigner->second.handle) == sys::Liveness::kDead;
+  }
   if (peer == options_.rank || processes_[peer].pid == processes_[options_.rank].pid) return false;
   return sys::ProbeProcess(processes_[peer]) == sys::Liveness::kDead;
 }

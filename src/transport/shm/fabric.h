@@ -12,9 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "sys/process.h"
+#include "sys/os/process.h"
 #include "transport/link.h"
 #include "transport/shm/segment.h"
 #include "tutti/status.h"
@@ -45,6 +48,8 @@ class Fabric {
 
   // Maps a peer's segment and finds out whether its memory can be read from here. Takes the own rank too (no effect).
   Status Connect(int peer, const sys::Fd& fd, sys::ProcessId process);
+  // For a peer of another pid name space, whose `process` above is unknown: what shows its end, and its pid over there.
+  void Watch(int peer, std::shared_ptr<const sys::Fd> handle, std::int32_t pid_there);
   // Tells the peers that this rank has mapped them all, and whether it can read all their memory.
   void FinishConnecting();
   // Whether every rank has got that far; and then, whether every rank can read every other's memory.
@@ -90,6 +95,8 @@ class Fabric {
   PeerState Describe(int peer) const;
   bool ProcessIsDead(int peer) const;
   const sys::ProcessId& process(int peer) const { return processes_[peer]; }
+  // "17", or "17 of another pid name space".
+  std::string PidOf(int peer) const;
 
   // Memory that all ranks have mapped; regions are numbered in the order in which they were made, alike on all ranks.
   struct Region {
@@ -112,6 +119,11 @@ class Fabric {
   Segment own_;
   std::vector<Segment> peers_;
   std::vector<sys::ProcessId> processes_;
+  struct Foreigner {
+    std::shared_ptr<const sys::Fd> handle;
+    std::int32_t pid_there = 0;
+  };
+  std::map<int, Foreigner> foreigners_;  // by rank
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::vector<Region> regions_;

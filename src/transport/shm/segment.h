@@ -22,8 +22,8 @@
 #include <cstdint>
 #include <string>
 
-#include "sys/fd.h"
-#include "sys/memory.h"
+#include "sys/os/fd.h"
+#include "sys/os/memory.h"
 #include "transport/link.h"
 #include "tutti/status.h"
 
@@ -73,17 +73,21 @@ struct Header {
   alignas(64) std::atomic<std::int32_t> cpu;
   // Set once the owner has mapped everybody; init ends when all have.
   alignas(64) std::atomic<std::uint32_t> mapped;
-  // For what ranks tell each other at init beyond that (comm/measure.h): the owner fills in address and notes, then
+  // For what ranks tell each other at init beyond that (comm/agree/measure.h): the owner fills in address and notes, then
   // raises `told` with release order.
   alignas(64) std::atomic<std::uint32_t> told;
   std::uint64_t address;
   std::byte notes[kNoteBytes];
+  // How many collectives the owner has called, and the mark of the last (trace/call.h). Written before `state` becomes
+  // kLeft.
+  alignas(64) std::uint64_t collectives;
+  std::uint64_t mark;
   // A value that a peer tries to read through the system call, at this address of the owner.
   alignas(64) std::uint64_t probe;
   std::uint64_t probe_address;
 };
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 4;
+inline constexpr std::uint32_t kSegmentVersion = 5;
 
 // Where the black box lies: other processes look for it there (`tutti top`).
 inline constexpr std::size_t kHeaderBytes = 4096;

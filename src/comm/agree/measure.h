@@ -1,0 +1,29 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_AGREE_MEASURE_H_
+#define TUTTI_COMM_AGREE_MEASURE_H_
+
+// The constants of the cost model that matter most and differ most between machines, measured anew by every
+// communicator at init: what it costs to write pages that a peer has read, to read pages that a peer has written, and
+// to read a peer's own memory. Takes about a millisecond; `tutti tune --calibrate` measures all constants, with more
+// care, and stores them.
+
+#include <functional>
+
+#include "transport/shm/fabric.h"
+#include "tune/model.h"
+#include "tutti/status.h"
+
+namespace tutti::comm {
+
+// Waits until `ready`; an error where that does not happen in time or a peer is gone. `what` completes "rank 3 ...".
+using WaitAtInit = std::function<Status(const std::function<bool()>& ready, const char* what)>;
+
+// Called by every rank, once all are connected: ranks 0 and 1 measure, the others wait. The same result on all ranks.
+// Constants that are not measured are scaled from the built-in ones. Each figure is the least of several tries, timed by
+// one rank alone, so that other load on the machine does little harm.
+Result<tune::Machine> MeasureMachine(transport::shm::Fabric& fabric, const WaitAtInit& wait);
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_AGREE_MEASURE_H_

@@ -1,0 +1,62 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/core.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "trace/view.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::comm {
+
+Core::Core(int rank, int ranks, std::string who, const Settings& settings)
+    : rank(rank), ranks(ranks), who(std::move(who)), settings(settings) {}
+Core::~Core() = default;
+
+void Core::Break(const Status& status, Wanted wanted) {
+  {
+    std::lock_guard lock(failure_mutex_);
+    if (!failure_.ok()) return;
+    failure_ = status;
+    if (fabric != nullptr) {
+      recorder.Fail(status.code(), status.message());
+      fabric->own().PublishFailure(status.code(), status.message(), status.peer() >= 0 ? status.peer() : rank);
+    }
+  }
+  broken.store(true, std::memory_order_release);
+  if (wanted == Wanted::kNo || log::FirstTime("the program aborts communicators")) {
+    TUTTI_WARN("{} is broken: {}", who, status.message());
+  } else {
+    TUTTI_INFO(log::kInit | log::kDestroy, "{} is broken: {}", who, status.message());
+  }
+}
+
+void Core::Abort(const std::string& sentence) {
+  const Status dead = FindDead();
+  Break(dead.ok() ? Status(Code::kRemote, sentence, rank) : dead, Wanted::kYes);
+}
+
+Status Core::FindDead() const {
+  using transport::shm::RankState;
+  for (int peer = 0; peer < ranks && fabric != nullptr; ++peer) {
+    const auto said_more = [&] { return fabric->StateOf(peer) >= RankState::kLeft; };
+    if (peer == rank || said_more() || !fabric->ProcessIsDead(peer) || said_more()) continue;
+    return Status(Code::kRemote,
+                  fmt::format("rank {} (pid {}) died: its process is gone; look at the log and exit status of that "
+                              "process first",
+                              peer, fabric->PidOf(peer)),
+                  peer);
+  }
+  return Status::Ok();
+}
+
+Status Core::Broken() {
+  if (!broken.load(std::memory_order_acquire)) return Status::Ok();
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+}  // namespace tutti::comm

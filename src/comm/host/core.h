@@ -1,0 +1,71 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_CORE_H_
+#define TUTTI_COMM_HOST_CORE_H_
+
+// What all parts of a communicator share: who it is, its links, its engine, its black box, and whether it is broken.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trace/recorder.h"
+#include "tutti/settings.h"
+#include "tutti/status.h"
+
+namespace tutti {
+namespace exec::cpu {
+class Engine;
+}
+namespace trace {
+class View;
+}
+namespace transport::shm {
+class Fabric;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+struct Core {
+  Core(int rank, int ranks, std::string who, const Settings& settings);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // The first failure stays; peers and the log are told. Any thread.
+  enum class Wanted : std::uint8_t { kNo, kYes };
+  void Break(const Status& status, Wanted wanted = Wanted::kNo);
+  // The same because the program wants it, which is one line of the log for the whole process, however many communicators
+  // it ends. Where a peer has died that is the error: this rank shall not be taken for the cause. Any thread.
+  void Abort(const std::string& sentence);
+  // An error that names a peer whose process has ended without a word. Costs some system calls for each peer. Any thread.
+  Status FindDead() const;
+  // That failure, or Ok. Any thread.
+  Status Broken();
+
+  const int rank;
+  const int ranks;
+  const std::string who;  // for the log: "comm 0x55... rank 1 nranks 4", and the user's name for it
+  Settings settings;
+  int cpus = 1;
+  bool crowded = false;                            // more ranks than cores
+  std::int64_t spin_ns = 0;                        // how long a wait spins before it gives the core away
+  std::shared_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
+  trace::Recorder recorder;
+  std::shared_ptr<exec::cpu::Engine> engine;
+  std::vector<trace::View> boxes;  // of all ranks; none where ranks == 1
+  std::atomic<bool> broken{false};
+  std::uint64_t logged_calls = 0;  // NCCL_DEBUG=INFO's opCount
+
+ private:
+  std::mutex failure_mutex_;
+  Status failure_;  // guarded by failure_mutex_
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_CORE_H_

@@ -1,0 +1,29 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/impl.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "comm/host/parts.h"
+#include "sys/os/memory.h"
+#include "trace/view.h"
+
+namespace tutti {
+
+Communicator::Impl::Impl(const CommunicatorOptions& options, const std::string& who, std::string name)
+    : Core(options.rank, options.ranks, fmt::format("comm {} {}", fmt::ptr(this), who), options.settings),
+      id(options.id),
+      name(std::move(name)),
+      cancel(options.cancel),
+      parts(std::make_unique<comm::Parts>(*this)),
+      planner(parts->planner),
+      ledger(parts->ledger),
+      comparer(parts->comparer),
+      waiter(parts->waiter),
+      submitter(parts->submitter) {}
+
+Communicator::Impl::~Impl() { Leave(); }
+
+}  // namespace tutti

@@ -1,0 +1,121 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/ledger.h"
+
+#include "comm/host/core.h"
+#include "comm/host/planner.h"
+#include "exec/cpu/engine.h"
+#include "sys/os/clock.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::cpu::Job;
+
+// Times are taken of calls that move so much, where two looks at the clock do not show, and of every so many-th call.
+constexpr std::size_t kTimedBytes = 1 << 20;
+constexpr std::uint64_t kTimedEvery = 1024;
+
+}  // namespace
+
+Ledger::Ledger(Core& core, Planner& planner)
+    : core_(core), planner_(planner), sends_(core.ranks), receives_(core.ranks) {}
+
+std::uint64_t Ledger::collectives() const { return core_.recorder.last() - transfers_; }
+
+void Ledger::Record(const Operation& o, Job& job) {
+  if (IsTransfer(o.kind)) {
+    RecordGroup(std::span(&o, 1), job);
+  } else {
+    RecordCollective(job);
+  }
+}
+
+void Ledger::RecordCollective(Job& job) {
+  job.timed = false;
+  if (!core_.recorder.on()) {
+    job.mark = 0;
+    return;
+  }
+  if (job.run == core_.recorder.run()) [[likely]] {
+    job.mark = mark_ = job.next_mark;
+    job.last_call = core_.recorder.Repeat();
+  } else {
+    job.mark = mark_ = trace::NextMark(mark_, job.signature);
+    job.calls = 1;
+    job.last_call = core_.recorder.Add(job.call, job.call_count, collectives() + 1, job.how);
+    job.run = core_.recorder.run();
+  }
+  job.next_mark = trace::NextMark(mark_, job.signature);
+  if (job.call_count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
+    TimeCalls(job);
+}
+
+std::uint64_t Ledger::NumberTransfer(const Operation& o) {
+  ++transfers_;
+  return ++(o.kind == Collective::kSend ? sends_ : receives_)[o.root];
+}
+
+std::uint64_t Ledger::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+  const std::uint64_t index = NumberTransfer(o);
+  const std::size_t bytes = o.count * SizeOf(o.type);
+  *its_mark = trace::TransferMark(bytes, index);
+  const exec::cpu::Lane lane = planner_.FindLane(bytes);
+  const trace::How how{.protocol = static_cast<std::uint8_t>(lane.protocol), .by_reference = lane.by_reference};
+  return core_.recorder.Add(trace::PackCall(o), o.count, index, how.Pack());
+}
+
+void Ledger::RecordGroup(std::span<const Operation> operations, Job& job) {
+  job.in_marks.clear();
+  job.out_marks.clear();
+  std::size_t bytes = 0;
+  job.calls = operations.size();
+  job.timed = false;
+  if (!core_.recorder.on()) {
+    for (const Operation& o : operations) (o.kind == Collective::kSend ? job.in_marks : job.out_marks).push_back(0);
+    return;
+  }
+  for (const Operation& o : operations) {
+    std::uint64_t its_mark;
+    job.last_call = RecordTransfer(o, &its_mark);
+    (o.kind == Collective::kSend ? job.in_marks : job.out_marks).push_back(its_mark);
+    bytes += o.count * SizeOf(o.type);
+  }
+  if (bytes >= kTimedBytes || (job.last_call - job.calls) / kTimedEvery != job.last_call / kTimedEvery) [[unlikely]]
+    TimeCalls(job);
+}
+
+void Ledger::RecordEmpty(const Operation& o) {
+  if (!core_.recorder.on()) return;
+  const trace::CallWord word = trace::PackCall(o);
+  mark_ = trace::NextMark(mark_, trace::Signature(word, 0));
+  const std::uint64_t number = core_.recorder.Add(word, 0, collectives() + 1, trace::How{}.Pack());
+  if (core_.engine->idle()) core_.recorder.Finish(number);
+}
+
+void Ledger::RecordGpuCall(const Operation& o) {
+  if (!core_.recorder.on() || (o.count == 0 && o.kind != Collective::kBarrier)) return;
+  const trace::CallWord word = trace::PackCall(o);
+  const std::uint64_t count = o.kind == Collective::kBarrier ? 0 : o.count;
+  std::uint64_t number;
+  if (IsTransfer(o.kind)) {
+    number = core_.recorder.Add(word, count, NumberTransfer(o), trace::How{}.Pack());
+  } else if (gpu_call_.run == core_.recorder.run() && gpu_call_.run > 0 && gpu_call_.word == word &&
+             gpu_call_.count == count) {
+    number = core_.recorder.Repeat();
+  } else {
+    number = core_.recorder.Add(word, count, collectives() + 1, trace::How{}.Pack());
+    gpu_call_ = {.word = word, .count = count, .run = core_.recorder.run()};
+  }
+  if (core_.engine->idle()) core_.recorder.Finish(number);
+}
+
+void Ledger::TimeCalls(Job& job) {
+  const std::int64_t now_ns = sys::NowNs();
+  job.timed = true;
+  for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) {
+    core_.recorder.TimeEnqueued(call, now_ns, core_.engine->idle() ? now_ns : 0);
+  }
+}
+
+}  // namespace tutti::comm

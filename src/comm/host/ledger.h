@@ -1,0 +1,68 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_LEDGER_H_
+#define TUTTI_COMM_HOST_LEDGER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/call.h"
+#include "tutti/operation.h"
+
+namespace tutti {
+namespace exec::cpu {
+struct Job;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+struct Core;
+class Planner;
+
+// Numbers what this rank calls, writes it into the black box and marks its messages (trace/call.h).
+class Ledger {
+ public:
+  Ledger(Core& core, Planner& planner);
+
+  // A call, or sends and receives that proceed together, for which `job` was prepared.
+  void Record(const Operation& operation, exec::cpu::Job& job);
+  void RecordGroup(std::span<const Operation> operations, exec::cpu::Job& job);
+  // A collective that moves nothing.
+  void RecordEmpty(const Operation& operation);
+  // A call that the GPU runs. It counts as ended here when it is in its stream.
+  void RecordGpuCall(const Operation& operation);
+
+  // The mark of the last collective (trace/call.h).
+  std::uint64_t mark() const { return mark_; }
+  // Sends and receives called so far.
+  std::uint64_t transfers() const { return transfers_; }
+  // Collectives written down so far, which is the sequence number of the last.
+  std::uint64_t collectives() const;
+  // Those that the library has called itself while it was made; alike on all ranks.
+  std::uint64_t own_collectives = 0;
+
+ private:
+  void RecordCollective(exec::cpu::Job& job);
+  // Its number in the black box.
+  std::uint64_t RecordTransfer(const Operation& operation, std::uint64_t* its_mark);
+  // Counts a send or receive; its number among those with the same peer.
+  std::uint64_t NumberTransfer(const Operation& operation);
+  void TimeCalls(exec::cpu::Job& job);
+
+  Core& core_;
+  Planner& planner_;
+  std::uint64_t transfers_ = 0;                  // sends and receives called so far; the other calls are collectives
+  std::uint64_t mark_ = 0;                       // of the last collective
+  std::vector<std::uint64_t> sends_, receives_;  // called so far, by peer
+  // The last collective on the GPU: its word and count, and the run of the black box that it is in.
+  struct {
+    trace::CallWord word = 0;
+    std::uint64_t count = 0, run = 0;
+  } gpu_call_;
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_LEDGER_H_

@@ -1,0 +1,51 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/log_operation.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+
+#include "comm/host/core.h"
+#include "comm/host/planner.h"
+#include "exec/cpu/prepared_plan.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr std::string_view kNames[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "Gather",
+                                       "Scatter",   "AlltoAll",  "SendRecv",      "Barrier",   "Send",   "Recv"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Collective::kRecv) + 1);
+
+}  // namespace
+
+std::string_view NcclName(Collective kind) { return kNames[static_cast<int>(kind)]; }
+
+void LogCall(Core& core, const Operation& o) {
+  TUTTI_INFO(log::kColl,
+             "{}: opCount {:x} sendbuff {} recvbuff {} count {} datatype {} op {} root {} comm {} [nranks={}] rank {}",
+             NcclName(o.kind), core.logged_calls++, fmt::ptr(o.in), fmt::ptr(o.out), o.count, static_cast<int>(o.type),
+             static_cast<int>(o.op), o.root, fmt::ptr(&core), core.ranks, core.rank);
+}
+
+void LogOperation(Core& core, Planner& planner, const Operation& o) {
+  LogCall(core, o);
+  const bool barrier = o.kind == Collective::kBarrier;
+  if (!log::Enabled(log::Level::kInfo, log::kTuning) || (o.count == 0 && !barrier)) return;
+  const std::size_t bytes = barrier ? 1 : o.count * SizeOf(o.type);
+  if (IsTransfer(o.kind)) {
+    const exec::cpu::Lane lane = planner.FindLane(bytes);
+    TUTTI_INFO(log::kTuning, "{}: {} Bytes -> Algo direct proto {}{}", NcclName(o.kind), bytes,
+               proto::Name(lane.protocol), lane.by_reference ? " by reference" : "");
+    return;
+  }
+  const Result<const Recipe*> recipe = planner.FindRecipe(o.kind, bytes, o.root);
+  if (!recipe.ok()) return;                             // the operation itself will say so
+  const std::string& plan = (*recipe)->plans[0]->name;  // "all_reduce ring"
+  TUTTI_INFO(log::kTuning, "{}: {} Bytes -> Algo {} proto {}{} channel{{Lo..Hi}}={{0..{}}}", NcclName(o.kind), bytes,
+             plan.substr(plan.rfind(' ') + 1), proto::Name((*recipe)->protocol),
+             (*recipe)->by_reference ? " by reference" : "", (*recipe)->plans.size() - 1);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,38 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_PARTS_H_
+#define TUTTI_COMM_HOST_PARTS_H_
+
+#include "comm/host/comparer.h"
+#include "comm/host/core.h"
+#include "comm/host/jobs.h"
+#include "comm/host/ledger.h"
+#include "comm/host/planner.h"
+#include "comm/host/preparer.h"
+#include "comm/host/submitter.h"
+#include "comm/host/waiter.h"
+
+namespace tutti::comm {
+
+// What works on calls in host memory; each part knows those above it.
+struct Parts {
+  explicit Parts(Core& core)
+      : planner(core.rank, core.ranks, jobs),
+        ledger(core, planner),
+        comparer(core, ledger),
+        waiter(core, comparer),
+        preparer(core.rank, core.ranks, jobs, planner),
+        submitter(core, jobs, planner, preparer, ledger, waiter) {}
+
+  Jobs jobs;
+  Planner planner;
+  Ledger ledger;
+  Comparer comparer;
+  Waiter waiter;
+  Preparer preparer;
+  Submitter submitter;
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_PARTS_H_

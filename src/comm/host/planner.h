@@ -1,0 +1,93 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_PLANNER_H_
+#define TUTTI_COMM_HOST_PLANNER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "comm/host/size_class.h"
+#include "exec/cpu/lane.h"
+#include "proto/protocol.h"
+#include "tutti/operation.h"
+#include "tutti/status.h"
+
+namespace tutti {
+namespace algo {
+enum class Algorithm : std::uint8_t;
+}
+namespace exec::cpu {
+struct ChunkRules;
+struct PreparedPlan;
+}  // namespace exec::cpu
+namespace tune {
+class Chooser;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+class Jobs;
+
+// What to do for a collective in a size class, decided at its first use.
+struct Recipe {
+  std::vector<const exec::cpu::PreparedPlan*> plans;  // one per channel; empty: not decided yet
+  proto::Protocol protocol = proto::Protocol::kSimple;
+  bool by_reference = false;
+  std::size_t chunk_bytes = 0;
+  std::size_t pool_chunk_bytes = 0;  // where an operation can not refer after all
+  std::uint16_t how = 0;             // trace::How::Pack
+};
+
+// Chooses how calls are done, and keeps the plans that were chosen. Decided as it is first needed; alike on all ranks.
+class Planner {
+ public:
+  // `jobs`: plans that they hold are not forgotten.
+  Planner(int rank, int ranks, const Jobs& jobs);
+  ~Planner();
+  // What choices go by. Before the first call of the others. `rules` outlives this object.
+  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules);
+
+  Result<const Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
+  const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
+  exec::cpu::Lane FindLane(std::size_t bytes);
+  // The cost model's estimate. REQUIRES: a valid operation.
+  Result<double> PredictUs(const Operation& operation);
+  // "one_shot LL". REQUIRES: a valid operation.
+  std::string Explain(const Operation& operation) const;
+
+ private:
+  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
+
+  const int rank_;
+  const int ranks_;
+  const Jobs& jobs_;
+  std::unique_ptr<tune::Chooser> chooser_;
+  const exec::cpu::ChunkRules* rules_ = nullptr;
+
+  // By algorithm, collective, root and channel.
+  std::map<std::tuple<int, Collective, int, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;
+  using RecipeTable = std::array<Recipe, kSizeClasses>;
+  std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
+  std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;
+  struct CachedGroup {
+    std::vector<Operation> shape;  // kind and peer of each operation
+    std::unique_ptr<exec::cpu::PreparedPlan> plan;
+  };
+  std::vector<CachedGroup> groups_;
+  std::size_t next_group_ = 0;                                      // the next to be forgotten
+  std::size_t last_group_ = 0;                                      // the last that was used
+  std::array<std::optional<exec::cpu::Lane>, kSizeClasses> lanes_;  // of sends and receives, by size
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_PLANNER_H_

@@ -1,0 +1,147 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/preparer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "comm/host/jobs.h"
+#include "comm/host/planner.h"
+#include "exec/cpu/fold.h"
+#include "trace/call.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::cpu::Job;
+using exec::cpu::PreparedPlan;
+
+// Outputs of this size are written past the caches: they would only push everything else out.
+constexpr std::size_t kStreamingBytes = std::size_t{16} << 20;
+
+}  // namespace
+
+Status Preparer::PrepareCollective(const Operation& o, Job& job) {
+  const Collective collective = o.kind;
+  static const std::uint8_t kBarrierInput = 0;
+  const bool barrier = o.kind == Collective::kBarrier;
+  const std::size_t element = SizeOf(o.type);
+  const Result<const Recipe*> recipe = planner_.FindRecipe(collective, barrier ? 1 : o.count * element, o.root);
+  if (!recipe.ok()) return recipe.status();
+  job.collective = collective;
+  job.protocol = (*recipe)->protocol;
+  job.in = barrier ? reinterpret_cast<const std::byte*>(&kBarrierInput) : static_cast<const std::byte*>(o.in);
+  job.out = barrier ? reinterpret_cast<std::byte*>(&barrier_output_) : static_cast<std::byte*>(o.out);
+  job.count = barrier ? 1 : o.count;
+  job.element = barrier ? 1 : element;
+  job.type = barrier ? DataType::kUint8 : o.type;
+  job.scale_inputs = false;
+  job.divisor = 1;
+  if (Reduces(collective) || barrier) {
+    job.fold = GetFold(job.type, barrier ? ReduceOp::kMax : o.op);
+    if (o.op == ReduceOp::kPreMulSum && !barrier) {
+      job.scale_inputs = true;
+      job.scale = MakeScaleFactor(o.scalar);
+      if (o.integer_scalar) job.scale.integer = static_cast<std::uint64_t>(*o.integer_scalar);
+    } else if (o.op == ReduceOp::kAvg && !barrier) {
+      const bool integer = static_cast<int>(o.type) <= static_cast<int>(DataType::kUint64);
+      job.divisor = integer ? ranks_ : 1;
+      job.scale_inputs = !integer;
+      job.scale = {0, 1.0 / ranks_};
+    }
+  }
+  // A value that was scaled first lies nowhere but in the pool; the chunks stay as the recipe's on all ranks.
+  job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
+  job.chunk_bytes = job.by_reference == (*recipe)->by_reference ? (*recipe)->chunk_bytes : (*recipe)->pool_chunk_bytes;
+  const std::size_t out_bytes = job.count * job.element * plan::OutPieces(collective, ranks_);
+  job.stores = out_bytes >= kStreamingBytes ? Stores::kNonTemporal : Stores::kCached;
+  // Each channel gets an equal part of every piece, cut at cache lines.
+  const std::vector<const PreparedPlan*>& by_channel = (*recipe)->plans;
+  job.channels = static_cast<int>(by_channel.size());
+  job.cut = false;
+  if (job.parts.size() < by_channel.size()) job.parts.resize(by_channel.size());
+  const plan::BlockCut cut = plan::BlockCut::Equal(job.count, job.channels, std::max<std::size_t>(64 / job.element, 1));
+  for (int c = 0; c < job.channels; ++c) {
+    exec::cpu::Part& part = job.parts[c];
+    part.plan = by_channel[c];
+    part.channel = c;
+    part.first = cut.Begin(c);
+    part.count = cut.Size(c);
+  }
+  job.how = (*recipe)->how;
+  job.call = trace::PackCall(o);
+  job.call_count = barrier ? 0 : o.count;
+  job.signature = trace::Signature(job.call, job.call_count);
+  return Status::Ok();
+}
+
+Status Preparer::Prepare(const Operation& o, Job& job) {
+  const bool repeatable = jobs_.IsFirst(job);
+  if (!repeatable || !PreparedFor(o)) {
+    if (repeatable) prepared_.reset();
+    job.run = Job::kNoRun;
+    TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : PrepareCollective(o, job));
+    if (repeatable && o.op != ReduceOp::kPreMulSum) prepared_ = o;
+  } else if (prepared_->in != o.in || prepared_->out != o.out) {
+    ChangeBuffers(o, job);
+    *prepared_ = o;
+  }
+  return Status::Ok();
+}
+
+Status Preparer::PrepareGroup(std::span<const Operation> operations, Job& job) {
+  if (jobs_.IsFirst(job)) prepared_.reset();
+  job.run = Job::kNoRun;
+  return PrepareTransfers(operations, job);
+}
+
+void Preparer::ChangeBuffers(const Operation& o, Job& job) {
+  if (o.kind == Collective::kSend) {
+    job.in_addresses[0] = static_cast<const std::byte*>(o.in);
+  } else if (o.kind == Collective::kRecv) {
+    job.out_addresses[0] = static_cast<std::byte*>(o.out);
+  } else if (o.kind != Collective::kBarrier) {
+    job.in = static_cast<const std::byte*>(o.in);
+    job.out = static_cast<std::byte*>(o.out);
+  }
+}
+
+Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& job) {
+  std::vector<std::size_t> to_self, from_self;
+  job.in_addresses.clear();
+  job.out_addresses.clear();
+  job.in_sizes.clear();
+  job.out_sizes.clear();
+  job.in_lanes.clear();
+  job.out_lanes.clear();
+  for (const Operation& o : operations) {
+    const bool send = o.kind == Collective::kSend;
+    const std::size_t bytes = o.count * SizeOf(o.type);
+    const exec::cpu::Lane lane = planner_.FindLane(bytes);
+    if (send) {
+      job.in_addresses.push_back(static_cast<const std::byte*>(o.in));
+      job.in_sizes.push_back(bytes);
+      job.in_lanes.push_back(lane);
+    } else {
+      job.out_addresses.push_back(static_cast<std::byte*>(o.out));
+      job.out_sizes.push_back(bytes);
+      job.out_lanes.push_back(lane);
+    }
+    if (o.root == rank_) (send ? to_self : from_self).push_back(bytes);
+  }
+  if (to_self != from_self) {
+    return Status(Code::kInvalidUsage,
+                  fmt::format("rank {} sends to itself without a matching receive in the same group: {} sends and {} "
+                              "receives, or of different sizes; put both into one group",
+                              rank_, to_self.size(), from_self.size()),
+                  rank_);
+  }
+  job.collective = Collective::kSendRecv;
+  job.divisor = 1;
+  job.transfer_plan = planner_.FindTransferPlan(operations);
+  return Status::Ok();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,267 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/submitter.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "comm/host/core.h"
+#include "comm/host/jobs.h"
+#include "comm/host/ledger.h"
+#include "comm/host/log_operation.h"
+#include "comm/host/preparer.h"
+#include "comm/host/validate.h"
+#include "exec/cpu/engine.h"
+#include "sys/os/clock.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::cpu::Job;
+
+bool MovesNothing(const Operation& o) { return o.count == 0 && o.kind != Collective::kBarrier && !IsTransfer(o.kind); }
+
+}  // namespace
+
+Status Submitter::Admit(const Operation& o) {
+  TUTTI_RETURN_IF_ERROR(core_.Broken());
+  TUTTI_RETURN_IF_ERROR(Validate(o, core_.rank, core_.ranks));
+  if (LogsOperations()) LogOperation(core_, planner_, o);
+  return Status::Ok();
+}
+
+Status Submitter::Begin(const Operation& o, Job** begun) {
+  *begun = nullptr;
+  if (MovesNothing(o)) [[unlikely]] {
+    ledger_.RecordEmpty(o);
+    return Status::Ok();
+  }
+  Job* job = jobs_.Take();
+  if (Status s = preparer_.Prepare(o, *job); !s.ok()) [[unlikely]] {
+    jobs_.GiveBack(job);
+    return s;
+  }
+  ledger_.Record(o, *job);
+  core_.engine->Submit(job);
+  *begun = job;
+  return Status::Ok();
+}
+
+Status Submitter::BeginTransfers(std::span<const Operation> operations, Job** begun) {
+  Job* job = jobs_.Take();
+  if (Status s = preparer_.PrepareGroup(operations, *job); !s.ok()) [[unlikely]] {
+    jobs_.GiveBack(job);
+    return s;
+  }
+  ledger_.RecordGroup(operations, *job);
+  core_.engine->Submit(job);
+  *begun = job;
+  return Status::Ok();
+}
+
+void Submitter::List(Job* job) {
+  open_.push_back(job);
+  ++begun_;
+}
+
+Status Submitter::Fault(const Status& status) {
+  const Status cause = waiter_.CauseOf(status);
+  core_.Break(cause);
+  core_.engine->Fail(cause);
+  return cause;
+}
+
+void Submitter::Collect() {
+  while (first_open_ < open_.size() && open_[first_open_]->done) {
+    Job* job = open_[first_open_++];
+    ++ended_;
+    if (!job->status.ok()) [[unlikely]] {
+      const Status cause = Fault(job->status);
+      if (failure_.ok()) {
+        failure_ = cause;
+        first_failed_ = ended_;
+      }
+    }
+    jobs_.GiveBack(job);
+  }
+  if (first_open_ == open_.size()) {
+    open_.clear();
+    first_open_ = 0;
+    waiter_.EndReport();
+  }
+}
+
+Status Submitter::Finish(Job* job) {
+  Status s = waiter_.WaitFor(*job);
+  jobs_.GiveBack(job);
+  if (!s.ok()) [[unlikely]]
+    s = Fault(s);
+  if (!open_.empty()) [[unlikely]]
+    Collect();  // the engine keeps the order: all that was begun before has ended too
+  return s;
+}
+
+Job* Submitter::BeginAgain(const Operation& o) {
+  if (!jobs_.FirstIsFree()) [[unlikely]]
+    return nullptr;
+  Job* job = jobs_.Take();
+  ledger_.Record(o, *job);
+  core_.engine->Submit(job);
+  return job;
+}
+
+// The way of a single blocking call: no allocation, no list, and for one like the last no question.
+Status Submitter::Run(const Operation& o) {
+  Job* job = nullptr;
+  if (preparer_.IsReadyFor(o) && !core_.broken.load(std::memory_order_relaxed) && !LogsOperations()) [[likely]]
+    job = BeginAgain(o);
+  if (job == nullptr) [[unlikely]] {
+    TUTTI_RETURN_IF_ERROR(Admit(o));
+    TUTTI_RETURN_IF_ERROR(Begin(o, &job));
+    if (job == nullptr) return Status::Ok();
+  }
+  return Finish(job);
+}
+
+Status Submitter::RunGroup(std::span<const Operation> operations) {
+  if (operations.size() == 1) return Run(operations[0]);
+  const bool transfers = std::ranges::all_of(operations, [](const Operation& o) { return IsTransfer(o.kind); });
+  if (!transfers || operations.empty()) {
+    const Place before = begun_;
+    const Status submitted = Submit(operations);
+    if (begun_ == before) return submitted;
+    WaitFor(begun_);
+    return OutcomeOf(submitted, begun_);
+  }
+  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return core_.Broken();
+  for (const Operation& o : operations) {
+    if (Status fault = Validate(o, core_.rank, core_.ranks); !fault.ok()) [[unlikely]]
+      return fault;
+    if (LogsOperations()) [[unlikely]]
+      LogOperation(core_, planner_, o);
+  }
+  Job* job;
+  TUTTI_RETURN_IF_ERROR(BeginTransfers(operations, &job));
+  return Finish(job);
+}
+
+Status Submitter::Post(const Operation& o) {
+  Job* job = nullptr;
+  if (preparer_.IsReadyFor(o) && !core_.broken.load(std::memory_order_relaxed) && !LogsOperations()) [[likely]]
+    job = BeginAgain(o);
+  if (job == nullptr) [[unlikely]] {
+    TUTTI_RETURN_IF_ERROR(Admit(o));
+    TUTTI_RETURN_IF_ERROR(Begin(o, &job));
+    if (job == nullptr) return Status::Ok();
+  }
+  core_.engine->Advance();
+  if (job->done && job->status.ok() && open_.empty()) [[likely]] {
+    jobs_.GiveBack(job);
+    return Status::Ok();
+  }
+  List(job);
+  Collect();
+  return Status::Ok();
+}
+
+Status Submitter::Submit(std::span<const Operation> operations) {
+  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return core_.Broken();
+  std::size_t transfers = 0;
+  for (const Operation& o : operations) {
+    if (Status fault = Validate(o, core_.rank, core_.ranks); !fault.ok()) [[unlikely]]
+      return fault;
+    if (LogsOperations()) [[unlikely]]
+      LogOperation(core_, planner_, o);
+    transfers += IsTransfer(o.kind) ? 1 : 0;
+  }
+  Job* job;
+  if (transfers > 0 && transfers == operations.size()) {
+    TUTTI_RETURN_IF_ERROR(BeginTransfers(operations, &job));
+    List(job);
+    return Status::Ok();
+  }
+  if (transfers > 0) {
+    std::vector<Operation> together;
+    std::ranges::copy_if(operations, std::back_inserter(together), [](const auto& o) { return IsTransfer(o.kind); });
+    TUTTI_RETURN_IF_ERROR(BeginTransfers(together, &job));
+    List(job);
+  }
+  for (const Operation& o : operations) {
+    if (IsTransfer(o.kind)) continue;
+    TUTTI_RETURN_IF_ERROR(Begin(o, &job));
+    if (job != nullptr) List(job);
+  }
+  return Status::Ok();
+}
+
+Status Submitter::Check(const Operation& operation) {
+  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return core_.Broken();
+  return Validate(operation, core_.rank, core_.ranks);
+}
+
+void Submitter::MoveOn() {
+  if (open_.empty()) return;
+  core_.engine->Advance();
+  Collect();
+}
+
+Status Submitter::Wait() {
+  if (!open_.empty()) {
+    (void)waiter_.WaitFor(*open_.back());
+    Collect();
+  }
+  return core_.Broken();
+}
+
+void Submitter::WaitFor(Place place) {
+  if (HasEnded(place)) return;
+  (void)waiter_.WaitFor(*open_[first_open_ + (place - ended_) - 1]);
+  Collect();
+}
+
+Status Submitter::OutcomeOf(const Status& submitted, Place place) {
+  if (!submitted.ok()) return Fault(submitted);
+  return place < first_failed_ ? Status::Ok() : failure_;
+}
+
+void Submitter::Poll() {
+  MoveOn();
+  if (open_.empty()) return;
+  if (Status s = waiter_.TestPeers(); !s.ok()) {
+    core_.Break(s);
+    Fail();
+  }
+}
+
+bool Submitter::Tend() {
+  if (open_.empty()) return false;
+  const std::int64_t now_ns = sys::NowNs();
+  // The time from the last look to this one counts as waited only if nobody moved anything in between.
+  if (tending_.since_ns == 0 || core_.engine->moves() != tending_.moves) {
+    tending_.since_ns = now_ns;
+    tending_.moves = core_.engine->moves();
+  }
+  core_.engine->Advance();
+  const bool moved = core_.engine->moves() != tending_.moves || open_[first_open_]->done;
+  Collect();
+  if (open_.empty()) {
+    tending_.since_ns = 0;
+    return true;
+  }
+  if (moved) return true;
+  tending_.waited_ns = now_ns - tending_.since_ns;
+  if (core_.fabric != nullptr) waiter_.LookAround(tending_, now_ns);
+  if (!core_.broken.load(std::memory_order_relaxed)) return false;
+  Fail();
+  return true;
+}
+
+void Submitter::Fail() {
+  core_.engine->Fail(core_.Broken());
+  Collect();
+}
+
+}  // namespace tutti::comm

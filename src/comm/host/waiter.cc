@@ -1,0 +1,246 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/waiter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/host/comparer.h"
+#include "comm/host/core.h"
+#include "comm/host/unfinished.h"
+#include "exec/cpu/engine.h"
+#include "sys/os/clock.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::comm {
+namespace {
+
+using transport::shm::RankState;
+
+constexpr std::int64_t kNsPerMs = 1000000;
+constexpr std::uint32_t kTurnsPerLook = 16;
+constexpr std::uint32_t kPausesPerBalance = 1024;
+constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
+constexpr std::int64_t kSleepNs = 500000;
+// Yielding is useless where the ranks that share the core are not the scheduler's next choice: in sessions of their own
+// (as mpirun of MPICH starts them) Linux weighs sessions against each other, and a yield comes back at once. One that let
+// another rank run takes longer than kSwitchNs. After kUselessNs of useless ones a crowded rank sleeps.
+constexpr std::int64_t kSwitchNs = 700, kUselessNs = 15000;
+constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers' processes
+// A rank that has not looked around for longer than this was stopped: by a signal, a debugger, the freezing of its container
+// or virtual machine. Its peers may have been too, so a stop counts as no more than this towards the timeout.
+constexpr std::int64_t kStoppedNs = 250 * kNsPerMs;
+constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
+
+}  // namespace
+
+// Looks at what the peers say of themselves and, now and then, whether their processes are still there.
+Status Waiter::CheckPeers(bool probe_processes) {
+  for (int peer = 0; peer < core_.ranks; ++peer) {
+    if (peer == core_.rank) continue;
+    const RankState state = core_.fabric->StateOf(peer);
+    if (state == RankState::kFailed) {
+      const transport::shm::PeerState said = core_.fabric->Describe(peer);
+      // Calls that do not match are told in the same words everywhere.
+      if (said.code == Code::kInvalidUsage) return Status(said.code, said.reason, said.culprit);
+      const int culprit = said.culprit >= 0 && said.culprit != core_.rank ? said.culprit : peer;
+      // One that ended this communicator on purpose may have done so because another one is dead.
+      if (culprit == peer) TUTTI_RETURN_IF_ERROR(core_.FindDead());
+      const std::string how = culprit == peer ? fmt::format("rank {} failed", peer)
+                                              : fmt::format("rank {} reports that rank {} is the cause", peer, culprit);
+      return Status(Code::kRemote, fmt::format("{}: {}", how, said.reason), culprit);
+    }
+    if (state == RankState::kLeft && core_.engine->waits_for() == peer) {
+      core_.engine->Advance();  // it may have left after giving what was asked of it
+      if (core_.engine->waits_for() != peer) continue;
+      return Status(Code::kRemote,
+                    fmt::format("rank {} destroyed its communicator while rank {} waits {}; every rank must make the "
+                                "same calls before it leaves",
+                                peer, core_.rank, core_.engine->DescribeWait()),
+                    peer);
+    }
+    if (probe_processes && state != RankState::kLeft && core_.fabric->ProcessIsDead(peer)) {
+      if (core_.fabric->StateOf(peer) == RankState::kLeft) continue;
+      return Status(Code::kRemote,
+                    fmt::format("rank {} (pid {}) died: its process is gone, while rank {} waits {}; look at the log "
+                                "and exit status of that process first",
+                                peer, core_.fabric->PidOf(peer), core_.rank, core_.engine->DescribeWait()),
+                    peer);
+    }
+  }
+  return Status::Ok();
+}
+
+Status Waiter::TestPeers() {
+  TUTTI_RETURN_IF_ERROR(core_.Broken());
+  const std::int64_t now_ns = sys::NowNs();
+  if (core_.fabric == nullptr || now_ns - last_test_ns_ < kProbeNs) return Status::Ok();
+  if (core_.engine->moves() != test_moves_ || now_ns - last_test_ns_ > 2 * kProbeNs) {
+    test_moves_ = core_.engine->moves();
+    test_since_ns_ = now_ns;
+  }
+  last_test_ns_ = now_ns;
+  ReportWait(test_since_ns_, now_ns);
+  const Status s = CheckPeers(true);
+  if (!s.ok() && s.code() == Code::kInvalidUsage) return s;
+  const Status calls = comparer_.CompareCalls(test_since_ns_);
+  return calls.ok() ? s : calls;
+}
+
+Status Waiter::CauseOf(const Status& status) {
+  if (status.code() != Code::kRemote || core_.fabric == nullptr) return status;
+  const Status peers = CheckPeers(false);
+  return peers.code() == Code::kInvalidUsage ? peers : status;
+}
+
+void Waiter::AddWaited(std::int64_t ns) {
+  const exec::cpu::Job* job = core_.engine->current();
+  if (job == nullptr || job->waits_for < 0) return;
+  core_.recorder.AddWaited(job->collective == Collective::kSendRecv ? 0 : job->waiting_part, job->waits_for,
+                           static_cast<trace::WaitKind>(job->waits_what), ns);
+}
+
+void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns) {
+  exec::cpu::Job* job = core_.engine->current();
+  if (job == nullptr) return;
+  wait_reported_ = true;
+  last_report_ns_ = now_ns;
+  const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
+  auto kind = static_cast<trace::WaitKind>(job->waits_what);
+  if (kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
+  core_.recorder.Wait(job->last_call, job->waits_for, kind, channel, since_ns, now_ns);
+  ReportLinks();
+}
+
+void Waiter::ReportLinks() {
+  for (int c = 0; c < core_.fabric->channels(); ++c) {
+    for (int peer = 0; peer < core_.ranks; ++peer) {
+      if (peer == core_.rank) continue;
+      const transport::Outgoing& tx = core_.fabric->out(c, peer);
+      const transport::Incoming& rx = core_.fabric->in(c, peer);
+      core_.recorder.Count(c, peer,
+                           {.sent = {tx.ll_head, tx.ll128_head, tx.post_head},
+                            .received = {rx.ll_head, rx.ll128_head, rx.post_head},
+                            .credit = {tx.ll_consumed, tx.ll128_consumed, tx.posts_consumed}});
+    }
+  }
+}
+
+void Waiter::EndReport() {
+  if (!wait_reported_) return;
+  wait_reported_ = false;
+  core_.recorder.EndWait();
+}
+
+// One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
+// one of them says so.
+void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
+  const bool probe = now_ns - wait.last_probe_ns > kProbeNs;
+  if (probe) wait.last_probe_ns = now_ns;
+  const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs;
+  if (report) ReportWait(wait.since_ns, now_ns);
+  Status s = CheckPeers(probe);
+  // Calls that do not match explain more than that a peer has failed or left.
+  if (s.code() != Code::kInvalidUsage) {
+    if (Status calls = comparer_.CompareCalls(report || !s.ok() ? wait.since_ns : 0); !calls.ok()) s = calls;
+  }
+  if (!s.ok()) {
+    core_.engine->Advance();  // what the peer wrote before it went may be all that was missing
+    if (core_.engine->moves() == wait.moves) core_.Break(s);
+    return;
+  }
+  const std::int64_t stopped_ns = now_ns - std::max(wait.looked_ns, wait.since_ns) - kStoppedNs;
+  wait.looked_ns = now_ns;
+  wait.counts_from_ns = std::max(wait.counts_from_ns, wait.since_ns) + std::max<std::int64_t>(stopped_ns, 0);
+  const std::int64_t waited_ms = (now_ns - wait.counts_from_ns) / kNsPerMs;
+  if (waited_ms <= core_.settings.timeout_ms) return;
+  core_.Break(Status(
+      Code::kTimeout,
+      fmt::format("rank {} has waited {} ms {}; raise TUTTI_TIMEOUT_MS (now {}) if that rank may be so late, else "
+                  "find out what holds it up",
+                  core_.rank, waited_ms, core_.engine->DescribeWait(), core_.settings.timeout_ms),
+      core_.engine->waits_for()));
+}
+
+// Where ranks share cores and some core has two ranks more than another, the last rank of the fuller one steps over.
+// The system's own balancing does not see a difference: all ranks look busy.
+void Waiter::BalanceCores() {
+  constexpr int kMostCpus = 1024;  // fixed, since nothing is allocated here; beyond, nobody steps over
+  std::array<std::uint16_t, kMostCpus> ranks_on{};
+  int last_here = core_.rank;
+  const int here = sys::CurrentCpu();
+  for (int peer = 0; peer < core_.ranks; ++peer) {
+    const int cpu = peer == core_.rank ? here : core_.fabric->CpuOf(peer);
+    if (cpu < 0) return;  // not all have waited yet
+    if (cpu >= kMostCpus) return;
+    ++ranks_on[cpu];
+    if (cpu == here) last_here = peer;
+  }
+  if (last_here != core_.rank) return;
+  int least = here;
+  for (int cpu = 0; cpu < std::min(core_.cpus, kMostCpus); ++cpu) {
+    if (ranks_on[cpu] < ranks_on[least]) least = cpu;
+  }
+  if (ranks_on[here] >= ranks_on[least] + 2) sys::StepOverTo(least);
+}
+
+// Gives way as the wait deserves: steps aside for a peer on the same core, spins while one on another core is likely
+// on its way, then gives the core away, then sleeps.
+void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
+  const int cpu = sys::CurrentCpu();
+  core_.fabric->PublishCpu(cpu);
+  if (core_.crowded && ++pauses_ % kPausesPerBalance == 0) BalanceCores();
+  if (wait.waited_ns < core_.spin_ns && !core_.engine->WaitsForPeerOn(cpu)) {
+    sys::CpuPause();
+  } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
+    sys::YieldCpu();
+  } else {
+    core_.fabric->Sleep(kSleepNs, [&] {
+      core_.engine->Advance();
+      return job.done || core_.engine->moves() != wait.moves;
+    });
+  }
+}
+
+Status Waiter::WaitFor(const exec::cpu::Job& job) {
+  core_.engine->Advance();
+  if (job.done) [[likely]]
+    return job.status;
+  const std::int64_t begin_ns = sys::NowNs();
+  WaitState wait{.since_ns = begin_ns,
+                 .last_probe_ns = begin_ns,
+                 .moves = core_.engine->moves(),
+                 .begin_ns = begin_ns,
+                 .now_ns = begin_ns};
+  const Status s = WaitOn(job, wait);
+  EndReport();
+  return s;
+}
+
+Status Waiter::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
+  for (std::uint32_t turn = 1;; ++turn) {
+    Pause(job, wait);
+    if (core_.engine->Advance(); job.done) return job.status;
+    MoveOthersOnThread(core_);
+    if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]] {
+      const Status s = core_.Broken();
+      core_.engine->Fail(s);
+      return s;
+    }
+    const std::int64_t now_ns = sys::NowNs();
+    AddWaited(now_ns - wait.now_ns);
+    const bool useless = core_.crowded && wait.waited_ns >= core_.spin_ns && now_ns - wait.now_ns < kSwitchNs;
+    wait.useless_ns = useless ? wait.useless_ns + now_ns - wait.now_ns : 0;
+    wait.now_ns = now_ns;
+    if (core_.engine->moves() != wait.moves) {
+      wait.moves = core_.engine->moves();
+      wait.since_ns = now_ns;
+    }
+    wait.waited_ns = now_ns - wait.since_ns;
+    if (turn % kTurnsPerLook == 0 || wait.waited_ns > kYieldNs) LookAround(wait, now_ns);
+  }
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,73 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_WAITER_H_
+#define TUTTI_COMM_HOST_WAITER_H_
+
+#include <cstdint>
+
+#include "tutti/status.h"
+
+namespace tutti {
+namespace exec::cpu {
+struct Job;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+class Comparer;
+struct Core;
+
+// A wait, as it is told from look to look.
+struct WaitState {
+  std::int64_t since_ns = 0;       // when something last moved
+  std::int64_t last_probe_ns = 0;  // when the peers' processes were last looked for
+  std::uint64_t moves = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t waited_ns = 0;
+  std::int64_t now_ns = 0;
+  std::int64_t looked_ns = 0;  // LookAround's: when it last looked, and from when on the wait counts
+  std::int64_t counts_from_ns = 0;
+  std::int64_t useless_ns = 0;  // spent in yields that let no other rank run
+};
+
+// How a rank waits for its peers, and finds out that it waits in vain.
+class Waiter {
+ public:
+  Waiter(Core& core, Comparer& comparer) : core_(core), comparer_(comparer) {}
+
+  // Moves the engine on until a job has ended; its outcome.
+  Status WaitFor(const exec::cpu::Job& job);
+  // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
+  // one of them says so.
+  void LookAround(WaitState& wait, std::int64_t now_ns);
+  // A look at the peers at a bearable rate, for callers that poll.
+  Status TestPeers();
+  // The cause of a failed operation: where a peer has broken its communicator because calls do not match, that.
+  Status CauseOf(const Status& status);
+  // The wait that was written down is over.
+  void EndReport();
+
+ private:
+  Status WaitOn(const exec::cpu::Job& job, WaitState& wait);
+  void BalanceCores();
+  void Pause(const exec::cpu::Job& job, const WaitState& wait);
+  Status CheckPeers(bool probe_processes);
+  void AddWaited(std::int64_t ns);
+  // Writes down what this rank waits for, and how far its links are.
+  void ReportWait(std::int64_t since_ns, std::int64_t now_ns);
+  void ReportLinks();
+
+  Core& core_;
+  Comparer& comparer_;
+  bool wait_reported_ = false;
+  std::int64_t last_report_ns_ = 0;
+  std::int64_t last_test_ns_ = 0;
+  std::uint64_t test_moves_ = 0;    // when the peers were last looked at by TestPeers,
+  std::int64_t test_since_ns_ = 0;  // and since when they are the same
+  std::uint32_t pauses_ = 0;
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_WAITER_H_

@@ -1,0 +1,282 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/identity/launch.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "comm/identity/unique_id.h"
+#include "comm/meet/bootstrap.h"
+
+namespace tutti::comm {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+constexpr sys::ProcessId kLauncher = {.pid = 100, .start_ticks = 7};
+
+struct Outside {
+  sys::ProcessId launcher = kLauncher;
+  std::uint32_t uid = 1000;
+  std::vector<std::byte> secret = {std::byte{7}};
+};
+
+// REQUIRES: `variables` outlives the context.
+internal::LaunchContext ContextOf(const Variables& variables, const Outside& outside) {
+  const auto variable = [&variables](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+  return {.variable = variable,
+          .launcher = [outside](std::string_view) { return outside.launcher; },
+          .uid = outside.uid,
+          .secret = [outside]() -> Result<std::vector<std::byte>> { return outside.secret; }};
+}
+
+Result<LaunchIdentity> From(const Variables& variables, const Outside& outside = {}, std::uint64_t generation = 0) {
+  return internal::IdentityFrom(ContextOf(variables, outside), generation);
+}
+
+Result<UniqueId> JobIdFrom(const Variables& variables, std::uint64_t generation = 0) {
+  return internal::JobUniqueIdFrom(ContextOf(variables, {}), generation);
+}
+
+std::string Complaint(const Variables& variables) {
+  const Result<LaunchIdentity> identity = From(variables);
+  EXPECT_FALSE(identity.ok());
+  EXPECT_EQ(identity.status().code(), Code::kInvalidArgument);
+  return identity.status().message();
+}
+
+Variables With(Variables variables, const Variables& more) {
+  for (const auto& [name, value] : more) variables[name] = value;
+  return variables;
+}
+
+const Variables kTorchrun = {{"RANK", "3"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "node"},
+                             {"MASTER_PORT", "29500"},
+                             {"TORCHELASTIC_RUN_ID", "none"}};
+const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"},
+                            {"OMPI_COMM_WORLD_SIZE", "4"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                            {"OMPI_MCA_ess_base_jobid", "77"},
+                            {"PMIX_NAMESPACE", "77"},
+                            {"PMIX_RANK", "2"}};
+const Variables kHydra = {
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"PMI_FD", "6"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "4"}};
+const Variables kSlurm = {{"SLURM_PROCID", "5"},  {"SLURM_NTASKS", "16"}, {"SLURM_STEP_NUM_TASKS", "8"},
+                          {"SLURM_LOCALID", "5"}, {"SLURM_JOB_ID", "9"},  {"SLURM_STEP_ID", "0"}};
+
+void ExpectIdentity(const Variables& variables, const char* launcher, int rank, int ranks, int local_rank) {
+  const Result<LaunchIdentity> identity = From(variables);
+  ASSERT_TRUE(identity.ok()) << identity.status().ToString();
+  EXPECT_EQ(identity->launcher, launcher);
+  EXPECT_EQ(identity->rank, rank);
+  EXPECT_EQ(identity->ranks, ranks);
+  EXPECT_EQ(identity->local_rank, local_rank);
+}
+
+TEST(LaunchTest, NoLauncherMeansAlone) {
+  ExpectIdentity({}, "none", 0, 1, -1);
+  ExpectIdentity({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "9"}}, "none", 0, 1, -1);
+  EXPECT_NE(From({})->id.bytes, From({})->id.bytes);
+}
+
+TEST(LaunchTest, LaunchersAreKnown) {
+  ExpectIdentity(kTorchrun, "torchrun", 3, 8, 1);
+  ExpectIdentity(kOpenMpi, "Open MPI", 2, 4, 2);
+  ExpectIdentity(kHydra, "MPICH", 1, 4, 1);
+  ExpectIdentity(kSlurm, "Slurm", 5, 8, 5);
+  ExpectIdentity(With(kSlurm, {{"PMIX_RANK", "5"}, {"PMIX_NAMESPACE", "slurm.pmix.9.0"}}), "PMIx", 5, 8, 5);
+  ExpectIdentity({{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_ID", "f1"}}, "Flux", 1, 2, -1);
+  ExpectIdentity({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, "PMI", 0, 2, -1);
+  ExpectIdentity({{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "4"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}},
+                 "MVAPICH2", 1, 4, 1);
+  ExpectIdentity({{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "2"}}, "JSM", 1, 2, -1);
+  EXPECT_EQ(From(kTorchrun)->local_ranks, 2);
+}
+
+TEST(LaunchTest, TheInnerLauncherCounts) {
+  ExpectIdentity(With(kSlurm, kTorchrun), "torchrun", 3, 8, 1);
+  ExpectIdentity(With(kOpenMpi, {{"RANK", "3"}}), "Open MPI", 2, 4, 2);  // of some other program
+  ExpectIdentity(With(kSlurm, kOpenMpi), "Open MPI", 2, 4, 2);
+  ExpectIdentity(With(kSlurm, kHydra), "MPICH", 1, 4, 1);  // srun starts hydra's proxies, one per host
+  const std::string hex = CreateUniqueId()->ToHex();
+  ExpectIdentity(With(kTorchrun, {{"TUTTI_RANK", "0"}, {"TUTTI_RANKS", "2"}, {"TUTTI_ID", hex}}), "tutti run", 0, 2, 1);
+}
+
+TEST(LaunchTest, AnExplicitIdCountsWhoeverGivesTheRank) {
+  const UniqueId id = *CreateUniqueId();
+  EXPECT_EQ(From(With(kOpenMpi, {{"TUTTI_ID", id.ToHex()}}))->id.bytes, id.bytes);
+  const Variables by_hand = {{"TUTTI_RANK", "1"}, {"TUTTI_RANKS", "2"}, {"TUTTI_ID", id.ToHex()}};
+  EXPECT_EQ(From(by_hand)->id.bytes, id.bytes);
+  EXPECT_TRUE(From({{"TUTTI_RANK", "0"}, {"TUTTI_RANKS", "1"}}).ok());
+}
+
+TEST(LaunchTest, RanksOfOneJobAgreeOnTheId) {
+  EXPECT_EQ(From(kTorchrun)->id.bytes, From(With(kTorchrun, {{"RANK", "4"}, {"LOCAL_RANK", "0"}}))->id.bytes);
+  EXPECT_EQ(From(kOpenMpi)->id.bytes,
+            From(With(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_RANK", "0"}}))->id.bytes);
+  EXPECT_EQ(From(kHydra)->id.bytes,
+            From(With(kHydra, {{"PMI_RANK", "0"}, {"PMI_FD", "8"}, {"MPI_LOCALRANKID", "0"}}))->id.bytes);
+  EXPECT_EQ(From(kSlurm)->id.bytes, From(With(kSlurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}))->id.bytes);
+  EXPECT_EQ(ReadId(From(kSlurm)->id)->kind, IdKind::kDerived);
+}
+
+TEST(LaunchTest, JobsDiffer) {
+  EXPECT_NE(From(kTorchrun)->id.bytes, From(With(kTorchrun, {{"MASTER_PORT", "29501"}}))->id.bytes);
+  EXPECT_NE(From(kTorchrun)->id.bytes, From(With(kTorchrun, {{"TORCHELASTIC_RUN_ID", "b"}}))->id.bytes);
+  EXPECT_NE(From(kTorchrun)->id.bytes, From(With(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "1"}}))->id.bytes);
+  EXPECT_NE(From(kOpenMpi)->id.bytes, From(With(kOpenMpi, {{"PMIX_NAMESPACE", "78"}}))->id.bytes);
+  EXPECT_NE(From(kSlurm)->id.bytes, From(With(kSlurm, {{"SLURM_STEP_ID", "1"}}))->id.bytes);
+  EXPECT_NE(From(kSlurm)->id.bytes, From(kSlurm, {.uid = 1001})->id.bytes);
+  EXPECT_NE(From(kSlurm, {}, 0)->id.bytes, From(kSlurm, {}, 1)->id.bytes);
+  EXPECT_NE(From(kSlurm, {}, 1)->id.bytes, From(kSlurm, {}, 2)->id.bytes);
+}
+
+TEST(LaunchTest, WhoDoesNotKnowTheSecretCanNotComputeTheId) {
+  for (const Variables& job : {kTorchrun, kOpenMpi, kHydra, kSlurm, With(kTorchrun, {{"NCCL_COMM_ID", "a:1"}})}) {
+    EXPECT_NE(From(job)->id.bytes, From(job, {.secret = {std::byte{8}}})->id.bytes);
+    EXPECT_NE(From(job)->id.bytes, From(job, {.secret = {}})->id.bytes);
+  }
+}
+
+TEST(LaunchTest, TheLaunchingProcessTellsJobsApartWhereNothingElseDoes) {
+  const sys::ProcessId later = {.pid = kLauncher.pid, .start_ticks = kLauncher.start_ticks + 1};
+  EXPECT_NE(From(kHydra)->id.bytes, From(kHydra, {.launcher = later})->id.bytes);
+  EXPECT_EQ(From(kSlurm)->id.bytes, From(kSlurm, {.launcher = later})->id.bytes);
+  const Variables bare = {{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  EXPECT_NE(From(bare)->id.bytes, From(bare, {.launcher = later})->id.bytes);
+}
+
+TEST(LaunchTest, ContradictionsAreNamed) {
+  const auto names = [](const std::string& sentence, std::initializer_list<const char*> words) {
+    for (const char* word : words) EXPECT_NE(sentence.find(word), std::string::npos) << word << " not in: " << sentence;
+  };
+  names(Complaint(With(kTorchrun, {{"RANK", "8"}})), {"RANK=8", "WORLD_SIZE=8"});
+  names(Complaint(With(kTorchrun, {{"RANK", "x"}})), {"RANK=\"x\""});
+  names(Complaint(With(kTorchrun, {{"WORLD_SIZE", ""}})), {"WORLD_SIZE=\"\""});
+  names(Complaint(With(kTorchrun, {{"LOCAL_RANK", "-1"}})), {"LOCAL_RANK=\"-1\""});
+  names(Complaint({{"OMPI_COMM_WORLD_RANK", "0"}}), {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"});
+  names(Complaint({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "a"}}), {"PMIX_RANK", "TUTTI_RANKS"});
+  names(Complaint({{"TUTTI_RANK", "0"}}), {"TUTTI_RANK is set", "TUTTI_RANKS is not"});
+  names(Complaint({{"TUTTI_RANKS", "2"}}), {"TUTTI_RANKS is set"});
+  names(Complaint({{"TUTTI_RANK", "0"}, {"TUTTI_RANKS", "2"}}), {"TUTTI_ID", "tutti run"});
+  names(Complaint({{"TUTTI_RANK", "2"}, {"TUTTI_RANKS", "2"}}), {"TUTTI_RANK=2", "TUTTI_RANKS=2"});
+  names(Complaint({{"TUTTI_ID", "abc"}}), {"TUTTI_ID", "256"});
+  names(Complaint({{"RANK", "3"}}), {"RANK is set", "WORLD_SIZE is not"});
+  names(Complaint({{"WORLD_SIZE", "4"}}), {"WORLD_SIZE is set", "RANK is not"});
+  for (const char* wrong : {"host", "host:", ":80", "host:0", "host:65536", "1::2:80", "host:80x", "[]:80"}) {
+    names(Complaint(With(kTorchrun, {{"NCCL_COMM_ID", wrong}})), {"NCCL_COMM_ID", wrong, "host:port"});
+  }
+}
+
+TEST(LaunchTest, SeveralHostsAreRefusedWhereTheLauncherSaysSo) {
+  const Variables cases[] = {With(kSlurm, {{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NNODES", "4"}}),
+                             With(kSlurm, {{"SLURM_NNODES", "2"}}),
+                             With(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+                             With(kHydra, {{"MPI_LOCALNRANKS", "2"}}),
+                             {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_NNODES", "2"}}};
+  for (const Variables& variables : cases) {
+    const Result<LaunchIdentity> identity = From(variables);
+    EXPECT_EQ(identity.status().code(), Code::kUnsupported);
+    EXPECT_NE(identity.status().message().find("several hosts"), std::string::npos) << identity.status().message();
+  }
+  EXPECT_TRUE(From(With(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_NNODES", "4"}})).ok());
+}
+
+TEST(LaunchTest, NcclCommIdNamesTheJob) {
+  const Variables by_address = {{"NCCL_COMM_ID", "10.0.0.1:5000"}};
+  const UniqueId id = *JobIdFrom(by_address);
+  EXPECT_EQ(JobIdFrom(by_address, 1)->bytes, id.bytes);  // as with NCCL the same at each call
+  EXPECT_EQ(From(With(kTorchrun, by_address))->id.bytes, id.bytes);
+  EXPECT_EQ(From(With(kHydra, by_address))->id.bytes, id.bytes);
+  EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "[fe80::1]:5000"}})->bytes, id.bytes);
+  EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "host:5000"}})->bytes, id.bytes);
+  EXPECT_EQ(ReadId(id)->kind, IdKind::kDerived);
+}
+
+TEST(LaunchTest, TheJobsIdIsGivenToWhoAsksForIt) {
+  EXPECT_NE(JobIdFrom(kOpenMpi)->bytes, JobIdFrom(kOpenMpi)->bytes);
+  EXPECT_EQ(ReadId(*JobIdFrom(kOpenMpi))->kind, IdKind::kRandom);
+  for (const Variables& job : {kTorchrun, kOpenMpi, kHydra, kSlurm}) {
+    const Variables asks = With(job, {{"TUTTI_UNIQUE_ID", "job"}});
+    EXPECT_EQ(JobIdFrom(asks, 0)->bytes, JobIdFrom(asks, 0)->bytes);
+    EXPECT_NE(JobIdFrom(asks, 0)->bytes, JobIdFrom(asks, 1)->bytes);
+    EXPECT_NE(JobIdFrom(asks, 0)->bytes, From(asks)->id.bytes);
+    EXPECT_NE(JobIdFrom(asks, 1)->bytes, From(asks, {}, 1)->id.bytes);
+  }
+  EXPECT_NE(JobIdFrom({{"TUTTI_UNIQUE_ID", "random"}})->bytes, JobIdFrom({{"TUTTI_UNIQUE_ID", "random"}})->bytes);
+  const Result<UniqueId> alone = JobIdFrom({{"TUTTI_UNIQUE_ID", "job"}});
+  EXPECT_EQ(alone.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(alone.status().message().find("no launcher"), std::string::npos);
+  EXPECT_NE(JobIdFrom({{"TUTTI_UNIQUE_ID", "yes"}}).status().message().find("\"yes\""), std::string::npos);
+}
+
+// --- With real launchers. They start this program again with TUTTI_LAUNCH_TEST set; then it meets the other ranks.
+
+int MeetOthers() {
+  setenv("TUTTI_UNIQUE_ID", "job", 1);
+  // The ranks meet twice under ids of the environment and twice under ids as ncclGetUniqueId delivers them, all at once.
+  std::vector<std::thread> meetings;
+  std::atomic<int> met = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Result<LaunchIdentity> identity = i < 2 ? NextIdentityFromEnvironment() : IdentityFromEnvironment();
+    if (!identity.ok() || identity->ranks != 4) {
+      std::fprintf(stderr, "identity: %s\n", identity.status().ToString().c_str());
+      _exit(1);
+    }
+    const UniqueId id = i < 2 ? identity->id : *JobUniqueId();
+    meetings.emplace_back([&met, id, rank = identity->rank] {
+      const Result<std::vector<Member>> members = Meet({.id = id, .rank = rank, .ranks = 4, .timeout_ms = 30'000});
+      if (!members.ok()) std::fprintf(stderr, "meeting: %s\n", members.status().ToString().c_str());
+      if (members.ok() && members->size() == 4) ++met;
+    });
+  }
+  for (std::thread& meeting : meetings) meeting.join();
+  return met == 4 ? 0 : 1;
+}
+
+// Ends this program as a rank where a launcher test started it as one.
+const bool kIsRank = [] {
+  if (std::getenv("TUTTI_LAUNCH_TEST") != nullptr) _exit(MeetOthers());
+  return false;
+}();
+
+void RunLauncher(const std::string& launcher, const std::string& wrapper) {
+  char self[4096] = {};
+  ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
+  if (std::system(("command -v " + launcher.substr(0, launcher.find(' ')) + " >/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << launcher << " is not installed";
+  }
+  const std::string command = "TUTTI_LAUNCH_TEST=1 " + launcher + " " + wrapper + " '" + self + "' </dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+const char kOpenMpiRun[] = "mpirun.openmpi --allow-run-as-root --oversubscribe -np 4";
+const char kMpichRun[] = "mpirun.mpich -np 4";
+
+TEST(LaunchTest, MeetsUnderOpenMpi) { RunLauncher(kOpenMpiRun, ""); }
+TEST(LaunchTest, MeetsUnderMpich) { RunLauncher(kMpichRun, ""); }
+// A shell between the launcher and the ranks, which does not replace itself by the rank.
+TEST(LaunchTest, MeetsUnderOpenMpiThroughAShell) { RunLauncher(kOpenMpiRun, "sh -c '\"$0\"; exit $?'"); }
+TEST(LaunchTest, MeetsUnderMpichThroughAShell) { RunLauncher(kMpichRun, "sh -c '\"$0\"; exit $?'"); }
+
+}  // namespace
+}  // namespace tutti::comm

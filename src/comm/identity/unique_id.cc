@@ -1,0 +1,147 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/identity/unique_id.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sys/os/random_bytes.h"
+
+namespace tutti {
+namespace {
+
+int DigitValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string Hex(std::span<const unsigned char> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string UniqueId::ToHex() const { return Hex(bytes); }
+
+Result<UniqueId> UniqueId::FromHex(std::string_view hex) {
+  UniqueId id;
+  if (hex.size() != 2 * id.bytes.size()) {
+    return Status(Code::kInvalidArgument, fmt::format("an id has {} hexadecimal digits, this text has {} characters; "
+                                                      "likely it was cut off, or is no id",
+                                                      2 * id.bytes.size(), hex.size()));
+  }
+  for (std::size_t i = 0; i < hex.size(); ++i) {
+    const int value = DigitValue(hex[i]);
+    if (value < 0) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("character {} of the id is no hexadecimal digit; an id has {} of them", i + 1,
+                                2 * id.bytes.size()));
+    }
+    id.bytes[i / 2] = static_cast<unsigned char>(id.bytes[i / 2] << 4 | value);
+  }
+  Result<comm::IdParts> parts = comm::ReadId(id);
+  if (!parts.ok()) return parts.status();
+  return id;
+}
+
+Result<UniqueId> CreateUniqueId() {
+  comm::IdParts parts;
+  TUTTI_RETURN_IF_ERROR(sys::FillRandom(parts.secret));
+  TUTTI_RETURN_IF_ERROR(sys::FillRandom(parts.name));
+  return comm::MakeId(parts);
+}
+
+namespace comm {
+namespace {
+
+constexpr std::array<unsigned char, 8> kMagic = {'T', 'U', 'T', 'T', 'I', 'I', 'D', 0};
+constexpr std::size_t kVersionAt = 8, kKindAt = 9, kZeroAt = 10, kSecretAt = 16, kNameAt = 48, kAddressAt = 64;
+
+using sys::Bytes;
+
+std::span<const std::byte> BytesOf(const std::uint64_t& number) { return std::as_bytes(std::span(&number, 1)); }
+
+bool AllZero(std::span<const unsigned char> bytes) {
+  return std::ranges::all_of(bytes, [](unsigned char b) { return b == 0; });
+}
+
+}  // namespace
+
+std::string IdParts::Name() const { return Hex({reinterpret_cast<const unsigned char*>(name.data()), name.size()}); }
+
+UniqueId MakeId(const IdParts& parts) {
+  UniqueId id;
+  std::ranges::copy(kMagic, id.bytes.begin());
+  id.bytes[kVersionAt] = kIdVersion;
+  id.bytes[kKindAt] = static_cast<unsigned char>(parts.kind);
+  std::memcpy(&id.bytes[kSecretAt], parts.secret.data(), parts.secret.size());
+  std::memcpy(&id.bytes[kNameAt], parts.name.data(), parts.name.size());
+  return id;
+}
+
+Result<IdParts> ReadId(const UniqueId& id) {
+  const std::span<const unsigned char> bytes(id.bytes);
+  if (AllZero(bytes)) {
+    return Status(Code::kInvalidArgument,
+                  "the id is empty: make one with CreateUniqueId() and give the same to all ranks");
+  }
+  if (!std::ranges::equal(bytes.first(kMagic.size()), kMagic)) {
+    return Status(Code::kInvalidArgument,
+                  "the id is not one of Tutti's: likely it was made by another library, or damaged on its way");
+  }
+  if (bytes[kVersionAt] != kIdVersion) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("the id has format {}, this version of Tutti knows format {}: run one version of Tutti "
+                              "on all ranks",
+                              bytes[kVersionAt], kIdVersion));
+  }
+  const unsigned char kind = bytes[kKindAt];
+  if ((kind != static_cast<int>(IdKind::kRandom) && kind != static_cast<int>(IdKind::kDerived)) ||
+      !AllZero(bytes.subspan(kZeroAt, kSecretAt - kZeroAt)) || !AllZero(bytes.subspan(kAddressAt))) {
+    return Status(Code::kInvalidArgument, "the id is damaged: bytes that must be zero are not");
+  }
+  IdParts parts;
+  parts.kind = static_cast<IdKind>(kind);
+  std::memcpy(parts.secret.data(), &bytes[kSecretAt], parts.secret.size());
+  std::memcpy(parts.name.data(), &bytes[kNameAt], parts.name.size());
+  return parts;
+}
+
+UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts) {
+  // Folds the facts one by one: the code of each under the code of those before it.
+  sys::Key key = sys::ComputeMac(sys::Key{}, {Bytes("tutti derived id")});
+  for (const std::span<const std::byte> fact : facts) key = sys::ComputeMac(key, {Bytes("fact"), fact});
+  IdParts parts{.kind = IdKind::kDerived, .secret = sys::ComputeMac(key, {Bytes("secret")})};
+  const sys::Mac name = sys::ComputeMac(key, {Bytes("name")});
+  std::copy_n(name.begin(), parts.name.size(), parts.name.begin());
+  return MakeId(parts);
+}
+
+Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::uint64_t number) {
+  Result<IdParts> parts = ReadId(id);
+  if (!parts.ok()) return parts.status();
+  const sys::Mac name = sys::ComputeMac(parts->secret, {Bytes("next name"), Bytes(purpose), BytesOf(number)});
+  parts->secret = sys::ComputeMac(parts->secret, {Bytes("next secret"), Bytes(purpose), BytesOf(number)});
+  std::copy_n(name.begin(), parts->name.size(), parts->name.begin());
+  return MakeId(*parts);
+}
+
+Result<UniqueId> NextId(const UniqueId& id, std::uint64_t generation) {
+  if (generation != 0) return FurtherId(id, "generation", generation);
+  TUTTI_RETURN_IF_ERROR(ReadId(id).status());
+  return id;
+}
+
+}  // namespace comm
+}  // namespace tutti

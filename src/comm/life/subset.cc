@@ -1,0 +1,165 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/life/subset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/host/impl.h"
+#include "comm/identity/unique_id.h"
+#include "comm/meet/bootstrap.h"
+
+namespace tutti::comm {
+namespace {
+
+using sys::Bytes;
+
+// What a rank tells the others of a split.
+struct Choice {
+  std::int64_t color;  // -1: none; colors are 0 or more
+  std::int64_t key;
+};
+
+// An id that follows from the parent's and from what this child is.
+UniqueId ChildId(const UniqueId& parent, std::string_view what) {
+  return DeriveId({std::as_bytes(std::span(parent.bytes)), Bytes(what)});
+}
+
+// Over the parent's links or, where they are broken and shall not be used, in a meeting under an id of its own.
+Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereBroken where_broken,
+                     const std::atomic<bool>* cancel, std::vector<Choice>& all) {
+  Communicator::Impl& impl = *c.impl();
+  if (where_broken == WhereBroken::kFail || !impl.broken.load(std::memory_order_acquire)) {
+    TUTTI_RETURN_IF_ERROR(impl.Broken());
+    return c.Run({.kind = Collective::kAllGather,
+                  .in = &mine,
+                  .out = all.data(),
+                  .count = sizeof(Choice),
+                  .type = DataType::kUint8});
+  }
+  return Meet({.id = ChildId(impl.id, fmt::format("choices {}", generation)),
+               .rank = impl.rank,
+               .ranks = impl.ranks,
+               .timeout_ms = impl.settings.init_timeout_ms,
+               .payload = std::as_bytes(std::span(&mine, 1)),
+               .cancel = cancel},
+              [&](int rank, Member&& member) {
+                if (member.payload.size() != sizeof(Choice)) {
+                  return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti", rank), rank);
+                }
+                std::memcpy(&all[rank], member.payload.data(), sizeof(Choice));
+                return Status::Ok();
+              });
+}
+
+}  // namespace
+
+Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<int> color, int key,
+                                                 WhereBroken where_broken, const std::atomic<bool>* cancel) {
+  if (color && *color < 0) {
+    return Status(Code::kInvalidArgument, fmt::format("split on rank {}: color {} is negative", parent.rank(), *color));
+  }
+  (void)parent.Wait();
+  std::optional<CommunicatorOptions> child;
+  const Status s = parent.WithCommunicator([&](Communicator& c) -> Status {
+    Communicator::Impl& impl = *c.impl();
+    const int generation = impl.children++;
+    std::vector<Choice> all(impl.ranks);
+    TUTTI_RETURN_IF_ERROR(
+        GatherChoices(c, generation, {.color = color ? *color : -1, .key = key}, where_broken, cancel, all));
+    if (!color) return Status::Ok();
+    std::vector<int> members;
+    for (int rank = 0; rank < impl.ranks; ++rank) {
+      if (all[rank].color == *color) members.push_back(rank);
+    }
+    std::ranges::stable_sort(members, {}, [&](int rank) { return all[rank].key; });
+    child = CommunicatorOptions{.rank = static_cast<int>(std::ranges::find(members, impl.rank) - members.begin()),
+                                .ranks = static_cast<int>(members.size()),
+                                .id = ChildId(impl.id, fmt::format("split {} color {}", generation, *color)),
+                                .settings = impl.settings};
+    return Status::Ok();
+  });
+  if (!s.ok()) return s;
+  return child;
+}
+
+Status CheckShrink(const Queue& parent, std::span<const int> excluded) {
+  std::set<int> seen;
+  for (const int rank : excluded) {
+    if (rank < 0 || rank >= parent.ranks()) {
+      return Status(Code::kInvalidArgument, fmt::format("shrink on rank {}: {} is not a rank; the communicator has "
+                                                        "ranks 0 to {}",
+                                                        parent.rank(), rank, parent.ranks() - 1));
+    }
+    if (!seen.insert(rank).second) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("shrink on rank {}: rank {} is listed twice", parent.rank(), rank));
+    }
+  }
+  if (!seen.contains(parent.rank())) return Status::Ok();
+  return Status(Code::kInvalidArgument,
+                fmt::format("shrink on rank {}: it is listed among the ranks to leave out; only those that stay may "
+                            "call",
+                            parent.rank()));
+}
+
+Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded) {
+  if (Status s = CheckShrink(parent, excluded); !s.ok()) return s;
+  const std::set<int> out(excluded.begin(), excluded.end());
+  const auto before = std::ranges::count_if(out, [&](int rank) { return rank < parent.rank(); });
+  CommunicatorOptions options{.rank = parent.rank() - static_cast<int>(before),
+                              .ranks = parent.ranks() - static_cast<int>(out.size())};
+  const Status s = parent.WithCommunicator([&](Communicator& c) {
+    const std::string without = fmt::format("{}", fmt::join(out, ","));
+    options.id = ChildId(c.impl()->id, fmt::format("shrink {} without {}", c.impl()->shrinks[without]++, without));
+    options.settings = c.impl()->settings;
+    return Status::Ok();
+  });
+  if (!s.ok()) return s;
+  return options;
+}
+
+Result<CommunicatorOptions> Grow(Queue& parent, int ranks, const UniqueId* id) {
+  if (ranks <= parent.ranks()) {
+    return Status(Code::kInvalidArgument, fmt::format("grow on rank {}: from {} ranks to {}: the number must be larger",
+                                                      parent.rank(), parent.ranks(), ranks));
+  }
+  struct Offer {
+    std::uint64_t has;
+    UniqueId id;
+  };
+  CommunicatorOptions options{.rank = parent.rank(), .ranks = ranks};
+  const Status s = parent.WithIdle([&](Communicator& c) -> Status {
+    const Offer mine{.has = id != nullptr ? 1u : 0u, .id = id != nullptr ? *id : UniqueId{}};
+    std::vector<Offer> all(c.ranks());
+    TUTTI_RETURN_IF_ERROR(c.Run({.kind = Collective::kAllGather,
+                                 .in = &mine,
+                                 .out = all.data(),
+                                 .count = sizeof(Offer),
+                                 .type = DataType::kUint8}));
+    const auto first = std::ranges::find_if(all, [](const Offer& offer) { return offer.has != 0; });
+    if (first == all.end()) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("grow on rank {}: no rank of the old communicator passed the id that the new ranks "
+                                "have; one of them must",
+                                c.rank()));
+    }
+    options.id = first->id;
+    options.settings = c.impl()->settings;
+    return Status::Ok();
+  });
+  if (!s.ok()) return s;
+  return options;
+}
+
+UniqueId CombineIds(std::span<const UniqueId> ids) {
+  return ids.size() == 1 ? ids[0] : DeriveId({Bytes("several ids"), std::as_bytes(ids)});
+}
+
+}  // namespace tutti::comm

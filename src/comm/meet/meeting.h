@@ -1,0 +1,56 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_MEET_MEETING_H_
+#define TUTTI_COMM_MEET_MEETING_H_
+
+// What goes into a meeting of ranks and what comes out of it. The meeting itself is in bootstrap.h.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "sys/os/fd.h"
+#include "sys/os/process.h"
+#include "tutti/communicator.h"
+#include "tutti/status.h"
+
+namespace tutti::comm {
+
+// How a meeting went, for logs and tests.
+struct MeetReport {
+  int gatherer = -1;  // the rank that gathered the others; -1: not known
+  int strangers = 0;  // connections that the gatherer dropped because they did not prove to belong to the job
+  int attempts = 0;   // connections that this rank made until it was let in
+};
+
+struct MeetOptions {
+  UniqueId id;
+  int rank = 0;
+  int ranks = 1;
+  std::int64_t timeout_ms = 60'000;    // after that the meeting fails; a little earlier, so that all can be told why
+  std::span<const std::byte> payload;  // at most 32 KiB, of any length on each rank
+  const sys::Fd* shared = nullptr;     // a descriptor that all ranks get a copy of; null: none
+  MeetReport* report = nullptr;        // null: not wanted
+  // Once it is true this rank gives up, and tells those that are there; looked at every 50 ms. Any thread may set it.
+  // Null: never.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+struct Member {
+  // pid 0 where the member lives in another pid name space: then nobody here can probe it or read its memory.
+  sys::ProcessId process;
+  std::uint32_t uid = 0;  // as the kernel told the gatherer
+  std::vector<std::byte> payload;
+  sys::Fd shared;  // invalid where the member gave none
+};
+
+// Takes one member. Called on the thread that meets, in rank order, this rank included. An error ends the
+// meeting on all ranks.
+using OnMember = std::function<Status(int rank, Member&& member)>;
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_MEET_MEETING_H_

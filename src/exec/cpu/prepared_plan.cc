@@ -1,0 +1,80 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/prepared_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/link.h"
+
+namespace tutti::exec::cpu {
+namespace {
+
+// For each step of a group the last step before it between the same two ranks in the same direction, or -1.
+std::vector<int> PreviousOnLink(const plan::RankPlan& plan) {
+  std::vector<int> last_send(plan.ranks, -1), last_receive(plan.ranks, -1), previous(plan.step_count(), -1);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const bool receives = step.operands[0].kind == plan::Operand::Kind::kRecv;
+    if (step.to.empty() && !receives) continue;  // a copy to self
+    int& last = receives ? last_receive[step.operands[0].index] : last_send[step.to[0]];
+    previous[i] = last;
+    last = i;
+  }
+  return previous;
+}
+
+// For each step, whether it is a message that its sender may help to copy.
+std::vector<Sharing> SharingOf(const plan::RankPlan& plan) {
+  std::vector<int> sends(plan.ranks, 0), receives(plan.ranks, 0);
+  int all_sends = 0;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    for (const int peer : step.to) ++sends[peer];
+    all_sends += static_cast<int>(step.to.size());
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kRecv) ++receives[operand.index];
+    }
+  }
+  std::vector<Sharing> sharing(plan.step_count(), Sharing::kNone);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const plan::Operand& source = step.operands[0];
+    if (step.operands.size() > 1 || source.kind != plan::Operand::Kind::kRecv || step.out == plan::kNoBlock) continue;
+    if (sends[source.index] > 0) continue;
+    sharing[i] = all_sends == 0 && receives[source.index] == 1 ? Sharing::kEarly : Sharing::kShared;
+  }
+  return sharing;
+}
+
+// PreparedPlan::long_bytes_max of a rank that folds and sends nothing, or of any other.
+std::size_t LongBytesMax(const plan::RankPlan& plan) {
+  bool folds = false;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    if (!step.to.empty()) return kAnyLength;
+    folds |= step.operands.size() > 1;
+  }
+  return folds ? transport::kLongestFoldedAlone : kAnyLength;
+}
+
+}  // namespace
+
+std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name) {
+  auto prepared = std::make_unique<PreparedPlan>();
+  const int in_pieces = plan::InPieces(plan.collective, plan.ranks);
+  const int out_pieces = plan::OutPieces(plan.collective, plan.ranks);
+  prepared->in_blocks_per_piece = std::max(plan.in_blocks / in_pieces, 1);
+  prepared->out_blocks_per_piece = std::max(plan.out_blocks / out_pieces, 1);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
+  }
+  if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
+  prepared->sharing = SharingOf(plan);
+  prepared->long_bytes_max = LongBytesMax(plan);
+  prepared->plan = std::move(plan);
+  prepared->name = std::move(name);
+  return prepared;
+}
+
+}  // namespace tutti::exec::cpu

@@ -1,0 +1,47 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_CPU_PREPARED_PLAN_H_
+#define TUTTI_EXEC_CPU_PREPARED_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/footprint.h"
+#include "plan/plan.h"
+
+namespace tutti::exec::cpu {
+
+// Whether the sender of a large message by reference may help its receiver to copy it (shared_copy.h): where nothing goes
+// back to that sender, which so has nothing else to do. kEarly: the receiver may offer that at once, because the plan
+// sends nothing, so that nobody reads what lies there, and it is the one message from that sender.
+enum class Sharing : std::uint8_t { kNone, kShared, kEarly };
+
+inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
+
+// A rank's plan with what the executor asks of it for every operation, found out once.
+struct PreparedPlan {
+  plan::RankPlan plan;
+  std::string name;  // for messages: "all_reduce two_shot"
+  int in_blocks_per_piece = 1;
+  int out_blocks_per_piece = 1;
+  int max_stage = 0;
+  plan::Footprint footprint;
+  // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
+  std::vector<int> previous;
+  std::vector<Sharing> sharing;  // per step
+  // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
+  std::size_t long_bytes_max = kAnyLength;
+  // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
+  bool by_reference = false;
+};
+
+// Fills in what follows from the plan alone: all but footprint and by_reference.
+std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name);
+
+}  // namespace tutti::exec::cpu
+
+#endif  // TUTTI_EXEC_CPU_PREPARED_PLAN_H_

@@ -1,0 +1,74 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_PLAN_FORMS_H_
+#define TUTTI_PLAN_FORMS_H_
+
+#include <span>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace tutti::plan {
+
+// For each step the block of the output that it stores, or kNoBlock. A step that stores what an earlier one of its stage sends
+// becomes part of that one, so that the block is read once: kMergedStore.
+inline constexpr int kMergedStore = -2;
+std::vector<int> StoredBlocks(const RankPlan& plan);
+
+// Other ways to run a plan than step by step, which an executor may have where the plan's shape allows them. What a plan
+// allows, it allows on all its ranks, so ranks that choose by it choose alike.
+struct Forms {
+  // Nothing is folded or passed on: a rank sends its input, and stores what it receives. Such a plan is a group of sends and
+  // receives (exec/gpu/format/transfer.h), and copy engines can do it.
+  bool moves = false;
+
+  // Every message is folded or passed on at most once (exec/gpu/format/relay.h). A rank has up to three roles: it sends blocks
+  // of its input; it deals with one block, its own, which it does not send, and passes on what comes of it; it stores what
+  // others pass on. Not where all of that is moves, nor where nothing is folded and everybody's input goes to all.
+  bool relay = false;
+  // A relay in which more than two ranks pass the same on, one to the next: each has one role.
+  bool chain = false;
+  int most_roles = 0;  // of a rank
+
+  // Flat lists of what to send, what to take and what to pass on hold a rank's part (exec/gpu/format/program.h): it passes on
+  // one value at most, made of inputs and of what others send of theirs.
+  bool flat = false;
+
+  // Whether teams of threads with one direction each can do it, instead of an interpreter of its steps.
+  bool ForTeams() const { return moves || relay; }
+
+  bool operator==(const Forms&) const = default;
+};
+
+// `plans`: every rank's, in rank order.
+Forms FindForms(std::span<const RankPlan> plans);
+
+// What a rank does in a plan of moves. Blocks are those of the plan; a rank's sends are in the order of the peers behind it, its
+// receives in the order of all ranks.
+struct Moves {
+  struct Send {
+    int peer;
+    int in;   // block
+    int out;  // block of the peer's output
+    bool operator==(const Send&) const = default;
+  };
+  struct Receive {
+    int peer;
+    int out;
+    bool operator==(const Receive&) const = default;
+  };
+  struct Copy {  // to itself
+    int in, out;
+    bool operator==(const Copy&) const = default;
+  };
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+  std::vector<Copy> copies;
+  int most_directions = 0;  // of any rank: 1 where it sends or receives only
+};
+// REQUIRES: FindForms(plans).moves.
+Moves ListMoves(std::span<const RankPlan> plans, int rank);
+
+}  // namespace tutti::plan
+
+#endif  // TUTTI_PLAN_FORMS_H_

@@ -1,0 +1,149 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/forms.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::plan {
+namespace {
+
+std::vector<RankPlan> Blank(Collective collective, int ranks) {
+  std::vector<RankPlan> plans;
+  for (int rank = 0; rank < ranks; ++rank) {
+    plans.emplace_back(collective, rank, ranks);
+    plans.back().in_blocks = InPieces(collective, ranks);
+    plans.back().out_blocks = OutPieces(collective, ranks);
+  }
+  return plans;
+}
+
+// Rank 0 to all others.
+std::vector<RankPlan> Broadcast(int ranks) {
+  std::vector<RankPlan> plans = Blank(Collective::kBroadcast, ranks);
+  for (int rank = 1; rank < ranks; ++rank) {
+    plans[0].Add({In(0)}, {rank}, kNoBlock);
+    plans[static_cast<std::size_t>(rank)].Add({Recv(0)}, {}, 0);
+  }
+  plans[0].Add({In(0)}, {}, 0);
+  return plans;
+}
+
+// Each to the next, from rank 0 on, folding where `collective` does.
+std::vector<RankPlan> Line(Collective collective, int ranks) {
+  std::vector<RankPlan> plans = Blank(collective, ranks);
+  plans[0].Add({In(0)}, {1}, Reduces(collective) ? kNoBlock : 0);
+  for (int rank = 1; rank < ranks; ++rank) {
+    RankPlan& plan = plans[static_cast<std::size_t>(rank)];
+    const std::vector<std::int32_t> to =
+        rank + 1 < ranks ? std::vector<std::int32_t>{rank + 1} : std::vector<std::int32_t>{};
+    const bool folds = Reduces(collective);
+    const std::vector<Operand> operands =
+        folds ? std::vector<Operand>{Recv(rank - 1), In(0)} : std::vector<Operand>{Recv(rank - 1)};
+    plan.Add(operands, to, folds && !to.empty() ? kNoBlock : 0);
+  }
+  return plans;
+}
+
+// Everybody sends block b to rank b, which folds it; and, of an all_reduce, hands the result around. Of `blocks` 1: all of it.
+std::vector<RankPlan> Fold(Collective collective, int ranks, bool to_all) {
+  std::vector<RankPlan> plans = Blank(collective, ranks);
+  for (RankPlan& plan : plans) {
+    const bool parts = to_all || collective == Collective::kReduceScatter;
+    if (to_all) plan.in_blocks = plan.out_blocks = ranks;
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer != plan.rank) plan.Add({In(parts ? peer : 0)}, {peer}, kNoBlock);
+    }
+    std::vector<Operand> operands;
+    std::vector<std::int32_t> to;
+    for (int peer = 0; peer < ranks; ++peer) {
+      operands.push_back(peer == plan.rank ? In(parts ? peer : 0) : Recv(peer));
+      if (to_all && peer != plan.rank) to.push_back(peer);
+    }
+    plan.Add(operands, to, to_all ? plan.rank : 0);
+    for (int peer = 0; to_all && peer < ranks; ++peer) {
+      if (peer != plan.rank) plan.Add({Recv(peer)}, {}, peer);
+    }
+  }
+  return plans;
+}
+
+TEST(Forms, WhatIsSentAndStoredIsMoves) {
+  const Forms forms = FindForms(Broadcast(4));
+  EXPECT_TRUE(forms.moves);
+  EXPECT_TRUE(forms.flat);
+  EXPECT_FALSE(forms.relay);
+  EXPECT_TRUE(forms.ForTeams());
+  const Moves root = ListMoves(Broadcast(4), 0), leaf = ListMoves(Broadcast(4), 2);
+  EXPECT_EQ(root.sends, (std::vector<Moves::Send>{{1, 0, 0}, {2, 0, 0}, {3, 0, 0}}));
+  EXPECT_EQ(root.copies, (std::vector<Moves::Copy>{{0, 0}}));
+  EXPECT_EQ(leaf.receives, (std::vector<Moves::Receive>{{0, 0}}));
+  EXPECT_EQ(root.most_directions, 1);
+}
+
+TEST(Forms, SendsBeginBehindTheRank) {
+  std::vector<RankPlan> plans = Blank(Collective::kAllGather, 3);
+  for (RankPlan& plan : plans) {
+    for (int peer = 0; peer < 3; ++peer) {
+      if (peer != plan.rank) plan.Add({In(0)}, {peer}, kNoBlock);
+    }
+    plan.Add({In(0)}, {}, plan.rank);
+    for (int peer = 0; peer < 3; ++peer) {
+      if (peer != plan.rank) plan.Add({Recv(peer)}, {}, peer);
+    }
+  }
+  const Moves moves = ListMoves(plans, 1);
+  EXPECT_EQ(moves.sends, (std::vector<Moves::Send>{{2, 0, 1}, {0, 0, 1}}));
+  EXPECT_EQ(moves.receives, (std::vector<Moves::Receive>{{0, 0}, {2, 2}}));
+  EXPECT_EQ(moves.copies, (std::vector<Moves::Copy>{{0, 1}}));
+  EXPECT_EQ(moves.most_directions, 2);
+}
+
+TEST(Forms, LinesAreChains) {
+  for (const Collective collective : {Collective::kBroadcast, Collective::kReduce}) {
+    const Forms forms = FindForms(Line(collective, 4));
+    EXPECT_TRUE(forms.relay && forms.chain && forms.flat) << Name(collective);
+    EXPECT_EQ(forms.most_roles, 1);
+  }
+  EXPECT_FALSE(FindForms(Line(Collective::kReduce, 2)).chain);
+  EXPECT_TRUE(FindForms(Line(Collective::kBroadcast, 2)).moves);
+}
+
+TEST(Forms, WhatIsFoldedOrPassedOnOnceIsARelay) {
+  const Forms all = FindForms(Fold(Collective::kAllReduce, 4, true));
+  EXPECT_TRUE(all.relay && all.flat);
+  EXPECT_FALSE(all.chain || all.moves);
+  EXPECT_EQ(all.most_roles, 3);
+  EXPECT_TRUE(FindForms(Fold(Collective::kReduceScatter, 4, false)).relay);
+}
+
+// In place it would store results over inputs that have not been sent.
+TEST(Forms, ARankThatSendsWhatItFoldsIsNoRelay) {
+  const Forms forms = FindForms(Fold(Collective::kAllReduce, 4, false));
+  EXPECT_FALSE(forms.relay || forms.moves);
+  EXPECT_TRUE(forms.flat);
+}
+
+TEST(Forms, WhatIsFoldedTwiceIsNoRelay) {
+  std::vector<RankPlan> plans = Blank(Collective::kReduce, 4);  // a tree: 3 to 1, 1 and 2 to 0
+  plans[3].Add({In(0)}, {1}, kNoBlock);
+  plans[2].Add({In(0)}, {0}, kNoBlock);
+  plans[1].Add({In(0), Recv(3)}, {0}, kNoBlock);
+  plans[0].Add({In(0), Recv(1), Recv(2)}, {}, 0);
+  const Forms forms = FindForms(plans);
+  EXPECT_FALSE(forms.relay);
+  EXPECT_TRUE(forms.flat);
+}
+
+TEST(Forms, WhatIsReadFromOutputsHasStepsOnly) {
+  std::vector<RankPlan> plans = Broadcast(3);
+  plans[0].Add({Out(0)}, {1}, kNoBlock);
+  plans[1].Add({Recv(0)}, {}, 0);
+  EXPECT_EQ(FindForms(plans), Forms{.most_roles = FindForms(plans).most_roles});
+}
+
+TEST(Forms, StoresOfWhatIsSentBecomePartOfThat) {
+  EXPECT_EQ(StoredBlocks(Broadcast(3)[0]), (std::vector<int>{0, kNoBlock, kMergedStore}));
+}
+
+}  // namespace
+}  // namespace tutti::plan

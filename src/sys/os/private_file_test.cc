@@ -1,0 +1,82 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/os/private_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+namespace tutti::sys {
+namespace {
+
+class PrivateFileTest : public testing::Test {
+ protected:
+  PrivateFileTest() {
+    char name[] = "/tmp/tutti-private-file-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~PrivateFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+  const std::vector<std::byte> content_ = {std::byte{1}, std::byte{0}, std::byte{255}};
+};
+
+TEST_F(PrivateFileTest, IsForTheOwnerAlone) {
+  const std::string path = folder_ + "/a/b/secret";
+  EXPECT_EQ(ReadPrivateFile(path, 10).status().code(), Code::kSystem);
+  ASSERT_TRUE(CreatePrivateFile(path, content_).ok());
+  EXPECT_EQ(*ReadPrivateFile(path, 3), content_);
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat((folder_ + "/a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(PrivateFileTest, TheFirstStays) {
+  const std::string path = folder_ + "/secret";
+  ASSERT_TRUE(CreatePrivateFile(path, content_).ok());
+  ASSERT_TRUE(CreatePrivateFile(path, std::vector<std::byte>(2)).ok());
+  EXPECT_EQ(*ReadPrivateFile(path, 10), content_);
+}
+
+TEST_F(PrivateFileTest, AtOnceAllSeeOne) {
+  std::vector<std::vector<std::byte>> seen(8);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([this, i, &seen] {
+      const std::vector<std::byte> own(32, static_cast<std::byte>(i));
+      EXPECT_TRUE(CreatePrivateFile(folder_ + "/secret", own).ok());
+      seen[i] = *ReadPrivateFile(folder_ + "/secret", 32);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& content : seen) EXPECT_EQ(content, seen[0]);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // no temporary files are left
+}
+
+TEST_F(PrivateFileTest, WhatOthersMayTouchIsRefused) {
+  const std::string path = folder_ + "/secret";
+  ASSERT_TRUE(CreatePrivateFile(path, content_).ok());
+  EXPECT_EQ(ReadPrivateFile(path, 2).status().code(), Code::kInvalidUsage);
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  const Result<std::vector<std::byte>> content = ReadPrivateFile(path, 10);
+  EXPECT_EQ(content.status().code(), Code::kInvalidUsage);
+  EXPECT_NE(content.status().message().find(path), std::string::npos);
+  EXPECT_EQ(ReadPrivateFile(folder_, 10).status().code(), Code::kInvalidUsage);
+  ASSERT_EQ(symlink(path.c_str(), (folder_ + "/alias").c_str()), 0);
+  EXPECT_FALSE(ReadPrivateFile(folder_ + "/alias", 10).ok());
+}
+
+TEST_F(PrivateFileTest, AFolderThatCanNotBeMadeIsNamed) {
+  ASSERT_TRUE(CreatePrivateFile(folder_ + "/file", content_).ok());
+  const Status status = CreatePrivateFile(folder_ + "/file/secret", content_);
+  EXPECT_EQ(status.code(), Code::kSystem);
+  EXPECT_NE(status.message().find(folder_ + "/file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti::sys

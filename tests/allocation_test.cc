@@ -1,0 +1,63 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// A collective of host memory that runs again as it ran before allocates nothing (docs/architecture.md).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tests/support/ranks.h"
+#include "tutti/tutti.h"
+
+namespace {
+
+thread_local std::size_t t_allocations = 0;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  ++t_allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tutti {
+namespace {
+
+constexpr int kRanks = 3;
+
+TEST(Allocation, RepeatedCollectivesOfHostMemoryAllocateNothing) {
+  const std::string said = tests::RunRanks(kRanks, Settings{}, [](Communicator& c) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, std::size_t{300000}}) {
+      std::vector<float> in(count * kRanks, 1), out(count * kRanks);
+      for (int k = 0; k < kCollectives; ++k) {
+        const auto kind = static_cast<Collective>(k);
+        if (kind == Collective::kSendRecv) continue;
+        const Operation operation{.kind = kind,
+                                  .in = in.data(),
+                                  .out = out.data(),
+                                  .count = kind == Collective::kBarrier ? 0 : count,
+                                  .type = DataType::kFloat32,
+                                  .op = ReduceOp::kSum,
+                                  .root = 1};
+        for (int i = 0; i < 3; ++i) TUTTI_RETURN_IF_ERROR(c.Run(operation));
+        const std::size_t before = t_allocations;
+        TUTTI_RETURN_IF_ERROR(c.Run(operation));
+        EXPECT_EQ(t_allocations - before, 0u) << Name(kind) << ", count " << count << ", rank " << c.rank();
+      }
+    }
+    return Status::Ok();
+  });
+  EXPECT_EQ(said, "");
+  // What counts is counted: a vector of its own is seen.
+  const std::size_t before = t_allocations;
+  const std::vector<int> some(10);
+  EXPECT_EQ(t_allocations - before, 1u) << some.size();
+}
+
+}  // namespace
+}  // namespace tutti

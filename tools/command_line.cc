@@ -1,0 +1,127 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <type_traits>
+
+#include "tools/cli.h"
+
+namespace tutti::tools {
+namespace {
+
+template <typename Number>
+std::string Outside(const std::string& word, Number least, Number most) {
+  Number value = 0;
+  if (CLI::detail::lexical_cast(word, value) && value >= least && value <= most) return "";
+  return fmt::format("takes a {} from {} to {}, not '{}'", std::is_integral_v<Number> ? "whole number" : "number",
+                     least, most, word);
+}
+
+}  // namespace
+
+CommandLine::Option CommandLine::Option::Shown(const std::string& value) const {
+  option_->option_text(value);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::Required() const {
+  option_->required();
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::Between(std::int64_t least, std::int64_t most) const {
+  option_->check([least, most](const std::string& word) { return Outside(word, least, most); });
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::BetweenSeconds(double least, double most) const {
+  option_->check([least, most](const std::string& word) { return Outside(word, least, most); });
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::OneOf(std::initializer_list<const char*> values) const {
+  option_->check([values = std::vector<std::string>(values.begin(), values.end())](const std::string& word) {
+    if (std::ranges::find(values, word) != values.end()) return std::string();
+    return fmt::format("takes one of {}, not '{}'", fmt::join(values, " "), word);
+  });
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::SplitAtCommas() const {
+  option_->delimiter(',');
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::Excludes(Option other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::Needs(Option other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+CommandLine::CommandLine(const std::string& about, const std::string& name)
+    : app_(std::make_unique<CLI::App>(about, name)) {
+  app_->set_help_flag("-h,--help", "print this help");
+  app_->set_version_flag("--version", fmt::format("tutti {}", Version()), "print the version");
+  app_->get_formatter()->column_width(28);
+}
+
+CommandLine::~CommandLine() = default;
+
+CommandLine::Option CommandLine::AddFlag(const std::string& names, bool& value, const std::string& help) {
+  return Option(app_->add_flag(names, value, help));
+}
+
+template <typename Value>
+CommandLine::Option CommandLine::AddValue(const std::string& names, Value& value, const std::string& help,
+                                          const char* shown) {
+  return Option(app_->add_option(names, value, help)->option_text(shown));
+}
+
+CommandLine::Option CommandLine::Add(const std::string& names, std::string& value, const std::string& help) {
+  return AddValue(names, value, help, "WORD");
+}
+
+CommandLine::Option CommandLine::Add(const std::string& names, std::vector<std::string>& value,
+                                     const std::string& help) {
+  return AddValue(names, value, help, "LIST");
+}
+
+CommandLine::Option CommandLine::Add(const std::string& names, int& value, const std::string& help) {
+  return AddValue(names, value, help, "N");
+}
+
+CommandLine::Option CommandLine::Add(const std::string& names, std::int64_t& value, const std::string& help) {
+  return AddValue(names, value, help, "N");
+}
+
+CommandLine::Option CommandLine::Add(const std::string& names, double& value, const std::string& help) {
+  return AddValue(names, value, help, "SECONDS");
+}
+
+void CommandLine::Group(const std::string& head) { app_->option_defaults()->group(head); }
+
+void CommandLine::Footer(const std::string& text) { app_->footer(text); }
+
+std::optional<int> CommandLine::Parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app_->exit(error);
+      return kExitOk;
+    }
+    return UsageError(app_->get_name(), error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace tutti::tools
