@@ -46,7 +46,7 @@ Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int ra
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
   pool_->Init(fabric_->own().pool(), geometry.pool_bytes, ranks);
   shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
-  references_.reserve(shares_.size());
+  references_.reserve(shares_.size() * fabric_->rings().posts());
   *chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
 }
 Engine::~Engine() = default;

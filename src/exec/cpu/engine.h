@@ -144,6 +144,7 @@ class Engine {
   void RevokeOffers();
   void AwaitReaders();
   bool ReferencesRead(Job& job);
+  void DropReadReferences();
   bool Waits(Job& job, int peer, Job::WaitsFor what, int part = 0) {
     job.waits_for = peer;
     job.waits_what = what;
@@ -167,7 +168,8 @@ class Engine {
   Job* first_ = nullptr;
   Job* last_ = nullptr;
 
-  // Posts that refer to user memory and have not been read yet.
+  // Posts that refer to user memory; all that have not been read yet, and some that have. There is room for as many as
+  // the links can hold.
   struct Reference {
     transport::Outgoing* link;
     int peer;

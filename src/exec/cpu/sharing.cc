@@ -60,9 +60,14 @@ void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std:
   std::uint32_t region = 0;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
   const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
+  if (references_.size() == references_.capacity()) DropReadReferences();
   references_.push_back({&tx, peer,
                          WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
                                    address, bytes, region)});
+}
+
+void Engine::DropReadReferences() {
+  std::erase_if(references_, [](Reference& r) { return r.link->Consumed(r.index); });
 }
 
 bool Engine::ReferencesRead(Job& job) {
@@ -132,7 +137,7 @@ bool Engine::ReceiveShared(Job& job, const Message& message, const proto::Post& 
 // Copies a piece of what a receiver offers to share. False where there is none.
 bool Engine::Help() {
   if (!can_help_) return false;
-  std::erase_if(references_, [](Reference& r) { return r.link->Consumed(r.index); });
+  DropReadReferences();
   for (const Reference& r : references_) {
     proto::Post& post = r.link->posts[r.index & (fabric_->rings().posts() - 1)];
     if (post.kind != proto::PostKind::kReference || post.bytes < kLeastSharedBytes) continue;
