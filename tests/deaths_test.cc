@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/host/queue.h"
+#include "comm/life/subset.h"
 #include "comm/meet/bootstrap.h"
 #include "tests/support/errors_page.h"
 #include "tests/support/meeting.h"
@@ -98,6 +100,38 @@ TEST(Death, InAnotherPidNamespaceIsNoticed) {
       EXPECT_NE(job.said(rank).find("died"), std::string::npos) << job.said(rank);
     }
   }
+}
+
+// A rank that dies between two communicators is found through the first one, also where only a handle shows its end.
+TEST(Death, BeforeAShrinkInAnotherPidNamespaceIsNoticed) {
+  RankProcesses job(3);
+  job.Start([](const CommunicatorOptions& options, Board& board) -> Status {
+    const auto run = [&] {
+      Result<Communicator> c = Communicator::Create(options);
+      if (!c.ok()) return 1;
+      ++board.ready;
+      while (board.ready < 3) SleepMs(1);
+      if (options.rank == 2) return 0;
+      comm::Queue parent(std::move(*c));
+      const Result<CommunicatorOptions> child = comm::Shrink(parent, std::vector{0});
+      const Status s = child.ok() ? Communicator::Create(*child).status() : child.status();
+      snprintf(board.said[options.rank], sizeof(board.said[0]), "%s", s.ToString().c_str());
+      return 0;
+    };
+    if (options.rank == 0) {
+      ++board.ready;  // it is not part of the child
+      return Communicator::Create(options).status();
+    }
+    InNewPidNamespace(board.pid[options.rank], run);
+    return Status(Code::kRemote, board.said[options.rank]);
+  });
+  while (job.board().ready < 3 && job.board().pid[1] >= 0 && job.board().pid[2] >= 0) SleepMs(1);
+  if (job.board().ready < 3) GTEST_SKIP() << "this system forbids new pid name spaces: unshare(CLONE_NEWPID)";
+  ASSERT_TRUE(job.Join());
+  EXPECT_NE(job.said(1).find("rank 1 (pid 1 of another pid name space) died before the ranks had met"),
+            std::string::npos)
+      << job.said(1);
+  EXPECT_NE(job.said(1).find("; rank 1 here is rank 2 of the communicator"), std::string::npos) << job.said(1);
 }
 
 // The rank that gathers dies when one other has come to it. Those who come later hear of it from that one.

@@ -195,6 +195,24 @@ TEST_F(Provoke, ARankThatDiesBeforeAllHaveMet) {
   killer.join();
 }
 
+TEST_F(Provoke, ADeathBetweenTwoCommunicators) {
+  const UniqueId id = *CreateUniqueId();
+  const auto make = [&](int rank) {
+    return Communicator::Create({.rank = rank, .ranks = 3, .id = id, .settings = Quick()});
+  };
+  const pid_t left_out = fork();
+  if (left_out == 0) _exit(make(0).ok() ? 0 : 1);
+  const Process victim([&] { (void)make(1); });
+  Result<Communicator> parent = make(2);
+  ASSERT_TRUE(parent.ok()) << parent.status().message();
+  comm::Queue queue(std::move(*parent));
+  Result<CommunicatorOptions> child = comm::Shrink(queue, std::vector{0});
+  ASSERT_TRUE(child.ok()) << child.status().message();
+  child->settings.init_timeout_ms = kLongMs;
+  Expect(Communicator::Create(*child).status());
+  waitpid(left_out, nullptr, 0);
+}
+
 TEST_F(Provoke, TheRankThatGathersDies) {
   const UniqueId id = *CreateUniqueId();
   const Process gatherer([&] { (void)Meets(id, 1, 3, kLongMs); });

@@ -20,6 +20,10 @@
 
 namespace tutti {
 
+namespace comm {
+class Origin;
+}
+
 // Names a job: the ranks that hold the same id find each other and form one communicator. 128 bytes, as NCCL's;
 // carries a random secret, so pass it on only to ranks of the job.
 struct UniqueId {
@@ -66,6 +70,8 @@ struct CommunicatorOptions {
   // Once it is true, Create gives up within about 50 ms and tells the ranks that are there. Any thread may set it. It must
   // live until Create has returned. Null: never.
   const std::atomic<bool>* cancel = nullptr;
+  // Where the ranks come from, where the library makes these options from another communicator. Programs leave it null.
+  std::shared_ptr<const comm::Origin> origin;
 };
 
 // A group of ranks that call the same collectives in the same order. One object per rank; ranks may be processes or

@@ -98,8 +98,8 @@ Status GpuCommunicator::Impl::AgreeOnAll(const Status& own, const char* what) {
   for (int rank = 0; rank < host.ranks; ++rank) {
     if (all[rank].code == 0) continue;
     if (rank == host.rank) return own;
-    return Status(static_cast<Code>(all[rank].code), fmt::format("rank {} {}: {}", rank, what, all[rank].sentence),
-                  rank);
+    return host.InParent(
+        Status(static_cast<Code>(all[rank].code), fmt::format("rank {} {}: {}", rank, what, all[rank].sentence), rank));
   }
   return Status::Ok();
 }
@@ -114,7 +114,8 @@ Status GpuCommunicator::Impl::HandAround(std::span<const std::byte> offer, const
        .ranks = host.ranks,
        .timeout_ms = host.settings.init_timeout_ms,
        .payload = offer,
-       .shared = shared.valid() ? &shared : nullptr},
+       .shared = shared.valid() ? &shared : nullptr,
+       .look = [this] { return host.FindDead(); }},
       [&](int peer, comm::Member&& member) -> Status {
         if (member.payload.size() != offer.size()) {
           return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti than rank {}", peer, host.rank),
@@ -124,7 +125,7 @@ Status GpuCommunicator::Impl::HandAround(std::span<const std::byte> offer, const
         if (taken.ok()) taken = s;
         return Status::Ok();
       });
-  return met.ok() ? taken : met;
+  return met.ok() ? taken : host.InParent(met);
 }
 
 // Exchanges segments with all ranks. kUnsupported where one can not be reached.

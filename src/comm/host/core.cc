@@ -7,30 +7,32 @@
 #include <utility>
 
 #include "base/log.h"
+#include "comm/host/origin.h"
 #include "trace/view.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
 
-Core::Core(int rank, int ranks, std::string who, const Settings& settings)
-    : rank(rank), ranks(ranks), who(std::move(who)), settings(settings) {}
+Core::Core(int rank, int ranks, std::string who, const Settings& settings, std::shared_ptr<const Origin> origin)
+    : rank(rank), ranks(ranks), who(std::move(who)), settings(settings), origin(std::move(origin)) {}
 Core::~Core() = default;
 
 void Core::Break(const Status& status, Wanted wanted) {
+  const Status told = InParent(status);
   {
     std::lock_guard lock(failure_mutex_);
     if (!failure_.ok()) return;
-    failure_ = status;
+    failure_ = told;
     if (fabric != nullptr) {
-      recorder.Fail(status.code(), status.message());
+      recorder.Fail(told.code(), told.message());
       fabric->own().PublishFailure(status.code(), status.message(), status.peer() >= 0 ? status.peer() : rank);
     }
   }
   broken.store(true, std::memory_order_release);
   if (wanted == Wanted::kNo || log::FirstTime("the program aborts communicators")) {
-    TUTTI_WARN("{} is broken: {}", who, status.message());
+    TUTTI_WARN("{} is broken: {}", who, told.message());
   } else {
-    TUTTI_INFO(log::kInit | log::kDestroy, "{} is broken: {}", who, status.message());
+    TUTTI_INFO(log::kInit | log::kDestroy, "{} is broken: {}", who, told.message());
   }
 }
 
@@ -52,6 +54,8 @@ Status Core::FindDead() const {
   }
   return Status::Ok();
 }
+
+Status Core::InParent(const Status& status) const { return origin == nullptr ? status : origin->Translate(status); }
 
 Status Core::Broken() {
   if (!broken.load(std::memory_order_acquire)) return Status::Ok();

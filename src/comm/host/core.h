@@ -30,8 +30,11 @@ class Fabric;
 
 namespace tutti::comm {
 
+class Origin;
+
 struct Core {
-  Core(int rank, int ranks, std::string who, const Settings& settings);
+  // `origin`: null where it is not made from another communicator.
+  Core(int rank, int ranks, std::string who, const Settings& settings, std::shared_ptr<const Origin> origin);
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -46,11 +49,14 @@ struct Core {
   Status FindDead() const;
   // That failure, or Ok. Any thread.
   Status Broken();
+  // An error of this communicator as its user is to read it: with the blamed rank's number in the parent, if there is one.
+  Status InParent(const Status& status) const;
 
   const int rank;
   const int ranks;
   const std::string who;  // for the log: "comm 0x55... rank 1 nranks 4", and the user's name for it
   Settings settings;
+  const std::shared_ptr<const Origin> origin;
   int cpus = 1;
   bool crowded = false;                            // more ranks than cores
   std::int64_t spin_ns = 0;                        // how long a wait spins before it gives the core away

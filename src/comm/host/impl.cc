@@ -13,7 +13,8 @@
 namespace tutti {
 
 Communicator::Impl::Impl(const CommunicatorOptions& options, const std::string& who, std::string name)
-    : Core(options.rank, options.ranks, fmt::format("comm {} {}", fmt::ptr(this), who), options.settings),
+    : Core(options.rank, options.ranks, fmt::format("comm {} {}", fmt::ptr(this), who), options.settings,
+           options.origin),
       id(options.id),
       name(std::move(name)),
       cancel(options.cancel),

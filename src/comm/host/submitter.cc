@@ -67,8 +67,9 @@ void Submitter::List(Job* job) {
 Status Submitter::Fault(const Status& status) {
   const Status cause = waiter_.CauseOf(status);
   core_.Break(cause);
-  core_.engine->Fail(cause);
-  return cause;
+  const Status told = core_.InParent(cause);
+  core_.engine->Fail(told);
+  return told;
 }
 
 void Submitter::Collect() {

@@ -15,6 +15,7 @@
 #include "comm/host/comparer.h"
 #include "comm/host/impl.h"
 #include "comm/host/ledger.h"
+#include "comm/host/origin.h"
 #include "comm/host/planner.h"
 #include "comm/host/submitter.h"
 #include "comm/identity/launch.h"
@@ -90,6 +91,7 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
   if (!created.ok()) return created.status();
   fabric = std::make_shared<Fabric>(std::move(*created));
   CreateBlackBox();
+  const auto look = [this] { return origin == nullptr ? Status::Ok() : origin->FindDead(); };
   comm::RankProfile common;  // rank 0's
   comm::SettingsComparison comparison(profile->settings);
   const Status met = comm::Meet(
@@ -99,7 +101,8 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
        .timeout_ms = settings.init_timeout_ms,
        .payload = payload,
        .shared = &fabric->own().fd(),
-       .cancel = cancel},
+       .cancel = cancel,
+       .look = look},
       [&](int peer, comm::Member&& member) -> Status {
         Result<comm::RankProfile> theirs = comm::ParseProfile(member.payload);
         if (!theirs.ok()) {
@@ -119,7 +122,8 @@ Status Communicator::Impl::Connect(const CommunicatorOptions& options) {
                                       .rank = rank,
                                       .ranks = ranks,
                                       .timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / kNsPerMs, 1),
-                                      .cancel = cancel}));
+                                      .cancel = cancel,
+                                      .look = look}));
   fabric->FinishConnecting();
   TUTTI_RETURN_IF_ERROR(WaitAtInit(
       deadline_ns, [&] { return fabric->EveryoneConnected(); },
@@ -263,7 +267,7 @@ void Communicator::Impl::Leave() {
   header.state.compare_exchange_strong(ready, RankState::kLeft, std::memory_order_release, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // of two ranks that leave at once, one sees the other
   if (const Status s = comparer.CompareAtEnd(); !s.ok()) {
-    TUTTI_WARN("{} has ended with results that are likely wrong: {}", who, s.message());
+    TUTTI_WARN("{} has ended with results that are likely wrong: {}", who, InParent(s).message());
   }
 }
 
@@ -293,12 +297,13 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   }
   if (Status s = impl->Connect(options); !s.ok()) {
     comm::ReportSettings(options.settings);
-    TUTTI_WARN("{} commId 0x{:x} - Init FAILED: {}", impl->who, HashOf(options.id), s.message());
+    const Status told = impl->InParent(s);
+    TUTTI_WARN("{} commId 0x{:x} - Init FAILED: {}", impl->who, HashOf(options.id), told.message());
     if (impl->fabric != nullptr) {
       impl->fabric->own().PublishFailure(s.code(), s.message(), s.peer());
       impl->left = true;
     }
-    return s;
+    return told;
   }
   impl->cancel = nullptr;
   impl->LogCreated(begin_ns);
@@ -338,7 +343,8 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
        .ranks = c.ranks,
        .timeout_ms = c.settings.init_timeout_ms,
        .payload = std::as_bytes(std::span(&size, 1)),
-       .shared = &*fd},
+       .shared = &*fd,
+       .look = [&] { return c.FindDead(); }},
       [&](int peer, comm::Member&& member) -> Status {
         std::uint64_t theirs = 0;
         if (member.payload.size() == sizeof(theirs)) {
@@ -358,7 +364,7 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
       });
   if (!met.ok()) {
     c.Break(met);
-    return met;
+    return c.InParent(met);
   }
   c.fabric->AddRegion(std::move(region));
   // Nobody may refer to the region before everybody has it.

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "comm/host/impl.h"
+#include "comm/host/origin.h"
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap.h"
 
@@ -32,6 +35,12 @@ UniqueId ChildId(const UniqueId& parent, std::string_view what) {
 }
 
 // Over the parent's links or, where they are broken and shall not be used, in a meeting under an id of its own.
+std::vector<int> AllRanks(int ranks) {
+  std::vector<int> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereBroken where_broken,
                      const std::atomic<bool>* cancel, std::vector<Choice>& all) {
   Communicator::Impl& impl = *c.impl();
@@ -43,19 +52,23 @@ Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereB
                   .count = sizeof(Choice),
                   .type = DataType::kUint8});
   }
-  return Meet({.id = ChildId(impl.id, fmt::format("choices {}", generation)),
-               .rank = impl.rank,
-               .ranks = impl.ranks,
-               .timeout_ms = impl.settings.init_timeout_ms,
-               .payload = std::as_bytes(std::span(&mine, 1)),
-               .cancel = cancel},
-              [&](int rank, Member&& member) {
-                if (member.payload.size() != sizeof(Choice)) {
-                  return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti", rank), rank);
-                }
-                std::memcpy(&all[rank], member.payload.data(), sizeof(Choice));
-                return Status::Ok();
-              });
+  const std::shared_ptr<const Origin> origin =
+      Origin::Of(impl.fabric.get(), AllRanks(impl.ranks), Origin::Numbers::kKept);
+  return impl.InParent(Meet({.id = ChildId(impl.id, fmt::format("choices {}", generation)),
+                             .rank = impl.rank,
+                             .ranks = impl.ranks,
+                             .timeout_ms = impl.settings.init_timeout_ms,
+                             .payload = std::as_bytes(std::span(&mine, 1)),
+                             .cancel = cancel,
+                             .look = [&] { return origin->FindDead(); }},
+                            [&](int rank, Member&& member) {
+                              if (member.payload.size() != sizeof(Choice)) {
+                                return Status(Code::kRemote, fmt::format("rank {} runs another build of Tutti", rank),
+                                              rank);
+                              }
+                              std::memcpy(&all[rank], member.payload.data(), sizeof(Choice));
+                              return Status::Ok();
+                            }));
 }
 
 }  // namespace
@@ -82,7 +95,8 @@ Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<in
     child = CommunicatorOptions{.rank = static_cast<int>(std::ranges::find(members, impl.rank) - members.begin()),
                                 .ranks = static_cast<int>(members.size()),
                                 .id = ChildId(impl.id, fmt::format("split {} color {}", generation, *color)),
-                                .settings = impl.settings};
+                                .settings = impl.settings,
+                                .origin = Origin::Of(impl.fabric.get(), members, Origin::Numbers::kNew)};
     return Status::Ok();
   });
   if (!s.ok()) return s;
@@ -119,6 +133,9 @@ Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded)
     const std::string without = fmt::format("{}", fmt::join(out, ","));
     options.id = ChildId(c.impl()->id, fmt::format("shrink {} without {}", c.impl()->shrinks[without]++, without));
     options.settings = c.impl()->settings;
+    std::vector<int> stay = AllRanks(c.ranks());
+    std::erase_if(stay, [&](int rank) { return out.contains(rank); });
+    options.origin = Origin::Of(c.impl()->fabric.get(), stay, Origin::Numbers::kNew);
     return Status::Ok();
   });
   if (!s.ok()) return s;
@@ -152,6 +169,7 @@ Result<CommunicatorOptions> Grow(Queue& parent, int ranks, const UniqueId* id) {
     }
     options.id = first->id;
     options.settings = c.impl()->settings;
+    options.origin = Origin::Of(c.impl()->fabric.get(), AllRanks(c.ranks()), Origin::Numbers::kKept);
     return Status::Ok();
   });
   if (!s.ok()) return s;

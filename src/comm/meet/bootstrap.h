@@ -37,7 +37,7 @@
 namespace tutti::comm {
 
 // Meets all ranks; returns when all of them have taken all members, or with the same sentence on all that are
-// there: who did not come (kTimeout), died, left or gave up (kRemote), came twice, was given another number of
+// there: who did not come (kTimeout), died, left or gave up (kRemote), was seen to be dead by MeetOptions::look (its code), came twice, was given another number of
 // ranks, is out of range or runs another version (kInvalidUsage). Never takes longer than timeout_ms. After a
 // meeting the id may be used for the next one of the same ranks.
 //

@@ -80,6 +80,28 @@ TEST_P(BootstrapErrors, WhoWasToldWhichNumberOfRanksIsSaid) {
   EXPECT_EQ(outcomes[0].peer(), 1);
 }
 
+// One of the ranks sees that another one will not come. Whether that rank gathers or visits, all say what it says.
+TEST_P(BootstrapErrors, WhatOneRankSeesIsToldByAll) {
+  for (const int seer : {0, 1, 2}) {
+    const UniqueId id = *CreateUniqueId();
+    const std::int64_t begin_ns = sys::NowNs();
+    const std::vector<Status> outcomes = Run({0, 1, 2}, [&](int rank) {
+      MeetOptions options{.id = id, .rank = rank, .ranks = 4, .timeout_ms = kPatientMs};
+      if (rank == seer) {
+        options.look = [begin_ns] {
+          const bool all_are_here = sys::NowNs() > begin_ns + 500 * sys::kNsPerMs;
+          return all_are_here ? Status(Code::kRemote, "rank 3 has sailed", 3) : Status::Ok();
+        };
+      }
+      if (rank > 0) sys::Fd(Approach(id));
+      return Meet(options).status();
+    });
+    EXPECT_LT(sys::NowNs() - begin_ns, 5 * sys::kNsPerSecond);
+    ExpectAllSay(outcomes, Code::kRemote, {"rank 3 has sailed"});
+    EXPECT_EQ(outcomes[0].peer(), 3);
+  }
+}
+
 TEST_P(BootstrapErrors, ARankOutOfRangeIsNamedOnAllRanks) {
   const std::vector<Status> outcomes = Run({0, 1, 3}, [&](int rank) { return MeetAndCheck(id_, rank, 3, kPatientMs); });
   ExpectAllSay(outcomes, Code::kInvalidUsage, {"rank 3 of 3", "0 to 2"});

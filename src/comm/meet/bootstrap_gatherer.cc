@@ -122,6 +122,7 @@ void Gatherer::LookForTheDead() {
     if (process == attendance_.process) continue;
     if (sys::ProbeProcess(process) == sys::Liveness::kDead) Lost(caller);
   }
+  if (!distributing_ && fault_.ok() && options_.look != nullptr) fault_ = options_.look();
 }
 
 void Gatherer::AcceptAll() {

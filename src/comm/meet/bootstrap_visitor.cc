@@ -15,6 +15,7 @@ namespace tutti::comm {
 namespace {
 
 constexpr std::int64_t kAgreeNs = sys::kNsPerSecond;
+constexpr int kRanksPerLook = 32;
 
 }  // namespace
 
@@ -52,7 +53,15 @@ Status Visitor::Wait(const sys::Fd& other, const sys::Fd& writable) {
   if (*ready == 0 && sys::ProbeProcess(HostProcess()) == sys::Liveness::kDead) {
     return Status(Code::kRemote, "dead");
   }
-  return Status::Ok();
+  return *ready == 0 ? Look(now_ns) : Status::Ok();
+}
+
+Status Visitor::Look(std::int64_t now_ns) {
+  // The gatherer looks too, if it can. All ranks together spend about the same time whether they are few or many.
+  const std::int64_t period_ns = kProbeNs * (1 + options_.ranks / kRanksPerLook);
+  if (!let_in_ || placed_ || options_.look == nullptr || now_ns - looked_ns_ < period_ns) return Status::Ok();
+  looked_ns_ = now_ns;
+  return options_.look();
 }
 
 Result<sys::Received> Visitor::Receive() {
@@ -117,6 +126,7 @@ Status Visitor::Enter() {
   const Result<Welcome> welcome = ParseWelcome(Text(*received));
   if (!welcome.ok()) return welcome.status();
   host_ = *welcome;
+  let_in_ = true;
   if (options_.report != nullptr) options_.report->gatherer = host_.rank;
   return Status::Ok();
 }

@@ -50,8 +50,11 @@ class Visitor {
   // rank says when it gives up where it shall.
   Status Wait(const sys::Fd& other, const sys::Fd& writable);
 
-  // Whether an error is this rank's own wish.
-  bool GaveUp(const Status& status) const { return attendance_.Cancelled() && status.peer() == options_.rank; }
+  // Calls MeetOptions::look where it is time.
+  Status Look(std::int64_t now_ns);
+  // Whether a wait has ended because this rank gives up: its program wants it, or it sees that a rank is dead. All other
+  // errors of a wait blame nobody.
+  static bool GaveUp(const Status& status) { return status.peer() >= 0; }
   Status GivenUpOn(const Status& why) const;
   Status GathererLost(const Status& why);
   Status Refuse(const Status& status);
@@ -73,7 +76,9 @@ class Visitor {
   sys::Nonce own_nonce_{};
   Welcome host_;
   int taken_ = 0;
-  bool placed_ = false;  // in the tree, so all have come
+  std::int64_t looked_ns_ = 0;  // when MeetOptions::look was called last; 0: never
+  bool let_in_ = false;         // the gatherer has taken this rank in
+  bool placed_ = false;         // in the tree, so all have come
   bool gatherer_lost_ = false;
   Status verdict_;  // how the meeting ended, where that was heard while passing members on
 };

@@ -116,6 +116,11 @@ std::string Fabric::PidOf(int peer) const {
   return fmt::format("{} of another pid name space", foreigner->second.pid_there);
 }
 
+std::shared_ptr<const sys::Fd> Fabric::HandleOf(int peer) const {
+  const auto foreigner = foreigners_.find(peer);
+  return foreigner == foreigners_.end() ? nullptr : foreigner->second.handle;
+}
+
 bool Fabric::ProcessIsDead(int peer) const {
   if (const auto foreigner = foreigners_.find(peer); foreigner != foreigners_.end()) {
     return foreigner->second.handle != nullptr && sys::ProbeHandle(*foreigner->second.handle) == sys::Liveness::kDead;

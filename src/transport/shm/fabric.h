@@ -95,6 +95,8 @@ class Fabric {
   PeerState Describe(int peer) const;
   bool ProcessIsDead(int peer) const;
   const sys::ProcessId& process(int peer) const { return processes_[peer]; }
+  // What shows the end of a peer of another pid name space; null for others, and where there is no such thing.
+  std::shared_ptr<const sys::Fd> HandleOf(int peer) const;
   // "17", or "17 of another pid name space".
   std::string PidOf(int peer) const;
 
