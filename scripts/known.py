@@ -6,7 +6,6 @@ needed any more fails the check, and a new one needs a reason that the whole pro
 # "file > header" that the row of a subfolder does not allow -> why it is so.
 INCLUDES = {
     "src/comm/identity/launch_test.cc > comm/meet/bootstrap.h": "the test meets by the id that a launcher's variables give",
-    "src/exec/gpu/lower/copies.h > exec/gpu/launch/side_streams.h": "a list of copies is made with the streams it runs in",
 }
 
 # Units (x for x.h, x.cc and the like) that include each other, each list sorted.
@@ -39,6 +38,5 @@ TOO_LONG = {
     "src/comm/gpu/impl.h:GpuCommunicator",
     "src/comm/life/create.cc:Connect",
     "src/exec/cpu/job.h:Job",
-    "src/exec/gpu/lower/copies_test.cc",
     "src/transport/p2p/window_test.cc:FakeDriver",
 }

@@ -267,7 +267,7 @@ bool GpuWindows::TakesSecondShot(const Operation& o) {
 Status GpuWindows::Run(const Operation& o, sys::cuda::Stream stream, bool captured) {
   const Window* window = Holding(o);
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(o.out) - window->own());
-  CopyRunner::Outputs outputs{};
+  exec::gpu::CopyOutputs outputs{};
   for (int rank = 0; rank < gpu_.host.ranks; ++rank) outputs[rank] = window->At(rank, offset);
   const Status s = owner_->Run(exec::gpu::ListCopies(*PlanOf(o), comm::WorkOf(o)), outputs, stream, captured);
   if (!s.ok()) gpu_.host.Break(s);  // peers wait for what is missing

@@ -22,7 +22,7 @@
 #include "comm/gpu/one_sided.h"
 #include "comm/host/impl.h"
 #include "comm/host/size_class.h"
-#include "exec/gpu/lower/copies.h"
+#include "exec/gpu/launch/copy_runner.h"
 #include "sys/cuda/cuda.h"
 #include "sys/cuda/cuda_memory.h"
 #include "transport/p2p/window.h"
