@@ -53,64 +53,74 @@ const std::pair<const Address, Memory>* Find(Address place) {
 
 int g_mappings = 0, g_retained = 0;
 
+// What a pointer is.
+void AnswerAboutPointers(sys::cuda::Driver& d) {
+  d.GetErrorName = [](int, const char**) { return 1; };
+  d.GetErrorString = [](int, const char**) { return 1; };
+  d.DeviceGetUuid = [](sys::cuda::Uuid* uuid, int) {
+    *uuid = {};
+    return 0;
+  };
+  d.PointerGetAttribute = [](void* value, int attribute, Address place) {
+    const auto* found = Find(place);
+    if (found == nullptr) return 1;
+    if (attribute == sys::cuda::kMemoryType) *static_cast<unsigned*>(value) = found->second.type;
+    if (attribute == sys::cuda::kDeviceOrdinal) *static_cast<int*>(value) = found->second.device;
+    if (attribute == sys::cuda::kIpcCapable) *static_cast<unsigned*>(value) = found->second.ipc ? 1 : 0;
+    return 0;
+  };
+  d.MemGetAddressRange = [](Address* base, std::size_t* bytes, Address place) {
+    const auto* found = Find(place);
+    if (found == nullptr) return 1;
+    *base = found->first;
+    *bytes = found->second.bytes;
+    return 0;
+  };
+}
+
+// Handing memory on, and mapping what others hand on.
+void HandOnMemory(sys::cuda::Driver& d) {
+  d.MemRetainAllocationHandle = [](Allocation* allocation, void* place) {
+    const auto address = reinterpret_cast<Address>(place);
+    const auto* found = Find(address);
+    if (found == nullptr || found->second.allocation == 0) return 1;
+    const bool last = address + 1 == found->first + found->second.bytes && found->second.last_allocation != 0;
+    *allocation = last ? found->second.last_allocation : found->second.allocation;
+    ++g_retained;
+    return 0;
+  };
+  d.MemRelease = [](Allocation) {
+    --g_retained;
+    return 0;
+  };
+  d.MemExportToShareableHandle = [](void* fd, Allocation allocation, int, unsigned long long) {
+    for (const auto& [base, memory] : TheMemory()) {
+      if (memory.allocation == allocation && !memory.exportable) return 1;
+    }
+    *static_cast<int*>(fd) = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return 0;
+  };
+  d.IpcGetMemHandle = [](sys::cuda::IpcHandle* handle, Address) {
+    *handle = {};
+    return 0;
+  };
+  d.IpcOpenMemHandle = [](Address* address, sys::cuda::IpcHandle, unsigned) {
+    *address = kMapped;
+    ++g_mappings;
+    return 0;
+  };
+  d.IpcCloseMemHandle = [](Address) {
+    --g_mappings;
+    return 0;
+  };
+  d.MemImportFromShareableHandle = [](Allocation*, void*, int) { return 1; };  // as for GPUs that are no peers
+}
+
 const sys::cuda::Driver& FakeDriver() {
   static const sys::cuda::Driver& driver = *[] {
     auto* d = new sys::cuda::Driver{};
-    d->GetErrorName = [](int, const char**) { return 1; };
-    d->GetErrorString = [](int, const char**) { return 1; };
-    d->DeviceGetUuid = [](sys::cuda::Uuid* uuid, int) {
-      *uuid = {};
-      return 0;
-    };
-    d->PointerGetAttribute = [](void* value, int attribute, Address place) {
-      const auto* found = Find(place);
-      if (found == nullptr) return 1;
-      if (attribute == sys::cuda::kMemoryType) *static_cast<unsigned*>(value) = found->second.type;
-      if (attribute == sys::cuda::kDeviceOrdinal) *static_cast<int*>(value) = found->second.device;
-      if (attribute == sys::cuda::kIpcCapable) *static_cast<unsigned*>(value) = found->second.ipc ? 1 : 0;
-      return 0;
-    };
-    d->MemGetAddressRange = [](Address* base, std::size_t* bytes, Address place) {
-      const auto* found = Find(place);
-      if (found == nullptr) return 1;
-      *base = found->first;
-      *bytes = found->second.bytes;
-      return 0;
-    };
-    d->MemRetainAllocationHandle = [](Allocation* allocation, void* place) {
-      const auto address = reinterpret_cast<Address>(place);
-      const auto* found = Find(address);
-      if (found == nullptr || found->second.allocation == 0) return 1;
-      const bool last = address + 1 == found->first + found->second.bytes && found->second.last_allocation != 0;
-      *allocation = last ? found->second.last_allocation : found->second.allocation;
-      ++g_retained;
-      return 0;
-    };
-    d->MemRelease = [](Allocation) {
-      --g_retained;
-      return 0;
-    };
-    d->MemExportToShareableHandle = [](void* fd, Allocation allocation, int, unsigned long long) {
-      for (const auto& [base, memory] : TheMemory()) {
-        if (memory.allocation == allocation && !memory.exportable) return 1;
-      }
-      *static_cast<int*>(fd) = open("/dev/null", O_RDONLY | O_CLOEXEC);
-      return 0;
-    };
-    d->IpcGetMemHandle = [](sys::cuda::IpcHandle* handle, Address) {
-      *handle = {};
-      return 0;
-    };
-    d->IpcOpenMemHandle = [](Address* address, sys::cuda::IpcHandle, unsigned) {
-      *address = kMapped;
-      ++g_mappings;
-      return 0;
-    };
-    d->IpcCloseMemHandle = [](Address) {
-      --g_mappings;
-      return 0;
-    };
-    d->MemImportFromShareableHandle = [](Allocation*, void*, int) { return 1; };  // as for GPUs that are no peers
+    AnswerAboutPointers(*d);
+    HandOnMemory(*d);
     return d;
   }();
   return driver;
