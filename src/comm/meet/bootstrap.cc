@@ -11,6 +11,7 @@
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap_gatherer.h"
 #include "comm/meet/bootstrap_message.h"
+#include "comm/meet/bootstrap_note.h"
 #include "comm/meet/bootstrap_visitor.h"
 #include "sys/net/auth.h"
 #include "sys/net/unix_socket.h"
@@ -72,7 +73,10 @@ Status Join(const Attendance& attendance, Role role, const OnMember& on_member) 
       return socket.status();
     } else if (role == Role::kVisitOrGather) {
       Result<sys::Fd> listener = sys::Listen(sys::SocketKind::kPacket, name);
-      if (listener.ok()) return Gatherer(attendance, reason.message()).Run(std::move(*listener), on_member);
+      if (listener.ok()) {
+        TUTTI_RETURN_IF_ERROR(TakeNote(attendance));
+        return Gatherer(attendance, reason.message()).Run(std::move(*listener), on_member);
+      }
       if (listener.status().code() != Code::kInvalidUsage) return listener.status();
     }
     sys::SleepNs(std::min(pause_ns, attendance.deadline_ns - sys::NowNs()));
@@ -141,7 +145,8 @@ Status Meet(const MeetOptions& options, const OnMember& on_member) {
                               .process = sys::Self(),
                               .process_namespace = sys::ProcessNamespace(),
                               .begin_ns = begin_ns,
-                              .deadline_ns = begin_ns + timeout_ms * sys::kNsPerMs};
+                              .deadline_ns = begin_ns + timeout_ms * sys::kNsPerMs,
+                              .note_until_ns = begin_ns + timeout_ms * sys::kNsPerMs};
   if (options.rank < 0 || options.rank >= options.ranks) return TellOutOfRange(attendance);
   if (options.ranks == 1) return MeetAlone(attendance, on_member);
   return Join(attendance, Role::kVisitOrGather, on_member);

@@ -37,15 +37,15 @@
 namespace tutti::comm {
 
 // Meets all ranks; returns when all of them have taken all members, or with the same sentence on all that are
-// there: who did not come (kTimeout), died, left or gave up (kRemote), was seen to be dead by MeetOptions::look (its code), came twice, was given another number of
-// ranks, is out of range or runs another version (kInvalidUsage). Never takes longer than timeout_ms. After a
-// meeting the id may be used for the next one of the same ranks.
+// there: who did not come (kTimeout), died, left or gave up (kRemote), came twice, was given another number of
+// ranks, is out of range or runs another version (kInvalidUsage); or what MeetOptions::look of one of them says. Never
+// takes longer than timeout_ms. After a meeting the id may be used for the next one of the same ranks.
 //
-// Where the gatherer dies those who had come to it tell whoever comes within a second. A rank that comes after the
-// others have given up waits for its own timeout and then names those who left as
-// missing.
+// Where a rank is gone, the others tell so to whoever comes within a second, also where it was the one that gathered, and
+// leave a note for those that come later (bootstrap_note.h). A rank that comes after the others have given up for another
+// reason, or whom the note does not reach, waits for its own timeout and then names those who left as missing.
 //
-// Threads: ranks may be threads of one process. No state outlives the call. Safe to call many at once, for
+// Threads: ranks may be threads of one process. No state but that note outlives the call. Safe to call many at once, for
 // one id or for many.
 Status Meet(const MeetOptions& options, const OnMember& on_member);
 

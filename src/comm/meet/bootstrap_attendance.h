@@ -33,6 +33,8 @@ struct Attendance {
   std::uint64_t process_namespace = 0;
   std::int64_t begin_ns = 0;
   std::int64_t deadline_ns = 0;
+  std::int64_t note_until_ns =
+      0;  // the deadline of the meeting; deadline_ns is earlier where all is lost but some may hear
 
   Introduction Introduce() const;
   // What to hand to OnMember for another's, or its own, introduction.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/meet/bootstrap_note.h"
 #include "sys/net/auth.h"
 #include "sys/os/clock.h"
 
@@ -101,7 +102,10 @@ void Gatherer::Turn(std::int64_t until_ns, const sys::Fd* writable) {
   }
   const Result<int> ready = sys::WaitAny(watched, std::min(until_ns, attendance_.NextLookNs(sys::NowNs())));
   if (!ready.ok() && fault_.ok()) fault_ = ready.status();
-  if (attendance_.Cancelled() && fault_.ok()) fault_ = attendance_.Cancellation();
+  if (attendance_.Cancelled() && fault_.ok()) {
+    fault_ = attendance_.Cancellation();
+    wanted_ = true;
+  }
   for (std::size_t i = 0; i < callers_.size(); ++i) {
     if (watched[i + 2].readable) Serve(callers_[i]);
   }
@@ -309,7 +313,10 @@ void Gatherer::HandleJoined(Caller& caller, std::span<const std::byte> message) 
   }
   Status failure;
   if (ParseFailure(message, failure).ok()) {
-    if (fault_.ok()) fault_ = failure;
+    if (fault_.ok()) {
+      fault_ = failure;
+      wanted_ = failure.peer() == caller.rank;
+    }
     return;
   }
   if (fault_.ok()) {
@@ -446,6 +453,8 @@ Status Gatherer::Fail(Status fault, std::int64_t linger_ns) {
   std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
   const std::int64_t until_ns = std::min(sys::NowNs() + linger_ns, deadline_ns_);
   while (listener_.valid() && heard_count_ < options_.ranks && sys::NowNs() < until_ns) Turn(until_ns);
+  const bool is_gone = fault_.code() == Code::kRemote && !wanted_;
+  if (is_gone && listener_.valid() && heard_count_ < options_.ranks) LeaveNote(attendance_, fault_, heard_);
   return fault_;
 }
 

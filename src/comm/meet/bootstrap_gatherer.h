@@ -119,6 +119,7 @@ class Gatherer {
   Status fault_;
   bool distributing_ = false;
   bool failing_ = false;
+  bool wanted_ = false;  // the fault is that a rank gives up; it may come again
   int strangers_ = 0;
   std::int64_t probed_ns_ = 0;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/os/private_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -9,6 +10,8 @@
 
 #include <array>
 #include <cerrno>
+#include <ctime>
+#include <memory>
 
 #include "sys/os/error.h"
 #include "sys/os/fd.h"
@@ -37,7 +40,7 @@ Result<std::string> TemporaryName(const std::string& path) {
   return name;
 }
 
-Status WriteNewFile(const std::string& path, std::span<const std::byte> content) {
+Status WriteNewFile(const std::string& path, std::span<const std::byte> content, std::int64_t useful_s = 0) {
   const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return SystemError(errno, fmt::format("cannot make {}", path));
   const FileLimitIsAnError no_signal;
@@ -45,6 +48,10 @@ Status WriteNewFile(const std::string& path, std::span<const std::byte> content)
   if (n != static_cast<ssize_t>(content.size())) {
     return SystemError(n < 0 ? errno : ENOSPC, fmt::format("cannot write {}", path));
   }
+  if (useful_s == 0) return Status::Ok();
+  const timespec until = {.tv_sec = time(nullptr) + useful_s, .tv_nsec = 0};
+  const std::array<timespec, 2> times = {until, until};
+  if (futimens(fd.get(), times.data()) != 0) return SystemError(errno, fmt::format("cannot change {}", path));
   return Status::Ok();
 }
 
@@ -79,6 +86,31 @@ Status CreatePrivateFile(const std::string& path, std::span<const std::byte> con
   }
   unlink(temporary->c_str());
   return status;
+}
+
+Status ReplacePrivateFile(const std::string& path, std::span<const std::byte> content, std::int64_t useful_s) {
+  const Result<std::string> temporary = TemporaryName(path);
+  if (!temporary.ok()) return temporary.status();
+  Status status = WriteNewFile(*temporary, content, useful_s);
+  if (status.ok() && rename(temporary->c_str(), path.c_str()) != 0) {
+    status = SystemError(errno, fmt::format("cannot make {}", path));
+  }
+  if (!status.ok()) unlink(temporary->c_str());
+  return status;
+}
+
+void RemoveFile(const std::string& path) { unlink(path.c_str()); }
+
+void RemoveUselessFiles(const std::string& folder, std::string_view prefix) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()), &closedir);
+  if (opened == nullptr) return;
+  while (const dirent* entry = readdir(opened.get())) {
+    struct stat info;
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    if (fstatat(dirfd(opened.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || info.st_mtime >= time(nullptr)) continue;
+    unlinkat(dirfd(opened.get()), entry->d_name, 0);
+  }
 }
 
 }  // namespace tutti::sys

@@ -3,11 +3,13 @@
 #ifndef TUTTI_SYS_OS_PRIVATE_FILE_H_
 #define TUTTI_SYS_OS_PRIVATE_FILE_H_
 
-// Small files that only their owner may read, for secrets.
+// Small files that only their owner may read: for secrets, and for what processes of one user leave for each other.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tutti/status.h"
@@ -21,6 +23,15 @@ Result<std::vector<std::byte>> ReadPrivateFile(const std::string& path, std::siz
 // Makes the file with that content, whole or not at all, and the folders above it where they are missing. Where a file
 // of that name is there already, or comes at the same time from another process, that one stays and the call succeeds.
 Status CreatePrivateFile(const std::string& path, std::span<const std::byte> content);
+
+// The same for a file that is of use for so many seconds, which its time of change says. It takes the place of one of that
+// name at once. The folder must be there.
+Status ReplacePrivateFile(const std::string& path, std::span<const std::byte> content, std::int64_t useful_s);
+
+// Removes a file, if it is there and may be removed.
+void RemoveFile(const std::string& path);
+// The same for all files of this user in a folder whose names begin so and that are of no use any more.
+void RemoveUselessFiles(const std::string& folder, std::string_view prefix);
 
 }  // namespace tutti::sys
 

@@ -36,6 +36,28 @@ TEST_F(PrivateFileTest, IsForTheOwnerAlone) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
+TEST_F(PrivateFileTest, IsReplacedAndRemoved) {
+  const std::string path = folder_ + "/note";
+  const std::vector<std::byte> other(3);
+  EXPECT_EQ(ReplacePrivateFile(folder_ + "/none/note", content_, 60).code(), Code::kSystem);
+  for (const auto& content : {content_, other}) {
+    ASSERT_TRUE(ReplacePrivateFile(path, content, 60).ok());
+    EXPECT_EQ(*ReadPrivateFile(path, 3), content);
+  }
+  RemoveFile(path);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(PrivateFileTest, ThoseOfNoUseAreRemoved) {
+  ASSERT_TRUE(ReplacePrivateFile(folder_ + "/note-old", content_, -2).ok());
+  ASSERT_TRUE(ReplacePrivateFile(folder_ + "/note-new", content_, 60).ok());
+  ASSERT_TRUE(ReplacePrivateFile(folder_ + "/other-old", content_, -2).ok());
+  RemoveUselessFiles(folder_, "note-");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/note-old"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/note-new"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/other-old"));
+}
+
 TEST_F(PrivateFileTest, TheFirstStays) {
   const std::string path = folder_ + "/secret";
   ASSERT_TRUE(CreatePrivateFile(path, content_).ok());

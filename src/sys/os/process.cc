@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,14 @@ std::optional<ProcessStat> ReadProcessStat(std::int32_t pid) {
   char path[32];
   *fmt::format_to(path, "/proc/{}/stat", pid) = '\0';
   return ReadStatFile(path);
+}
+
+std::uint64_t TicksSinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * per_second +
+         static_cast<std::uint64_t>(now.tv_nsec) * per_second / 1'000'000'000;
 }
 
 ProcessId Self() {

@@ -28,6 +28,9 @@ struct ProcessId {
 // This process. Costs a read of /proc, about 10 us; not cached, because a fork would inherit the cache.
 ProcessId Self();
 
+// Now, on the clock of ProcessId::start_ticks.
+std::uint64_t TicksSinceBoot();
+
 // The process that started this one, as far as /proc tells: it may be a later adopter when that one has
 // ended.
 ProcessId Parent();
