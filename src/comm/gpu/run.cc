@@ -150,7 +150,10 @@ Status GpuCommunicator::Impl::RunValid(const Operation& o, sys::cuda::Stream str
 }
 
 Status GpuCommunicator::Impl::RunCollective(const Operation& o, sys::cuda::Stream stream) {
-  if (IsEmpty(o)) return Status::Ok();
+  if (IsEmpty(o)) {
+    Record(o, IsCaptured(stream));
+    return Status::Ok();
+  }
   if (!windows->empty()) {
     if (windows->Takes(o)) return RunCopies(o, stream);
     if (windows->TakesSecondShot(o)) return RunShots(o, stream);

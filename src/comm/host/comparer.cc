@@ -148,7 +148,7 @@ Status Comparer::CompareAtEnd() {
   for (int peer = 0; peer < core_.ranks; ++peer) {
     if (peer == core_.rank || core_.fabric->StateOf(peer) != transport::shm::RankState::kLeft) continue;
     const transport::shm::Header& theirs = *core_.fabric->segment(peer).header();
-    if (theirs.collectives != ledger_.collectives() || theirs.mark == ledger_.mark()) continue;
+    if (theirs.collectives != ledger_.collectives() || theirs.mark == ledger_.mark_of_all()) continue;
     TUTTI_RETURN_IF_ERROR(CompareHistory(peer));
     return Status(
         Code::kInvalidUsage,

@@ -34,8 +34,8 @@ class Comparer {
   // An error quotes two calls that do not match. Looks at what has arrived here in place of what is waited for; and, if
   // `since_ns` is not 0, at the calls that the peers have written down, where this rank has waited since then.
   Status CompareCalls(std::int64_t since_ns);
-  // When this rank has left: whether it and the peers that have left before called the same collectives, and what its
-  // latest sends and receives met. Of any two ranks the later one sees both.
+  // When this rank has left: whether it and the peers that have left before called the same collectives, on host memory and
+  // on GPUs, and what its latest sends and receives met. Of any two ranks the later one sees both.
   Status CompareAtEnd();
   // The same for calls on GPUs, whose messages carry no marks: all that the ranks still have written down. Any thread.
   Status CompareGpuCalls();

@@ -94,7 +94,7 @@ void Ledger::RecordEmpty(const Operation& o) {
 }
 
 void Ledger::RecordGpuCall(const Operation& o) {
-  if (!core_.recorder.on() || (o.count == 0 && o.kind != Collective::kBarrier)) return;
+  if (!core_.recorder.on() || (o.count == 0 && IsTransfer(o.kind))) return;
   const trace::CallWord word = trace::PackCall(o);
   const std::uint64_t count = o.kind == Collective::kBarrier ? 0 : o.count;
   std::uint64_t number;
@@ -103,9 +103,11 @@ void Ledger::RecordGpuCall(const Operation& o) {
   } else if (gpu_call_.run == core_.recorder.run() && gpu_call_.run > 0 && gpu_call_.word == word &&
              gpu_call_.count == count) {
     number = core_.recorder.Repeat();
+    gpu_mark_ = trace::NextMark(gpu_mark_, gpu_call_.signature);
   } else {
     number = core_.recorder.Add(word, count, collectives() + 1, trace::How{}.Pack());
-    gpu_call_ = {.word = word, .count = count, .run = core_.recorder.run()};
+    gpu_call_ = {.word = word, .count = count, .run = core_.recorder.run(), .signature = trace::Signature(word, count)};
+    gpu_mark_ = trace::NextMark(gpu_mark_, gpu_call_.signature);
   }
   if (core_.engine->idle()) core_.recorder.Finish(number);
 }

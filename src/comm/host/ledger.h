@@ -31,11 +31,13 @@ class Ledger {
   void RecordGroup(std::span<const Operation> operations, exec::cpu::Job& job);
   // A collective that moves nothing.
   void RecordEmpty(const Operation& operation);
-  // A call that the GPU runs. It counts as ended here when it is in its stream.
+  // A call that the GPU runs, or a collective on device memory that moves nothing. It counts as ended here when it is in its
+  // stream.
   void RecordGpuCall(const Operation& operation);
 
-  // The mark of the last collective (trace/call.h).
-  std::uint64_t mark() const { return mark_; }
+  // Stands for all collectives so far, those on GPUs included (trace/call.h). Where GPUs' calls and others take turns it does
+  // not stand for the order of the two kinds.
+  std::uint64_t mark_of_all() const { return trace::NextMark(mark_, gpu_mark_); }
   // Sends and receives called so far.
   std::uint64_t transfers() const { return transfers_; }
   // Collectives written down so far, which is the sequence number of the last.
@@ -53,13 +55,16 @@ class Ledger {
 
   Core& core_;
   Planner& planner_;
-  std::uint64_t transfers_ = 0;                  // sends and receives called so far; the other calls are collectives
-  std::uint64_t mark_ = 0;                       // of the last collective
+  std::uint64_t transfers_ = 0;  // sends and receives called so far; the other calls are collectives
+  std::uint64_t mark_ = 0;       // of the last collective that is not on the GPU
+  // Of the last one that is. Messages do not carry it: calls that are captured into graphs are not counted, and a rank may
+  // capture what another one runs at once.
+  std::uint64_t gpu_mark_ = 0;
   std::vector<std::uint64_t> sends_, receives_;  // called so far, by peer
   // The last collective on the GPU: its word and count, and the run of the black box that it is in.
   struct {
     trace::CallWord word = 0;
-    std::uint64_t count = 0, run = 0;
+    std::uint64_t count = 0, run = 0, signature = 0;
   } gpu_call_;
 };
 

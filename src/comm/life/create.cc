@@ -262,7 +262,7 @@ void Communicator::Impl::Leave() {
   if (fabric == nullptr) return;
   transport::shm::Header& header = *fabric->own().header();
   header.collectives = ledger.collectives();
-  header.mark = ledger.mark();
+  header.mark = ledger.mark_of_all();
   RankState ready = RankState::kReady;
   header.state.compare_exchange_strong(ready, RankState::kLeft, std::memory_order_release, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // of two ranks that leave at once, one sees the other
