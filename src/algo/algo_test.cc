@@ -13,6 +13,7 @@
 
 #include "plan/check.h"
 #include "plan/plant_fault.h"
+#include "plan/seats.h"
 
 namespace tutti::algo {
 namespace {
@@ -59,6 +60,36 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return std::string(Get(info.param.algorithm).name) + "_" + std::string(Name(info.param.collective));
 }
 
+std::set<std::int32_t> PeersOf(const RankPlan& plan) {
+  std::set<std::int32_t> peers;
+  for (int s = 0; s < plan.step_count(); ++s) {
+    const plan::Step step = plan.step(s);
+    peers.insert(step.to.begin(), step.to.end());
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kRecv) peers.insert(operand.index);
+    }
+  }
+  return peers;
+}
+
+void ExpectFixedLinks(const Entry& entry, Collective collective) {
+  for (const int ranks : {2, 3, 4, 7, 16, 17, 20, 31, 32, 33, 63, 64, 71, 72}) {
+    const std::vector<RankPlan> links = BuildAllOverFixedLinks(entry.algorithm, Collective::kAllReduce, ranks);
+    std::vector<int> roots = Roots(collective, ranks);
+    if (HasRoot(collective)) roots.push_back(ranks / 3);
+    for (const int root : roots) {
+      const std::vector<RankPlan> plans = BuildAllOverFixedLinks(entry.algorithm, collective, ranks, root);
+      const Status status = Check(plans, {.in_place_by_reference = entry.in_place_by_reference(collective, ranks)});
+      ASSERT_TRUE(status.ok()) << entry.name << " of " << ranks << ", root " << root << ": " << status.message();
+      for (int rank = 0; rank < ranks; ++rank) {
+        const std::set<std::int32_t> all = PeersOf(links[rank]), own = PeersOf(plans[rank]);
+        EXPECT_LE(std::ssize(all), kMostFixedPeers);
+        EXPECT_TRUE(std::ranges::includes(all, own)) << entry.name << " of " << ranks << ", rank " << rank;
+      }
+    }
+  }
+}
+
 class AlgorithmTest : public testing::TestWithParam<Case> {
  protected:
   const Entry& entry() const { return Get(GetParam().algorithm); }
@@ -72,6 +103,39 @@ TEST_P(AlgorithmTest, IsCorrectForAllRanksAndRoots) {
       for (int channel : {0, 1}) {
         const Status status = CheckClaims(entry(), collective(), ranks, root, channel);
         ASSERT_TRUE(status.ok()) << entry().name << ", channel " << channel << ": " << status.message();
+      }
+    }
+  }
+}
+
+// What executors that know few peers go by: the same links whatever the collective and the root.
+TEST(FixedLinks, AreThoseOfTheAllReduce) {
+  int collectives = 0;
+  for (const Entry& entry : Registry()) {
+    for (int c = 0; c < kCollectives; ++c) {
+      if (!entry.few_links(static_cast<Collective>(c))) continue;
+      ++collectives;
+      ExpectFixedLinks(entry, static_cast<Collective>(c));
+    }
+  }
+  EXPECT_EQ(collectives, 12);  // of ring, tree and double_tree
+}
+
+// Whoever meets somebody tells all whom it meets, and itself, apart by their seats.
+TEST(FixedLinks, TakeFewSeats) {
+  constexpr int kSeats = 8;  // transport/p2p/sections.h counts on it
+  for (const Entry& entry : Registry()) {
+    if (!entry.few_links(Collective::kAllReduce)) continue;
+    for (int ranks = 2; ranks <= 128; ++ranks) {
+      const std::vector<RankPlan> plans = BuildAllOverFixedLinks(entry.algorithm, Collective::kAllReduce, ranks);
+      const std::vector<int> seats = plan::SeatRanks(plans);
+      for (int rank = 0; rank < ranks; ++rank) {
+        const std::set<std::int32_t> peers = PeersOf(plans[rank]);
+        std::set<int> met = {seats[rank]};
+        for (const std::int32_t peer : peers) met.insert(seats[peer]);
+        ASSERT_EQ(met.size(), peers.size() + 1) << entry.name << " of " << ranks << ", rank " << rank;
+        ASSERT_LT(*met.rbegin(), kSeats) << entry.name << " of " << ranks;
+        ASSERT_GE(*met.begin(), 0);
       }
     }
   }

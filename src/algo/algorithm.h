@@ -37,6 +37,8 @@ struct Request {
   int ranks;
   int root = 0;     // where HasRoot(collective)
   int channel = 0;  // an algorithm may give each channel another ring or tree
+  // The ranks that a rank meets are to be the same whatever the collective and its root, and few: see Entry::few_links.
+  bool fixed_links = false;
 };
 
 // One entry of the registry.
@@ -53,13 +55,20 @@ struct Entry {
   // even when the operation is in place: every rank's read of a block happens before (through the plan's own
   // messages) any store by the owner to the same place. Checked by plan::Check.
   bool (*in_place_by_reference)(Collective collective, int ranks);
-  // REQUIRES: supports(request.collective, request.ranks); rank, root within range.
+  // True where there is a plan over fixed links: those of this algorithm's all_reduce, whatever the root, which join a rank
+  // with at most kMostFixedPeers others. Executors that know few peers go by such plans (docs/decisions/0014-many-ranks.md).
+  bool (*few_links)(Collective collective);
+  // REQUIRES: supports(request.collective, request.ranks); rank, root within range; few_links(request.collective) where
+  // request.fixed_links.
   plan::RankPlan (*build)(const Request& request);
 };
 
 // Whether a step's block may be read straight from the sender's user buffer: what in_place_by_reference says, and always
 // in an all_to_all, which has no in-place form and sends nothing but inputs.
 bool MayRefer(const Entry& entry, Collective collective, int ranks);
+
+// Of Entry::few_links: two trees, in one of which the rank is a leaf.
+inline constexpr int kMostFixedPeers = 4;
 
 // All algorithms, in the order of the enum.
 std::span<const Entry> Registry();
@@ -70,6 +79,8 @@ std::optional<Algorithm> ParseAlgorithm(std::string_view name);
 // The plan of every rank, for the checker and the tools. REQUIRES: as Entry::build.
 std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective, int ranks, int root = 0,
                                      int channel = 0);
+// The same over fixed links. REQUIRES: Entry::few_links.
+std::vector<plan::RankPlan> BuildAllOverFixedLinks(Algorithm algorithm, Collective collective, int ranks, int root = 0);
 
 // A point-to-point transfer inside a group. `block` is the position of its buffer in the caller's list of sends or
 // receives.

@@ -17,12 +17,17 @@
 //
 // Block 0 climbs and descends the first tree, block 1 the second. Stages count hops from the deepest leaf.
 // Odd channels number the ranks backwards.
+//
+// Over fixed links, both trees are those of an all-reduce, turned to the root (turned_tree.h).
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "algo/build.h"
+#include "algo/turned_tree.h"
 
 namespace tutti::algo {
 namespace {
@@ -33,22 +38,15 @@ using plan::Out;
 using plan::RankPlan;
 using plan::Recv;
 
-// A node of one tree; neighbours are positions at first, ranks in the end.
-struct Node {
-  int depth = 0;
-  std::vector<std::int32_t> parent;  // none at the root
-  std::vector<std::int32_t> children;
-};
-
 // Of the positions first ... last (>= 1), the one that is divisible by the highest power of two.
 int Top(int first, int last) {
   const int keep = std::bit_width(static_cast<unsigned>((first - 1) ^ last)) - 1;
   return last >> keep << keep;
 }
 
-// Walks down the tree of positions 1 ... size to `position`. Odd positions are leaves.
-Node FindNode(int size, int position) {
-  Node node;
+// Walks down the tree of positions 1 ... size to `position`. Odd positions are leaves. Neighbours are positions.
+TreeNode FindNode(int size, int position) {
+  TreeNode node;
   int first = 1;
   int last = size;
   while (true) {
@@ -71,18 +69,28 @@ int Height(int size) { return std::bit_width(static_cast<unsigned>(size)) - 1; }
 class Forest {
  public:
   Forest(const Request& q, int tree)
-      : rooted_(HasRoot(q.collective)),
+      : rooted_(HasRoot(q.collective) && !q.fixed_links),
         tree_(tree),
         size_(rooted_ ? q.ranks - 1 : q.ranks),
         ranks_(q.ranks),
         first_(rooted_ ? q.root : -1),
-        sign_(q.channel % 2 == 0 ? 1 : -1) {}
+        sign_(q.channel % 2 == 0 ? 1 : -1) {
+    if (!HasRoot(q.collective) || !q.fixed_links) return;
+    std::vector<int> parents;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const TreeNode node = FindUnturned(rank);
+      parents.push_back(node.parent.empty() ? -1 : node.parent[0]);
+    }
+    turned_.emplace(std::move(parents), q.root);
+  }
 
-  int height() const { return Height(size_) + (rooted_ ? 1 : 0); }
+  int height() const { return turned_ ? turned_->Height() : Height(size_) + (rooted_ ? 1 : 0); }
+  TreeNode Find(int rank) const { return turned_ ? turned_->Find(rank) : FindUnturned(rank); }
 
-  Node Find(int rank) const {
+ private:
+  TreeNode FindUnturned(int rank) const {
     const int position = PositionOf(rank);
-    Node node;
+    TreeNode node;
     if (position == 0) {
       node.children = {Top(1, size_)};
     } else {
@@ -97,7 +105,6 @@ class Forest {
     return node;
   }
 
- private:
   // The second tree mirrors the first where that turns odd positions into even ones, and shifts it by one
   // otherwise.
   int Swap(int position) const {
@@ -117,18 +124,19 @@ class Forest {
 
   bool rooted_;
   int tree_, size_, ranks_, first_, sign_;
+  std::optional<TurnedTree> turned_;
 };
 
 // What a rank does in one tree on the way up, and on the way down. The root passes on from its output: so on
 // every link what descends comes before what climbs, at both ends.
 void AddUp(const Forest& forest, int tree, RankPlan* plan) {
-  const Node node = forest.Find(plan->rank);
+  const TreeNode node = forest.Find(plan->rank);
   plan->Add(Fold(plan->rank, tree, node.children), node.parent, node.parent.empty() ? tree : kNoBlock,
             forest.height() - node.depth);
 }
 
 void AddDown(const Forest& forest, int tree, int first_stage, RankPlan* plan) {
-  const Node node = forest.Find(plan->rank);
+  const TreeNode node = forest.Find(plan->rank);
   if (!node.parent.empty()) {
     plan->Add(std::vector{Recv(node.parent[0])}, node.children, tree, first_stage + node.depth);
   } else if (plan->collective == Collective::kAllReduce) {
@@ -143,8 +151,9 @@ RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   const Forest trees[] = {Forest(q, 0), Forest(q, 1)};
   const bool all_reduce = q.collective == Collective::kAllReduce;
-  // Two or three ranks: a link carries the climb of one tree and the descent of the other.
-  RankPlan plan = Start(q, 2, all_reduce && q.ranks <= 3 ? 2 : 1);
+  // Two or three ranks: a link carries the climb of one tree and the descent of the other. Turned trees may share links too.
+  const bool shares_links = (all_reduce && q.ranks <= 3) || q.fixed_links;
+  RankPlan plan = Start(q, 2, shares_links ? 2 : 1);
   const int first_stage = all_reduce ? trees[0].height() + 1 : 0;
   if (q.collective != Collective::kReduce) {
     for (int tree : {0, 1}) AddDown(trees[tree], tree, first_stage, &plan);
@@ -169,6 +178,10 @@ Entry DoubleTreeEntry() {
                              int ranks) { return !Reduces(c) || ranks <= (c == Collective::kAllReduce ? 3 : 2); },
           // The result comes down only after everything sent up has been folded.
           .in_place_by_reference = [](Collective, int) { return true; },
+          .few_links =
+              [](Collective c) {
+                return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;
+              },
           .build = Build};
 }
 

@@ -51,6 +51,7 @@ Entry HalvingDoublingEntry() {
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
           // A complete block comes down only after every rank's share has been folded into it.
           .in_place_by_reference = [](Collective, int) { return true; },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 

@@ -113,6 +113,7 @@ Entry OneShotEntry() {
                 return ranks == 1 ||
                        (c != Collective::kAllReduce && c != Collective::kAllToAll && c != Collective::kBarrier);
               },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 

@@ -163,6 +163,7 @@ Entry PairwiseEntry() {
           .rank_ordered = [](Collective, int) { return true; },
           // A peer's block may arrive before that peer has read the block that goes to it.
           .in_place_by_reference = [](Collective c, int ranks) { return ranks == 1 || c != Collective::kAllToAll; },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 

@@ -45,6 +45,7 @@ Entry PatEntry() {
           .supports = [](Collective c, int) { return c == Collective::kReduceScatter || c == Collective::kAllGather; },
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
           .in_place_by_reference = [](Collective, int) { return true; },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 

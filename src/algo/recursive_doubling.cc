@@ -111,6 +111,7 @@ Entry RecursiveDoublingEntry() {
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 2; },
           // A rank stores its first sum while its first partner may still read its input.
           .in_place_by_reference = [](Collective c, int ranks) { return ranks == 1 || c == Collective::kAllGather; },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 

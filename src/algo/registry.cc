@@ -23,6 +23,15 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+std::vector<plan::RankPlan> BuildEach(Algorithm algorithm, Request request) {
+  std::vector<plan::RankPlan> plans;
+  plans.reserve(request.ranks);
+  for (request.rank = 0; request.rank < request.ranks; ++request.rank) {
+    plans.push_back(Get(algorithm).build(request));
+  }
+  return plans;
+}
+
 }  // namespace
 
 bool MayRefer(const Entry& entry, Collective collective, int ranks) {
@@ -42,13 +51,11 @@ std::optional<Algorithm> ParseAlgorithm(std::string_view name) {
 }
 
 std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective, int ranks, int root, int channel) {
-  std::vector<plan::RankPlan> plans;
-  plans.reserve(ranks);
-  for (int rank = 0; rank < ranks; ++rank) {
-    plans.push_back(Get(algorithm).build(
-        {.collective = collective, .rank = rank, .ranks = ranks, .root = root, .channel = channel}));
-  }
-  return plans;
+  return BuildEach(algorithm, {.collective = collective, .rank = 0, .ranks = ranks, .root = root, .channel = channel});
+}
+
+std::vector<plan::RankPlan> BuildAllOverFixedLinks(Algorithm algorithm, Collective collective, int ranks, int root) {
+  return BuildEach(algorithm, {.collective = collective, .rank = 0, .ranks = ranks, .root = root, .fixed_links = true});
 }
 
 }  // namespace tutti::algo

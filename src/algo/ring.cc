@@ -168,6 +168,11 @@ Entry RingEntry() {
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 2; },
           // A block returns to a rank only after it has passed everybody who reads it.
           .in_place_by_reference = [](Collective, int) { return true; },
+          // A chain of many ranks has many rounds under way, of which none is long: trees are as good there.
+          .few_links =
+              [](Collective c) {
+                return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather;
+              },
           .build = Build};
 }
 

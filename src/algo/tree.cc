@@ -19,12 +19,19 @@
 // its children are v + 1, v + 2, v + 4, ..., and pieces travel one by one.
 //
 // Odd channels number the ranks backwards: other ranks are inner nodes.
+//
+// Over fixed links, the tree is that of root 0, turned to the root (turned_tree.h). It can reduce-scatter and all-gather then:
+// each block climbs, or comes down, the tree turned to the block's owner, in log2(n) to 2 log2(n) hops, where the rank in the
+// middle sends half of all blocks on each side. Blocks are served by their owners' distance, so nobody waits in a circle.
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "algo/build.h"
+#include "algo/turned_tree.h"
 
 namespace tutti::algo {
 namespace {
@@ -37,21 +44,15 @@ using plan::Recv;
 // Numbers (0 is the root) and ranks.
 struct Numbering {
   explicit Numbering(const Request& q)
-      : root(HasRoot(q.collective) ? q.root : 0), ranks(q.ranks), sign(q.channel % 2 == 0 ? 1 : -1) {}
+      : root(HasRoot(q.collective) && !q.fixed_links ? q.root : 0), ranks(q.ranks), sign(q.channel % 2 == 0 ? 1 : -1) {}
   int RankOf(int number) const { return Wrap(root + sign * number, ranks); }
   int NumberOf(int rank) const { return Wrap(sign * (rank - root), ranks); }
   int root, ranks, sign;
 };
 
-struct Node {
-  int depth = 0;
-  std::vector<std::int32_t> parent;  // one rank, none at the root
-  std::vector<std::int32_t> children;
-};
-
 // Walks down to `number`: a subtree of the numbers [first, end) has its root at `first` and halves the rest.
-Node FindNode(const Numbering& numbering, int number) {
-  Node node;
+TreeNode FindNode(const Numbering& numbering, int number) {
+  TreeNode node;
   int first = 0;
   int end = numbering.ranks;
   while (true) {
@@ -72,17 +73,43 @@ Node FindNode(const Numbering& numbering, int number) {
 // Depth of the deepest leaf: each step down halves a subtree.
 int Height(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
 
-RankPlan Reduce(const Request& q) {
+// The links of root 0, turned.
+TurnedTree Turned(const Request& q, int root) {
   const Numbering numbering(q);
-  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  std::vector<int> parents(static_cast<std::size_t>(q.ranks), -1);
+  for (int number = 1; number < q.ranks; ++number) {
+    parents[numbering.RankOf(number)] = FindNode(numbering, number).parent[0];
+  }
+  return TurnedTree(std::move(parents), root);
+}
+
+// A rank's place in the tree of a collective with a root.
+struct Rooted {
+  explicit Rooted(const Request& q) {
+    if (q.fixed_links) {
+      const TurnedTree tree = Turned(q, q.root);
+      node = tree.Find(q.rank);
+      height = tree.Height();
+    } else {
+      const Numbering numbering(q);
+      node = FindNode(numbering, numbering.NumberOf(q.rank));
+      height = Height(q.ranks);
+    }
+  }
+  TreeNode node;
+  int height;
+};
+
+RankPlan Reduce(const Request& q) {
+  const Rooted tree(q);
   RankPlan plan = Start(q, 1, 1);
-  plan.Add(Fold(q.rank, 0, node.children), node.parent, q.rank == q.root ? 0 : kNoBlock, Height(q.ranks) - node.depth);
+  plan.Add(Fold(q.rank, 0, tree.node.children), tree.node.parent, q.rank == q.root ? 0 : kNoBlock,
+           tree.height - tree.node.depth);
   return plan;
 }
 
 RankPlan Broadcast(const Request& q) {
-  const Numbering numbering(q);
-  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  const TreeNode node = Rooted(q).node;
   RankPlan plan = Start(q, 1, 1);
   if (q.rank == q.root) {
     plan.Add(std::vector{In(0)}, node.children, kNoBlock);
@@ -95,7 +122,7 @@ RankPlan Broadcast(const Request& q) {
 
 RankPlan AllReduce(const Request& q) {
   const Numbering numbering(q);
-  const Node node = FindNode(numbering, numbering.NumberOf(q.rank));
+  const TreeNode node = FindNode(numbering, numbering.NumberOf(q.rank));
   const int height = Height(q.ranks);
   RankPlan plan = Start(q, 1, 1);
   if (node.parent.empty()) {
@@ -103,6 +130,50 @@ RankPlan AllReduce(const Request& q) {
   } else {
     plan.Add(std::vector{Recv(node.parent[0])}, node.children, 0, height + node.depth);
     plan.Add(Fold(q.rank, 0, node.children), node.parent, kNoBlock, height - node.depth);
+  }
+  return plan;
+}
+
+// Over fixed links: the tree as one rank sees it, turned to have it at its root.
+struct Middle {
+  explicit Middle(const Request& q) : tree(Turned(q, q.rank)), neighbours(tree.Find(q.rank).children) {
+    for (int block = 0; block < q.ranks; ++block) nearest.push_back(block);
+    std::ranges::stable_sort(nearest, {}, [&](int block) { return tree.Depth(block); });
+  }
+  // All but the one towards a block's owner.
+  std::vector<std::int32_t> Beyond(int block) const {
+    std::vector<std::int32_t> others = neighbours;
+    std::erase(others, tree.FirstHopTo(block));
+    return others;
+  }
+
+  TurnedTree tree;
+  std::vector<std::int32_t> neighbours;
+  std::vector<std::int32_t> nearest;  // blocks, by how far their owners are
+};
+
+RankPlan ReduceScatter(const Request& q) {
+  const Middle middle(q);
+  RankPlan plan = Start(q, 1, q.ranks);
+  std::vector<std::int32_t> farthest = middle.nearest;
+  std::ranges::stable_sort(farthest, std::greater(), [&](int block) { return middle.tree.Depth(block); });
+  for (const int block : farthest) {
+    if (block == q.rank) continue;
+    plan.Add(Fold(q.rank, block, middle.Beyond(block)), std::vector<std::int32_t>{middle.tree.FirstHopTo(block)},
+             kNoBlock);
+  }
+  plan.Add(Fold(q.rank, q.rank, middle.neighbours), {}, 0);
+  return plan;
+}
+
+RankPlan AllGather(const Request& q) {
+  const Middle middle(q);
+  RankPlan plan = Start(q, 1, q.ranks);
+  plan.Add(std::vector{In(0)}, middle.neighbours, kNoBlock);
+  plan.Add({In(0)}, {}, q.rank);
+  for (const int block : middle.nearest) {
+    if (block == q.rank) continue;
+    plan.Add(std::vector{Recv(middle.tree.FirstHopTo(block))}, middle.Beyond(block), block);
   }
   return plan;
 }
@@ -164,6 +235,10 @@ RankPlan Build(const Request& q) {
       return Gather(q);
     case Collective::kScatter:
       return Scatter(q);
+    case Collective::kReduceScatter:
+      return ReduceScatter(q);
+    case Collective::kAllGather:
+      return AllGather(q);
     default:
       return AllReduce(q);
   }
@@ -181,6 +256,11 @@ Entry TreeEntry() {
           .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
           // The result comes down only after everything sent up has been folded.
           .in_place_by_reference = [](Collective, int) { return true; },
+          .few_links =
+              [](Collective c) {
+                return c != Collective::kGather && c != Collective::kScatter && c != Collective::kAllToAll &&
+                       c != Collective::kSendRecv;
+              },
           .build = Build};
 }
 

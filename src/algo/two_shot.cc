@@ -91,6 +91,7 @@ Entry TwoShotEntry() {
           .rank_ordered = [](Collective, int) { return true; },
           // A part comes back to a rank only after its owner has read that rank's contribution to it.
           .in_place_by_reference = [](Collective, int) { return true; },
+          .few_links = [](Collective) { return false; },
           .build = Build};
 }
 
