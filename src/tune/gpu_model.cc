@@ -40,6 +40,18 @@ Result<GpuChooser> GpuChooser::Create(const GpuChooserOptions& options) {
   return chooser;
 }
 
+std::vector<plan::RankPlan> GpuChooser::PlansOf(const algo::Entry& entry, Collective collective) const {
+  return GoesOverFixedLinks(entry, collective)
+             ? algo::BuildAllOverFixedLinks(entry.algorithm, collective, options_.ranks)
+             : algo::BuildAll(entry.algorithm, collective, options_.ranks);
+}
+
+bool GpuChooser::Has(const algo::Entry& entry, Collective collective, Protocol protocol) {
+  if (GoesOverFixedLinks(entry, collective)) return true;
+  if (!entry.supports(collective, options_.ranks)) return false;
+  return !many() || (options_.direct && protocol == Protocol::kSimple && CostOf(entry, collective).for_teams);
+}
+
 bool GpuChooser::IsPlanOfEarlier(const algo::Entry& entry, Collective collective,
                                  const std::vector<plan::RankPlan>& plans) const {
   for (const algo::Entry& earlier : algo::Registry()) {
@@ -53,11 +65,12 @@ bool GpuChooser::IsPlanOfEarlier(const algo::Entry& entry, Collective collective
 const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective collective) {
   Known& known = known_[static_cast<int>(entry.algorithm)][static_cast<int>(collective)];
   if (!known.known) {
-    const std::vector<plan::RankPlan> plans = algo::BuildAll(entry.algorithm, collective, options_.ranks);
+    const std::vector<plan::RankPlan> plans = PlansOf(entry, collective);
     known.cost = plan::Evaluate(plans);
     const int blocks = plan::MeasureFootprint(plans).blocks_per_piece;
     known.message = 1.0 / blocks;
     known.forms = plan::FindForms(plans);
+    if (many()) known.forms = {.moves = !GoesOverFixedLinks(entry, collective) && known.forms.moves};
     // Where it is the plan of an algorithm before it, that one stands for what teams do, and this one for its steps.
     known.for_teams = known.forms.ForTeams() && !IsPlanOfEarlier(entry, collective, plans);
     constexpr int kMostShortRanks = 8;  // for which the lists of a short form have room
@@ -120,7 +133,8 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
                             (folds_first && to_root ? machine.relay_root_us : 0);
   const double later_hop_us = chain && !relay ? machine.chain_hop_us : way.hop_us;
   const double folded = relay || chain ? 0 : known.cost.folded_max / machine.fold_gb_per_s;
-  choice.predicted_us = machine.start_us + filling_us - (is_short ? machine.short_us : 0) +
+  const int launches = direct ? options_.rounds : 1;
+  choice.predicted_us = launches * machine.start_us + filling_us - (is_short ? machine.short_us : 0) +
                         (known.cost.hops > 0 ? way.hop_us + (known.cost.hops - 1) * later_hop_us : 0) +
                         static_cast<double>(bytes) / kBytesPerUsOfGb * (moved / rate + folded);
   return choice;
@@ -146,12 +160,12 @@ std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t
   std::vector<GpuChoice> candidates;
   const auto collect = [&](bool filtered) {
     for (const algo::Entry& entry : algo::Registry()) {
-      if (!entry.supports(collective, options_.ranks)) continue;
       const bool asked = filtered && filters_.algorithms.Says(collective);
       if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
-      if (!asked && MustBeOrdered(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
+      if (!asked && !many() && MustBeOrdered(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
         if (!filters_.protocols.Allows(collective, protocol)) continue;
+        if (!Has(entry, collective, static_cast<Protocol>(protocol))) continue;
         if (static_cast<Protocol>(protocol) == Protocol::kLl128 && !options_.whole_lines) continue;
         candidates.push_back(Predict(entry, collective, static_cast<Protocol>(protocol), bytes));
       }

@@ -59,7 +59,11 @@ struct GpuChooserOptions {
   int max_channels = 1;
   int max_simple_channels = 128;  // of Simple
   int min_channels = 1;
-  bool direct = false;      // with Simple, what plan::Forms has for teams is done by them
+  bool direct = false;  // with Simple, what plan::Forms has for teams is done by them
+  // That a kernel can name. Among more, plans go over fixed links (algo::Entry::few_links), folds follow those links instead
+  // of the order of ranks, and teams do nothing but moves, by as many launches as there are rounds.
+  int most_peers = 1 << 20;
+  int rounds = 1;
   bool whole_lines = true;  // lines of 128 bytes arrive whole on all links: LL128 may be used
   GpuMachine machine{};
   std::string algo_filter;   // Settings::algo
@@ -92,6 +96,13 @@ class GpuChooser {
     double message = 0;                     // the largest message, in units of the collective's bytes
     bool is_short[proto::kProtocols] = {};  // has a short form; with LL where it is one round
   };
+  bool many() const { return options_.ranks - 1 > options_.most_peers; }
+  bool GoesOverFixedLinks(const algo::Entry& entry, Collective collective) const {
+    return many() && entry.few_links(collective);
+  }
+  std::vector<plan::RankPlan> PlansOf(const algo::Entry& entry, Collective collective) const;
+  // Whether there is a way to do a collective by an algorithm with a protocol.
+  bool Has(const algo::Entry& entry, Collective collective, proto::Protocol protocol);
   bool IsPlanOfEarlier(const algo::Entry& entry, Collective collective, const std::vector<plan::RankPlan>& plans) const;
   const Known& CostOf(const algo::Entry& entry, Collective collective);
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);

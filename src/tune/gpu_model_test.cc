@@ -43,6 +43,42 @@ TEST(GpuModel, LargeAllReducesSendFewBytes) {
   EXPECT_EQ(best.channels, 128);
 }
 
+// Among more ranks than a kernel can name there is a way for each collective, over few links or as sends and receives.
+TEST(GpuModel, ManyRanksHaveAWayForEverything) {
+  for (int ranks = 17; ranks <= 72; ++ranks) {
+    GpuChooserOptions options{.ranks = ranks, .max_channels = 15, .direct = true, .most_peers = 15, .rounds = 3};
+    options.machine = H200(ranks);
+    Result<GpuChooser> made = GpuChooser::Create(options);
+    ASSERT_TRUE(made.ok());
+    for (int c = 0; c < kCollectives; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (collective == Collective::kSendRecv) continue;
+      const bool moves_only = collective == Collective::kAllToAll || collective == Collective::kGather ||
+                              collective == Collective::kScatter;
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20, std::size_t{1} << 30}) {
+        const std::vector<GpuChoice> choices = made->Candidates(collective, bytes);
+        ASSERT_FALSE(choices.empty()) << Name(collective) << " among " << ranks;
+        for (const GpuChoice& choice : choices) {
+          const bool few_links = algo::Get(choice.algorithm).few_links(collective);
+          EXPECT_NE(choice.direct, few_links) << Name(collective) << " by " << ToString(choice);
+          EXPECT_TRUE(choice.direct || !moves_only);
+          EXPECT_GT(choice.predicted_us, 0);
+        }
+      }
+    }
+  }
+}
+
+// Each round of sends and receives is a launch, which a tree does without.
+TEST(GpuModel, RoundsCostLaunches) {
+  const auto direct_us = [](int rounds) {
+    GpuChooserOptions options{.ranks = 32, .max_channels = 15, .direct = true, .most_peers = 15, .rounds = rounds};
+    options.machine = H200(32);
+    return GpuChooser::Create(options)->Candidates(Collective::kAllToAll, 8).front().predicted_us;
+  };
+  EXPECT_NEAR(direct_us(5) - direct_us(3), 2 * H200(32).start_us, 1e-9);
+}
+
 TEST(GpuModel, LargeMovesAreSendsAndReceives) {
   Result<GpuChooser> made = GpuChooser::Create({.ranks = 4, .max_channels = 128, .direct = true, .machine = H200(4)});
   ASSERT_TRUE(made.ok());

@@ -85,7 +85,8 @@ std::vector<std::size_t> Counts(const Bench& b, bool reduces, int type_index, bo
 
 int MostChannels(const Bench& b) {
   const auto& fabric = *b.gpu.impl()->fabric;
-  int channels = fabric.geometry().channels;
+  const transport::p2p::Sections& sections = fabric.sections();
+  int channels = sections.At(sections.count() - 1).collectives.channels;
   for (int r = 0; r < b.ranks(); ++r) {
     channels = std::min(channels, fabric.multiprocessors(r) / fabric.RanksOnGpuOf(r));
   }
@@ -96,6 +97,19 @@ int MostChannels(const Bench& b) {
 bool IsUsed(const Bench& b, int protocol) {
   const std::vector<tune::GpuChoice> ways = b.gpu.impl()->chooser.Candidates(Collective::kAllReduce, 8);
   return std::ranges::any_of(ways, [&](const auto& way) { return static_cast<int>(way.protocol) == protocol; });
+}
+
+// Whether there is a way to do a collective: step by step, where `steps`. Among more ranks than a kernel can name not every
+// algorithm has one.
+bool HasWay(const Bench& b, const algo::Entry& entry, Collective collective, int protocol, bool steps) {
+  GpuCommunicator::Impl& gpu = *b.gpu.impl();
+  if (!gpu.fabric->sections().many()) return entry.supports(collective, b.ranks());
+  if (!entry.few_links(collective) && !entry.supports(collective, b.ranks())) return false;
+  const auto which = static_cast<proto::Protocol>(protocol);
+  const Result<const exec::gpu::PreparedPlan*> plan = gpu.FindPlan(entry.algorithm, collective, 0);
+  if (!plan.ok()) return false;
+  const bool by_teams = !steps && which == proto::Protocol::kSimple && (*plan)->forms.ForTeams();
+  return by_teams || gpu.executor.CanRunSteps(**plan, which).ok();
 }
 
 // All cases of one way to do a collective.
@@ -132,13 +146,12 @@ Status RunEverything(Bench& b) {
   for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
     const auto collective = static_cast<Collective>(c);
     for (const algo::Entry& entry : algo::Registry()) {
-      if (!entry.supports(collective, b.ranks())) continue;
       const long before = g_tally.cases;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
-        if (!IsUsed(b, protocol)) continue;
+        if (!IsUsed(b, protocol) || !HasWay(b, entry, collective, protocol, false)) continue;
         TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, entry, static_cast<proto::Protocol>(protocol)));
       }
-      if (b.rank() == 0) {
+      if (b.rank() == 0 && g_tally.cases > before) {
         fmt::print("{} {}: {} cases so far, {} here\n", Name(collective), entry.name, g_tally.cases.load(),
                    g_tally.cases.load() - before);
         std::fflush(stdout);
@@ -317,7 +330,7 @@ Status RunLimits(Bench& b) {
     if (!gpu.ok()) return gpu.status();
     Bench limited{b.communicator, *gpu, b.device, true};
     const std::uint64_t before = gpu->impl()->executor.blocks_launched();
-    std::uint64_t kernels = 0;
+    const std::uint64_t kernels_before = gpu->impl()->executor.kernels_launched();
     std::vector<std::size_t> counts = {5, 1003, 300001, kLargeCount};
     constexpr int kMostRanks = 8;                 // whose pieces fit the buffers
     if (limit == 8 && b.ranks() <= kMostRanks) {  // a rank's own block goes by a copy engine
@@ -327,7 +340,6 @@ Status RunLimits(Bench& b) {
     for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
       for (const std::size_t count : counts) {
         ++g_tally.cases;
-        ++kernels;
         const Case test{.kind = static_cast<Kind>(c), .count = count / b.ranks(), .type = DataType::kFloat32};
         const Status status = RunCaseOn(
             b.rank(), b.ranks(), test, count, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
@@ -338,6 +350,7 @@ Status RunLimits(Bench& b) {
         TUTTI_RETURN_IF_ERROR(Agree(b, status));
       }
     }
+    const std::uint64_t kernels = gpu->impl()->executor.kernels_launched() - kernels_before;
     if (gpu->impl()->executor.blocks_launched() - before > kernels * limit) {
       ++g_tally.wrong;
       return Status(Code::kInternal, fmt::format("limits: {} kernels had {} blocks, the limit is {}", kernels,
@@ -684,9 +697,8 @@ Status RunBatches(Bench& b) {
   for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
     const auto collective = static_cast<Collective>(c);
     for (const algo::Entry& entry : algo::Registry()) {
-      if (!entry.supports(collective, b.ranks())) continue;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
-        if (!IsUsed(b, protocol)) continue;
+        if (!IsUsed(b, protocol) || !HasWay(b, entry, collective, protocol, true)) continue;
         for (const int members : {1, exec::gpu::kFewItems, exec::gpu::kFewItems + 1, 70, exec::gpu::kMaxItems}) {
           if (b.quick && members > 16 && members < exec::gpu::kMaxItems) continue;
           const tune::GpuChoice way{.algorithm = entry.algorithm,
@@ -762,10 +774,17 @@ Status RunRows(Bench& b) {
     Kind kind;
     algo::Algorithm algorithm;
   };
-  constexpr Way kWays[] = {{Kind::kBroadcast, algo::Algorithm::kRing},    {Kind::kReduce, algo::Algorithm::kRing},
-                           {Kind::kAllReduce, algo::Algorithm::kTwoShot}, {Kind::kReduce, algo::Algorithm::kTwoShot},
-                           {Kind::kAllToAll, algo::Algorithm::kPairwise}, {Kind::kAllGather, algo::Algorithm::kOneShot},
-                           {Kind::kGather, algo::Algorithm::kOneShot},    {Kind::kScatter, algo::Algorithm::kOneShot}};
+  const bool many = b.gpu.impl()->fabric->sections().many();  // then there are no relays, but trees
+  const algo::Algorithm line = many ? algo::Algorithm::kTree : algo::Algorithm::kRing,
+                        shots = many ? algo::Algorithm::kDoubleTree : algo::Algorithm::kTwoShot;
+  const Way ways_of_rows[] = {{Kind::kBroadcast, line},
+                              {Kind::kReduce, line},
+                              {Kind::kAllReduce, shots},
+                              {Kind::kReduce, shots},
+                              {Kind::kAllToAll, algo::Algorithm::kPairwise},
+                              {Kind::kAllGather, algo::Algorithm::kOneShot},
+                              {Kind::kGather, algo::Algorithm::kOneShot},
+                              {Kind::kScatter, algo::Algorithm::kOneShot}};
   constexpr int kRows = 80;
   std::mt19937 random(17);
   for (int number = 0; number < kRows; ++number) {
@@ -774,7 +793,7 @@ Status RunRows(Bench& b) {
     CaseGroup group;
     std::vector<tune::GpuChoice> ways;
     for (int i = 0; i < members; ++i) {
-      const Way& way = kWays[random() % std::size(kWays)];
+      const Way& way = ways_of_rows[random() % std::size(ways_of_rows)];
       Case member{.kind = way.kind, .count = random() % most + 1, .type = DataType::kFloat32};
       member.root = static_cast<int>(random() % b.ranks());
       member.in_place = member.kind != Kind::kAllToAll && random() % 3 == 0;
@@ -842,11 +861,11 @@ Status RunLaunchCounts(Bench& b) {
     o.kind = Kind::kBroadcast;
     o.type = i % 2 == 0 ? DataType::kFloat32 : DataType::kInt8;
   }));
-  TUTTI_RETURN_IF_ERROR(CheckLaunches(b, "broadcasts from all ranks", 20, static_cast<std::uint64_t>(b.ranks()),
-                                      [&](int i, Operation& o) {
-                                        o.kind = Kind::kBroadcast;
-                                        o.root = i % b.ranks();
-                                      }));
+  const auto roots = static_cast<std::uint64_t>(std::min(b.ranks(), 20));
+  TUTTI_RETURN_IF_ERROR(CheckLaunches(b, "broadcasts from all ranks", 20, roots, [&](int i, Operation& o) {
+    o.kind = Kind::kBroadcast;
+    o.root = i % b.ranks();
+  }));
   return CheckLaunches(b, "sums, half of them empty", 10, 1, [](int i, Operation& o) { o.count *= i % 2; });
 }
 

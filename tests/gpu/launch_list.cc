@@ -420,7 +420,7 @@ Status ListRank(Communicator& c, const Setting& setting, bool logged, bool quick
   t_staged = setting.staged;
   t_places = {{kIn, kBufferBytes, "in"}, {kOut, kBufferBytes, "out"}};
   for (int peer = 0; peer < ranks; ++peer) {
-    t_places.push_back({reinterpret_cast<std::uint64_t>(impl.fabric->segment(peer)), impl.fabric->layout().Bytes(),
+    t_places.push_back({reinterpret_cast<std::uint64_t>(impl.fabric->segment(peer)), impl.fabric->sections().Bytes(),
                         fmt::format("segment{}", peer)});
   }
   t_places.push_back({reinterpret_cast<std::uint64_t>(impl.words.device()), 4096, "words"});

@@ -241,7 +241,7 @@ TEST(GpuPrograms, OtherBuffersChangeNothingButAddresses) {
                   work.in = then.in;
                   work.out = then.out;
                   Compile(*plan, work, shape, geometry, Cuts(), *expected);
-                  const bool done = ChangeBuffers(then.in, then.out, *program);
+                  const bool done = ChangeBuffers(then.in, then.out, ranks, *program);
                   if (!done) Compile(*plan, work, shape, geometry, Cuts(), *program);
                   for (Program* either : {program.get(), expected.get()}) {  // a form that was begun and given up
                     const bool begun = either->is_short == kSteps && plan->code_words <= Program::kShortAt;

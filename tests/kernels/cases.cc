@@ -180,6 +180,20 @@ std::string RunAny(Fleet& fleet, const std::vector<DataType>& types, std::uint64
   return RunAll(gpus, calls, seed);
 }
 
+std::string RunMany(Fleet& fleet, int ranks, const std::vector<DataType>& types, std::uint64_t seed) {
+  Random random(seed);
+  Gpus& gpus = fleet.Of(ranks, random.OneOf(2) ? Rings::kWide : Rings::kTight);
+  std::vector<Call> calls(1 + random.Below(3));
+  for (Call& call : calls) {
+    call = AnyCall(gpus, types, random);
+    call.threads = std::min(call.threads, 64);  // of many fibres
+    call.channels = std::min(call.channels, 2);
+    call.items = std::min(call.items, 4);
+    call.count = std::min<std::size_t>(call.count, 2000);
+  }
+  return RunAll(gpus, calls, seed);
+}
+
 std::string RunFor(Fleet& fleet, Plant shown, Plant plant, std::uint64_t seed) {
   Random random(seed);
   constexpr int kManyRanks = 8;  // a herald has more links than its team has warps

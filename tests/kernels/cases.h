@@ -14,15 +14,14 @@
 
 namespace tutti::tests {
 
-// Communicators of 2 to 8 ranks with rings of both lengths, made when they are first asked for.
+// Communicators of any number of ranks with rings of both lengths, made when they are first asked for.
 class Fleet {
  public:
   Gpus& Of(int ranks, Rings rings);
   std::uint64_t launched() const;
 
  private:
-  static constexpr int kMostRanks = 8;
-  std::unique_ptr<Gpus> gpus_[kMostRanks + 1][2];
+  std::unique_ptr<Gpus> gpus_[transport::p2p::kMaxRanks + 1][2];
 };
 
 // A call that these ranks can make, of any form, collective, algorithm, protocol, type, operator and size.
@@ -35,6 +34,8 @@ std::string RunAll(Gpus& gpus, const std::vector<Call>& calls, std::uint64_t see
                    exec::gpu::Plant plant = exec::gpu::Plant::kNone);
 // Runs what a seed stands for: some calls among some ranks.
 std::string RunAny(Fleet& fleet, const std::vector<DataType>& types, std::uint64_t seed);
+// Some calls among more ranks than a kernel can name, which `seed` chooses.
+std::string RunMany(Fleet& fleet, int ranks, const std::vector<DataType>& types, std::uint64_t seed);
 // The same of calls in which the error `shown` would show itself, if it is planted.
 std::string RunFor(Fleet& fleet, exec::gpu::Plant shown, exec::gpu::Plant plant, std::uint64_t seed);
 // The first seed that shows a planted error, and what it found; 0: none of kMostSeedsOfPlant does.

@@ -12,13 +12,19 @@
 #include "exec/gpu/launch/batch.h"
 #include "exec/gpu/launch/images.h"
 #include "exec/gpu/launch/launcher.h"
+#include "exec/gpu/lower/rounds.h"
+#include "plan/seats.h"
 #include "tests/gpu/cuts.h"
 
 namespace tutti::tests {
 
 namespace gpu = exec::gpu;
 using exec::gpu::Cuts;
+using transport::p2p::kSeats;
 using transport::p2p::Layout;
+using transport::p2p::LinkKind;
+using transport::p2p::Round;
+using transport::p2p::Sections;
 
 namespace {
 
@@ -34,6 +40,30 @@ Layout LayoutOf(int ranks, Rings rings) {
     layout.chain.channels = (ranks - 1) * layout.transfers.channels / layout.chain.rings;
   }
   return layout;
+}
+
+// The same of many ranks, whose rings hold a message of each.
+Sections SectionsOf(int ranks, Rings rings) {
+  Sections sections;
+  sections.ranks = ranks;
+  sections.round = LayoutOf(std::min(ranks, kSeats), rings);
+  if (!sections.many()) return sections;
+  sections.round.collectives = {.ranks = kSeats, .channels = 0};
+  sections.round.transfers.channels = 2;
+  sections.round.chain = {};
+  const bool wide = rings == Rings::kWide, huge = ranks > 65;
+  for (int kind = 0; kind < transport::p2p::kLinkKinds; ++kind) {
+    sections.links[kind].collectives = {.ranks = transport::p2p::kLinkSeats[kind],
+                                        .channels = 2,
+                                        .log2_units = {wide ? 10 : 8, wide || huge ? 8 : 6, wide ? 10 : 8}};
+  }
+  return sections;
+}
+
+LinkKind LinksOf(algo::Algorithm algorithm) {
+  return algorithm == algo::Algorithm::kRing   ? LinkKind::kRing
+         : algorithm == algo::Algorithm::kTree ? LinkKind::kTree
+                                               : LinkKind::kDoubleTree;
 }
 
 const char* OpName(ReduceOp op) {
@@ -61,14 +91,27 @@ std::vector<DataType> KnownTypes() {
 }
 
 Gpus::Gpus(int ranks, Rings rings)
-    : layout_(LayoutOf(ranks, rings)), machine_(ranks, layout_.Bytes()), words_(static_cast<std::size_t>(ranks)) {}
+    : sections_(SectionsOf(ranks, rings)), machine_(ranks, sections_.Bytes()), words_(static_cast<std::size_t>(ranks)) {
+  for (int rank = 0; rank < ranks; ++rank) segments_.push_back(machine_.segment(rank));
+}
 
 const Gpus::Plans& Gpus::Prepare(const Call& call) {
   Plans& plans = plans_[{call.algorithm, call.collective, call.root}];
   if (!plans.empty()) return plans;
-  const std::vector<plan::RankPlan> all = algo::BuildAll(call.algorithm, call.collective, ranks(), call.root);
+  gpu::Seating seating;
+  const bool seated = sections_.many() && algo::Get(call.algorithm).few_links(call.collective);
+  if (seated) {
+    const LinkKind kind = LinksOf(call.algorithm);
+    seating = {
+        .section = sections_.SectionOf(kind),
+        .seats = transport::p2p::kLinkSeats[static_cast<int>(kind)],
+        .seats_of = plan::SeatRanks(algo::BuildAllOverFixedLinks(call.algorithm, Collective::kAllReduce, ranks()))};
+  }
+  const std::vector<plan::RankPlan> all =
+      seated ? algo::BuildAllOverFixedLinks(call.algorithm, call.collective, ranks(), call.root)
+             : algo::BuildAll(call.algorithm, call.collective, ranks(), call.root);
   for (int rank = 0; rank < ranks(); ++rank) {
-    const Result<gpu::PreparedPlan> plan = gpu::PreparePlan(all, rank);
+    const Result<gpu::PreparedPlan> plan = gpu::PreparePlan(all, rank, seated ? &seating : nullptr);
     plans.push_back(plan.ok() ? std::make_unique<gpu::PreparedPlan>(*plan) : nullptr);
   }
   return plans;
@@ -76,15 +119,14 @@ const Gpus::Plans& Gpus::Prepare(const Call& call) {
 
 bool Gpus::Supports(const Call& call) {
   if (call.form == Form::kGroup) return true;
-  if (!algo::Get(call.algorithm).supports(call.collective, ranks())) return false;
+  const algo::Entry& entry = algo::Get(call.algorithm);
+  if (sections_.many() ? !entry.few_links(call.collective) : !entry.supports(call.collective, ranks())) return false;
   const Plans& plans = Prepare(call);
   if (std::ranges::any_of(plans, [](const auto& plan) { return plan == nullptr; })) return false;
   if (call.form == Form::kRelay) {
     return ranks() > 1 && call.collective != Collective::kBarrier && plans[0]->forms.relay;
   }
-  const gpu::Program& program = plans[0]->program;
-  const std::size_t units = std::size_t{1} << layout_.collectives.log2_units[static_cast<int>(call.protocol)];
-  return units >= (program.max_stage + std::size_t{2}) * program.messages_per_round;
+  return gpu::CanRunSteps(*plans[0], call.protocol, LayoutOf(*plans[0]).collectives).ok();
 }
 
 gpu::Work Gpus::WorkOf(const Call& call, const Buffers& buffers, int rank) const {
@@ -105,8 +147,17 @@ bool Gpus::MovesOnly(const Call& call, const gpu::PreparedPlan& plan) const {
   return !Reduces(call.collective) || (plan.copies && !scales && simple);
 }
 
-void Gpus::Connect(std::byte** segments) const {
-  for (int peer = 0; peer < ranks(); ++peer) segments[peer] = machine_.segment(peer);
+void Gpus::Connect(std::byte** segments) const { std::ranges::copy(segments_, segments); }
+
+void Gpus::Connect(const gpu::PreparedPlan& plan, int rank, gpu::Program& program) const {
+  if (plan.rank_of.empty()) {
+    Connect(program.segments);
+  } else {
+    gpu::ConnectSeats(plan, segments_, sections_.Begin(plan.section), program);
+  }
+  program.host = const_cast<gpu::HostWords*>(&words_[static_cast<std::size_t>(rank)]);
+  program.timeout_ns = timeout_ns_;
+  program.counts = sections_.Counts() - sections_.Begin(plan.section);
 }
 
 template <typename Argument>
@@ -118,13 +169,10 @@ std::string Gpus::Start(int rank, const std::string& kernel, const Argument& arg
 std::string Gpus::LaunchProgram(const Call& call, const Buffers& buffers, int rank) {
   const gpu::PreparedPlan& plan = *Prepare(call)[static_cast<std::size_t>(rank)];
   const auto program = std::make_unique<gpu::Program>();
-  Connect(program->segments);
-  program->host = &words_[static_cast<std::size_t>(rank)];
-  program->timeout_ns = timeout_ns_;
-  program->counts = layout_.Counts();
+  Connect(plan, rank, *program);
   const gpu::Shape shape{
       .protocol = call.protocol, .channels = call.channels, .threads = call.threads, .chunk_bytes = call.chunk_bytes};
-  gpu::Compile(plan, WorkOf(call, buffers, rank), shape, layout_.collectives, Cuts(), *program);
+  gpu::Compile(plan, WorkOf(call, buffers, rank), shape, LayoutOf(plan).collectives, Cuts(), *program);
   const int blocks = static_cast<int>(program->full_parts) + (program->parts[1].count != 0 ? 1 : 0);
   const bool moves = MovesOnly(call, plan);
   return Start(rank,
@@ -137,16 +185,13 @@ std::string Gpus::LaunchBatch(const Call& call, const std::vector<Buffers>& item
   const gpu::PreparedPlan& plan = *Prepare(call)[static_cast<std::size_t>(rank)];
   const auto batch = std::make_unique<gpu::Batch>();
   gpu::Program& program = batch->program;
-  Connect(program.segments);
-  program.host = &words_[static_cast<std::size_t>(rank)];
-  program.timeout_ns = timeout_ns_;
-  program.counts = layout_.Counts();
+  Connect(plan, rank, program);
   const gpu::Shape shape{
       .protocol = call.protocol, .channels = call.channels, .threads = call.threads, .chunk_bytes = call.chunk_bytes};
   std::vector<gpu::Work> works;
   for (const Buffers& buffers : items) works.push_back(WorkOf(call, buffers, rank));
-  gpu::CompileCommon(plan, works[0], shape, layout_.collectives, program);
-  const gpu::BatchCut cut = gpu::CompileItems(plan, works, shape, layout_.collectives, Cuts(), *batch);
+  gpu::CompileCommon(plan, works[0], shape, LayoutOf(plan).collectives, program);
+  const gpu::BatchCut cut = gpu::CompileItems(plan, works, shape, LayoutOf(plan).collectives, Cuts(), *batch);
   const bool moves = MovesOnly(call, plan), few = items.size() <= gpu::kFewItems;
   const std::string kernel = fmt::format("ncclTutti{}{}_{}_{}", moves ? "Move" : "Sum", few ? "FewBatch" : "Batch",
                                          moves ? "bytes" : gpu::KernelTypeName(call.type), proto::Name(call.protocol));
@@ -162,8 +207,8 @@ std::string Gpus::LaunchRelay(const Call& call, const Buffers& buffers, int rank
   Connect(relay->segments);
   relay->host = &words_[static_cast<std::size_t>(rank)];
   relay->timeout_ns = timeout_ns_;
-  gpu::CompileRelay(plan, WorkOf(call, buffers, rank), layout_, Cuts(), call.blocks, *relay);
-  relay->counts = layout_.Counts();
+  gpu::CompileRelay(plan, WorkOf(call, buffers, rank), sections_.round, Cuts(), call.blocks, *relay);
+  relay->counts = sections_.Counts();
   const bool moves = MovesOnly(call, plan);
   return Start(rank,
                fmt::format("ncclTutti{}_{}_Relay", moves ? "Move" : OpName(call.op),
@@ -183,18 +228,37 @@ std::string Gpus::LaunchGroup(const Call& call, const Buffers& buffers, int rank
     }
   }
   const auto group = std::make_unique<gpu::Group>();
-  Connect(group->segments);
-  group->host = &words_[static_cast<std::size_t>(rank)];
-  group->timeout_ns = timeout_ns_;
+  if (!sections_.many()) {
+    Connect(group->segments);
+    return LaunchRound(call, sections_.round, rank, sends, receives, rank, *group);
+  }
+  for (int r = 0; r < sections_.rounds(); ++r) {
+    const Round round(ranks(), r, rank);
+    std::vector<gpu::TransferRequest> sends_now, receives_now;
+    gpu::SelectRound(sends, round, sends_now);
+    gpu::SelectRound(receives, round, receives_now);
+    gpu::ConnectRound(round, segments_, sections_.Begin(r), *group);
+    const std::string error =
+        LaunchRound(call, sections_.round, round.SeatOf(rank), sends_now, receives_now, rank, *group);
+    if (!error.empty()) return error;
+  }
+  return "";
+}
+
+std::string Gpus::LaunchRound(const Call& call, const Layout& layout, int seat,
+                              const std::vector<gpu::TransferRequest>& sends,
+                              const std::vector<gpu::TransferRequest>& receives, int rank, gpu::Group& group) {
+  group.host = &words_[static_cast<std::size_t>(rank)];
+  group.timeout_ns = timeout_ns_;
   gpu::OwnCopies beside;
   const Status compiled =
-      gpu::CompileGroup(sends, receives, rank, layout_,
-                        {.cuts = Cuts(), .most_blocks = call.blocks, .whole_lines = call.whole_lines}, *group, beside);
+      gpu::CompileGroup(sends, receives, seat, layout,
+                        {.cuts = Cuts(), .most_blocks = call.blocks, .whole_lines = call.whole_lines}, group, beside);
   if (!compiled.ok()) return compiled.ToString();
-  if (group->blocks == 0) return "";
+  if (group.blocks == 0) return "";
   constexpr const char* kKernels[gpu::kGroupKernels] = {"ncclTuttiSendRecv", "ncclTuttiSendRecvLarge",
                                                         "ncclTuttiSendRecvWide"};
-  return Start(rank, kKernels[static_cast<int>(group->kernel)], *group, group->blocks, gpu::ThreadsPerBlock(*group));
+  return Start(rank, kKernels[static_cast<int>(group.kernel)], group, group.blocks, gpu::ThreadsPerBlock(group));
 }
 
 std::string Gpus::Launch(const Call& call, std::vector<Buffers>& items, int rank) {
@@ -278,41 +342,59 @@ std::uint64_t AnyAge(Random& random) {
 
 void Gpus::Age(Random& random) {
   machine_.ResetMemory();
-  const transport::p2p::Geometry& g = layout_.collectives;
+  for (int section = 0; section < sections_.count(); ++section) {
+    AgeCollectives(section, random);
+    if (section < sections_.rounds()) AgeTransfers(section, random);
+  }
+  const Layout& layout = sections_.round;
+  for (int channel = 0; channel < layout.chain.channels; ++channel) {
+    const std::uint64_t units = AnyAge(random), messages = AnyAge(random);
+    for (int rank = 0; rank < ranks(); ++rank) {
+      for (const int direction : {0, 1})
+        StateAt(rank, layout.ChainState(direction, channel)) = {units, units, messages};
+      WordAt(rank, layout.ChainCredit(channel)) = units;
+    }
+  }
+}
+
+void Gpus::AgeCollectives(int section, Random& random) {
+  const transport::p2p::Geometry& g = sections_.At(section).collectives;
+  const std::size_t begin = sections_.Begin(section);
   for (int protocol = 0; protocol < transport::p2p::kProtocols; ++protocol) {
     for (int channel = 0; channel < g.channels; ++channel) {
       const std::uint64_t units = AnyAge(random), messages = AnyAge(random);
       for (int rank = 0; rank < ranks(); ++rank) {
-        StateAt(rank, g.State(protocol, channel)) = {units, units, units, messages};
-        for (int place = 0; place < g.peers(); ++place) WordAt(rank, g.Credit(protocol, place, channel)) = units;
+        StateAt(rank, begin + g.State(protocol, channel)) = {units, units, units, messages};
+        for (int place = 0; place < g.peers(); ++place) {
+          WordAt(rank, begin + g.Credit(protocol, place, channel)) = units;
+        }
       }
-    }
-  }
-  AgeTransfers(random);
-  for (int channel = 0; channel < layout_.chain.channels; ++channel) {
-    const std::uint64_t units = AnyAge(random), messages = AnyAge(random);
-    for (int rank = 0; rank < ranks(); ++rank) {
-      for (const int direction : {0, 1})
-        StateAt(rank, layout_.ChainState(direction, channel)) = {units, units, messages};
-      WordAt(rank, layout_.ChainCredit(channel)) = units;
     }
   }
 }
 
 // Links of sends and receives, each with its own age at both ends.
-void Gpus::AgeTransfers(Random& random) {
-  const transport::p2p::Geometry& g = layout_.transfers;
-  for (int protocol = 0; protocol < transport::p2p::kProtocols; ++protocol) {
-    for (int sender = 0; sender < ranks(); ++sender) {
-      for (int receiver = 0; receiver < ranks(); ++receiver) {
-        if (sender == receiver) continue;
-        const int at_sender = transport::p2p::Place(sender, receiver);
-        const int at_receiver = transport::p2p::Place(receiver, sender);
+void Gpus::AgeTransfers(int section, Random& random) {
+  const Layout& layout = sections_.At(section);
+  const transport::p2p::Geometry& g = layout.transfers;
+  const std::size_t begin = sections_.Begin(section);
+  for (int sender = 0; sender < ranks(); ++sender) {
+    for (int receiver = 0; receiver < ranks(); ++receiver) {
+      if (sender == receiver) continue;
+      int from = sender, to = receiver;  // seats
+      if (sections_.many()) {
+        const Round round(ranks(), section, sender);
+        if (!round.Has(receiver)) continue;
+        from = round.SeatOf(sender);
+        to = round.SeatOf(receiver);
+      }
+      const int at_sender = transport::p2p::Place(from, to), at_receiver = transport::p2p::Place(to, from);
+      for (int protocol = 0; protocol < transport::p2p::kProtocols; ++protocol) {
         for (int channel = 0; channel < g.channels; ++channel) {
           const std::uint64_t units = AnyAge(random), messages = AnyAge(random);
-          StateAt(sender, layout_.TransferState(protocol, 0, at_sender, channel)) = {units, units, messages};
-          StateAt(receiver, layout_.TransferState(protocol, 1, at_receiver, channel)) = {units, units, messages};
-          WordAt(sender, layout_.Transfers() + g.Credit(protocol, at_sender, channel)) = units;
+          StateAt(sender, begin + layout.TransferState(protocol, 0, at_sender, channel)) = {units, units, messages};
+          StateAt(receiver, begin + layout.TransferState(protocol, 1, at_receiver, channel)) = {units, units, messages};
+          WordAt(sender, begin + layout.Transfers() + g.Credit(protocol, at_sender, channel)) = units;
         }
       }
     }

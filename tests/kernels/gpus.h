@@ -17,7 +17,7 @@
 #include "exec/gpu/lower/compile.h"
 #include "tests/kernels/call.h"
 #include "tests/kernels/machine.h"
-#include "transport/p2p/segment.h"
+#include "transport/p2p/sections.h"
 
 namespace tutti::tests {
 
@@ -49,6 +49,11 @@ class Gpus {
   using Plans = std::vector<std::unique_ptr<exec::gpu::PreparedPlan>>;
 
   const Plans& Prepare(const Call& call);
+  const transport::p2p::Layout& LayoutOf(const exec::gpu::PreparedPlan& plan) const {
+    return sections_.At(plan.section);
+  }
+  // What a program needs to know of the machine.
+  void Connect(const exec::gpu::PreparedPlan& plan, int rank, exec::gpu::Program& program) const;
   exec::gpu::Work WorkOf(const Call& call, const Buffers& buffers, int rank) const;
   bool MovesOnly(const Call& call, const exec::gpu::PreparedPlan& plan) const;
   // "": launched; else what is missing.
@@ -57,18 +62,23 @@ class Gpus {
   std::string LaunchBatch(const Call& call, const std::vector<Buffers>& items, int rank);
   std::string LaunchRelay(const Call& call, const Buffers& buffers, int rank);
   std::string LaunchGroup(const Call& call, const Buffers& buffers, int rank);
+  std::string LaunchRound(const Call& call, const transport::p2p::Layout& layout, int seat,
+                          const std::vector<exec::gpu::TransferRequest>& sends,
+                          const std::vector<exec::gpu::TransferRequest>& receives, int rank, exec::gpu::Group& group);
   template <typename Argument>
   std::string Start(int rank, const std::string& kernel, const Argument& argument, int blocks, int threads);
   void Connect(std::byte** segments) const;
   // The ranks' memory as it is after many operations.
   void Age(Random& random);
-  void AgeTransfers(Random& random);
+  void AgeCollectives(int section, Random& random);
+  void AgeTransfers(int section, Random& random);
   transport::p2p::ChannelState& StateAt(int rank, std::size_t at) const;
   std::uint64_t& WordAt(int rank, std::size_t at) const;
 
-  const transport::p2p::Layout layout_;
+  const transport::p2p::Sections sections_;
   Machine machine_;
-  std::vector<exec::gpu::HostWords> words_;  // by rank
+  std::vector<std::byte*> segments_;         // by rank
+  std::vector<exec::gpu::HostWords> words_;  // likewise
   std::uint64_t timeout_ns_ = ~std::uint64_t{0};
   std::map<std::tuple<algo::Algorithm, Collective, int>, Plans> plans_;
   std::uint64_t launched_ = 0;

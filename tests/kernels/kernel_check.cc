@@ -59,6 +59,16 @@ bool RunSeeds(Fleet& fleet, const std::vector<DataType>& types, const Part& part
   return true;
 }
 
+bool RunManyRanks(Fleet& fleet, const std::vector<DataType>& types, const Part& part, std::uint64_t seeds) {
+  constexpr int kRanks[] = {17, 20, 32, 72};
+  for (std::uint64_t seed = 1; seed <= seeds / 20; ++seed) {
+    for (const int ranks : kRanks) {
+      if (part.Has(seed) && !Say(RunMany(fleet, ranks, types, seed))) return false;
+    }
+  }
+  return true;
+}
+
 bool FindPlants(Fleet& fleet, const Part& part) {
   for (int plant = 1; plant < exec::gpu::kPlants; ++plant) {
     if (!part.Has(static_cast<std::uint64_t>(plant))) continue;
@@ -85,7 +95,8 @@ int main(int argc, char** argv) {
   Fleet fleet;
   const std::vector<tutti::DataType> types = KnownTypes();
   const Part part{index, parts};
-  const bool well = RunEvery(fleet, types, part) && RunSeeds(fleet, types, part, seeds) && FindPlants(fleet, part);
+  const bool well = RunEvery(fleet, types, part) && RunSeeds(fleet, types, part, seeds) &&
+                    RunManyRanks(fleet, types, part, seeds) && FindPlants(fleet, part);
   std::puts(fmt::format("part {} of {}: {} types, {} kernels run, {}", index + 1, parts, types.size(), fleet.launched(),
                         well ? "all well" : "something is wrong")
                 .c_str());

@@ -4,6 +4,7 @@
 // The GPU kernels on the host: a sample of what kernel_check.cc runs, and the machine itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -35,6 +36,42 @@ TEST_P(Sample, OfEveryFormHasTheBitsOfTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Sample, testing::Range(0, 4));
+
+// Among more ranks than a kernel can name: over fixed links, and in rounds.
+class Many : public testing::TestWithParam<int> {};
+
+TEST_P(Many, RanksHaveTheBitsOfTheCpu) {
+  const int seeds = GetParam() <= 20 ? 10 : 4;
+  Fleet fleet;
+  const std::vector<DataType> types = KnownTypes();
+  for (int seed = 1; seed <= seeds; ++seed) {
+    ASSERT_EQ(RunMany(fleet, GetParam(), types, static_cast<std::uint64_t>(seed)), "");
+  }
+  EXPECT_GT(fleet.launched(), 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Many, testing::Values(17, 20, 32));
+
+// Every algorithm and protocol over fixed links, alone and in batches.
+TEST(ManyRanks, HaveTheBitsOfTheCpuByEveryWay) {
+  constexpr int kRanks = 17;
+  Fleet fleet;
+  Gpus& gpus = fleet.Of(kRanks, Rings::kTight);
+  std::uint64_t seed = 0;
+  for (Call& call : EveryCall(gpus, {DataType::kFloat32})) {
+    const bool once = call.op == (call.form == Form::kBatch ? ReduceOp::kAvg : ReduceOp::kPreMulSum);
+    if (Reduces(call.collective) && !once) continue;
+    Random random(++seed);
+    Vary(call, random);
+    call.root = HasRoot(call.collective) ? static_cast<int>(seed) % kRanks : 0;
+    call.threads = 32;
+    call.channels = 1;
+    call.items = std::min(call.items, 2);
+    call.count = std::min<std::size_t>(call.count, 500);
+    ASSERT_EQ(RunAll(gpus, {call, call}, seed), "");
+  }
+  EXPECT_GT(seed, 50u);
+}
 
 class Planted : public testing::TestWithParam<int> {};
 
@@ -87,7 +124,7 @@ TEST(Machine, SaysWhoWaitsWhereNobodyCanGoOn) {
 TEST(Machine, TriesKernelsThatMeetEachOther) {
   constexpr int kRanks = 4;
   Machine machine(kRanks, 4096);
-  std::uint32_t seen[kRanks][exec::gpu::kMaxRanks] = {};
+  std::uint32_t seen[kRanks][transport::p2p::kSeats] = {};
   for (int rank = 0; rank < kRanks; ++rank) {
     exec::gpu::Handshake h{.own_words = 64, .rank = rank, .ranks = kRanks, .token = 99, .timeout_ns = 1u << 30};
     h.seen = seen[rank];

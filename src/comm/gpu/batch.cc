@@ -44,7 +44,8 @@ bool AreOfASize(const Operation& a, const Operation& b) { return a.count == b.co
 bool GpuCommunicator::Impl::CanBeMerged(const Operation& o) {
   if (!HasBatchKernel(o) || windows->Takes(o)) return false;
   const Result<const comm::GpuRecipe*> recipe = FindRecipe(o.kind, comm::BytesOf(o), o.root);
-  return recipe.ok() && (*recipe)->predicted_us < machine.long_call_us;
+  // Among many ranks some collectives are sends and receives only.
+  return recipe.ok() && (*recipe)->predicted_us < machine.long_call_us && (*recipe)->plan->program.steps > 0;
 }
 
 // Calls `run` with the collectives of a group: all that are alike together, in the order of the first of each.
@@ -122,8 +123,8 @@ Status GpuCommunicator::Impl::RunAlike(std::span<const Operation* const> operati
   Shape shape = (*recipe)->shape;
   // Each item has a channel of its own where there are enough: items in turn wait for each other's messages.
   const std::size_t each = ItemsOfALaunch(operations.size());
-  const int most = std::min(
-      {fabric->geometry().Channels(static_cast<int>(shape.protocol)), most_blocks, exec::gpu::kMaxBatchChannels});
+  const int most = std::min({GeometryOf(*(*recipe)->plan).Channels(static_cast<int>(shape.protocol)), most_blocks,
+                             exec::gpu::kMaxBatchChannels});
   shape.channels = std::min(std::max(shape.channels, static_cast<int>(each)), most);
   for (std::size_t i = 0; i < operations.size(); i += each) {
     const auto some = operations.subspan(i, std::min(each, operations.size() - i));
@@ -144,7 +145,8 @@ Status GpuCommunicator::Impl::RunBatchAs(std::span<const Operation> operations, 
   const Result<const PreparedPlan*> plan =
       FindPlan(choice.algorithm, collective, HasRoot(collective) ? alike[0]->root : 0);
   if (!plan.ok()) return plan.status();
-  const int most = fabric->geometry().Channels(static_cast<int>(choice.protocol));
+  TUTTI_RETURN_IF_ERROR(executor.CanRunSteps(**plan, choice.protocol));
+  const int most = GeometryOf(**plan).Channels(static_cast<int>(choice.protocol));
   return EnqueueBatch(alike, **plan,
                       {.protocol = choice.protocol,
                        .channels = std::min({choice.channels, most, most_blocks, exec::gpu::kMaxBatchChannels}),

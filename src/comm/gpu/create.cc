@@ -26,9 +26,12 @@ using sys::cuda::ScopedContext;
 using transport::p2p::Fabric;
 using transport::p2p::Geometry;
 using transport::p2p::Identity;
-using transport::p2p::Layout;
+using transport::p2p::kMaxRanks;
+using transport::p2p::kSeats;
 using transport::p2p::Memory;
 using transport::p2p::Place;
+using transport::p2p::Round;
+using transport::p2p::Sections;
 
 // How long kernels may take to end after an abort, and how often they are asked whether they have.
 constexpr std::int64_t kAbortNs = 2 * sys::kNsPerSecond;
@@ -40,12 +43,12 @@ constexpr int kHopper = 9;
 // Behind the kernels' words: what barriers use, what the trial uses, and a copy of the counts of launches.
 constexpr std::size_t kBarrierAt = exec::gpu::Failures::kSlots * sizeof(HostWords), kSeenAt = kBarrierAt + 64,
                       kCountsAt = kBarrierAt + 128;
-static_assert(kSeenAt + exec::gpu::kMaxRanks * sizeof(std::uint32_t) <= kCountsAt);
+static_assert(kSeenAt + kSeats * sizeof(std::uint32_t) <= kCountsAt);
 constexpr std::size_t kHostBytes = kBarrierAt + 256;
 
 struct GpuGreeting {
   Identity identity;
-  Layout layout;
+  Sections sections;
 };
 static_assert(std::is_trivially_copyable_v<GpuGreeting>);
 
@@ -65,14 +68,23 @@ int LeastChannels(const GpuOptions& options, const Settings& settings) {
   return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
 }
 
+// That links of any kind have, for collectives.
+int MostChannels(const Sections& sections, proto::Protocol protocol) {
+  int most = 0;
+  for (int s = sections.many() ? sections.rounds() : 0; s < sections.count(); ++s) {
+    most = std::max(most, sections.At(s).collectives.Channels(static_cast<int>(protocol)));
+  }
+  return most;
+}
+
 // Whether peer access is switched off.
 bool ForbidsPeerAccess(const Settings& settings) {
   return settings.p2p_disable || settings.p2p_level == "LOC" || settings.p2p_level == "0";
 }
 
-Layout LayoutFor(int ranks, const tune::GpuMachine& machine, const GpuOptions& options, const Settings& settings) {
+Sections SectionsFor(int ranks, const tune::GpuMachine& machine, const GpuOptions& options, const Settings& settings) {
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(options.scratch_bytes, 0));
-  return Layout::Fit(ranks, MostChannels(machine, options, settings), std::min(bytes, machine.most_scratch_bytes));
+  return Sections::Fit(ranks, MostChannels(machine, options, settings), std::min(bytes, machine.most_scratch_bytes));
 }
 
 }  // namespace
@@ -130,13 +142,13 @@ Status GpuCommunicator::Impl::HandAround(std::span<const std::byte> offer, const
 
 // Exchanges segments with all ranks. kUnsupported where one can not be reached.
 Status GpuCommunicator::Impl::MeetPeers() {
-  const GpuGreeting greeting{.identity = fabric->identity(), .layout = fabric->layout()};
+  const GpuGreeting greeting{.identity = fabric->identity(), .sections = fabric->sections()};
   return HandAround(
       std::as_bytes(std::span(&greeting, 1)), fabric->descriptor(),
       [&](int peer, const std::byte* offer, const sys::Fd& shared) -> Status {
         GpuGreeting theirs;
         std::memcpy(&theirs, offer, sizeof(theirs));
-        if (std::memcmp(&theirs.layout, &greeting.layout, sizeof(Layout)) != 0) {
+        if (std::memcmp(&theirs.sections, &greeting.sections, sizeof(Sections)) != 0) {
           return Status(Code::kInvalidUsage,
                         fmt::format("ranks {} and {} ask for different scratch_bytes or max_channels", host.rank, peer),
                         peer);
@@ -148,26 +160,45 @@ Status GpuCommunicator::Impl::MeetPeers() {
 // Every rank stores a word at every peer while all ranks' kernels run, and sees theirs: only this shows that a pair can
 // really talk.
 Status GpuCommunicator::Impl::TryPeers() {
-  const Geometry& g = fabric->geometry();
+  const Sections& sections = fabric->sections();
+  for (int r = 0; r < sections.rounds(); ++r) {
+    std::vector<int> rank_of;
+    for (int seat = 0; seat < std::min(host.ranks, kSeats); ++seat) {
+      rank_of.push_back(sections.many() ? Round(host.ranks, r, host.rank).RankAt(seat) : seat);
+    }
+    TUTTI_RETURN_IF_ERROR(TryPeersIn(r, rank_of));
+  }
+  return Status::Ok();
+}
+
+// The same of the ranks that have seats in a section; -1: nobody.
+Status GpuCommunicator::Impl::TryPeersIn(int section, const std::vector<int>& rank_of) {
+  const Geometry& g = fabric->sections().At(section).collectives;
+  const std::size_t begin = fabric->sections().Begin(section);
+  const auto seats = static_cast<int>(rank_of.size());
+  const auto self = static_cast<int>(std::ranges::find(rank_of, host.rank) - rank_of.begin());
   exec::gpu::Handshake handshake{};
-  for (int peer = 0; peer < host.ranks; ++peer) {
-    handshake.segments[peer] = fabric->segment(peer);
-    if (peer != host.rank) handshake.peer_word[peer] = g.Handshake(Place(peer, host.rank));
+  for (int seat = 0; seat < seats; ++seat) {
+    const int rank = rank_of[static_cast<std::size_t>(seat)];
+    handshake.segments[seat] = fabric->segment(rank < 0 ? host.rank : rank) + begin;
+    // Where nobody sits, this rank stores the word that it waits for itself.
+    if (seat != self) handshake.peer_word[seat] = g.Handshake(rank < 0 ? Place(self, seat) : Place(seat, self));
   }
   handshake.own_words = g.Handshake(0);
-  handshake.rank = host.rank;
-  handshake.ranks = host.ranks;
+  handshake.rank = self;
+  handshake.ranks = seats;
   handshake.token = 0x7475747469;  // all segments are fresh and hold zeros
   handshake.timeout_ns = kTrialNs;
   auto* seen_here = reinterpret_cast<volatile std::uint32_t*>(static_cast<std::byte*>(words.host()) + kSeenAt);
   handshake.seen = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(words.device()) + kSeenAt);
-  for (int peer = 0; peer < host.ranks; ++peer) seen_here[peer] = 0;             // of a trial before this one
+  for (int seat = 0; seat < seats; ++seat) seen_here[seat] = 0;                  // of a trial before this one
   const Result<sys::cuda::Kernel> kernel = executor.launcher().FindHandshake();  // loaded by Connect, on all ranks
   if (!kernel.ok()) return kernel.status();
   TUTTI_RETURN_IF_ERROR(executor.launcher().StartHandshake(*kernel, handshake, inner));
   TUTTI_RETURN_IF_ERROR(sys::cuda::Check(*driver, driver->StreamSynchronize(inner), "the trial of GPU peer access"));
-  for (int peer = 0; peer < host.ranks; ++peer) {
-    if (peer == host.rank || seen_here[peer] != 0) continue;
+  for (int seat = 0; seat < seats; ++seat) {
+    const int peer = rank_of[static_cast<std::size_t>(seat)];
+    if (peer < 0 || peer == host.rank || seen_here[seat] != 0) continue;
     if (fabric->staged()) {
       return Status(
           Code::kSystem,
@@ -187,9 +218,9 @@ Status GpuCommunicator::Impl::TryPeers() {
 }
 
 Status GpuCommunicator::Impl::Connect() {
-  if (host.ranks > exec::gpu::kMaxRanks) {
-    return Status(Code::kUnsupported, fmt::format("{} ranks: at most {} can use device memory on one host", host.ranks,
-                                                  exec::gpu::kMaxRanks));
+  if (host.ranks > kMaxRanks) {
+    return Status(Code::kUnsupported,
+                  fmt::format("{} ranks: at most {} can use device memory on one host", host.ranks, kMaxRanks));
   }
   Result<sys::cuda::PrimaryContext> retained = sys::cuda::PrimaryContext::Retain(driver, options.device);
   Status own = retained.status();
@@ -237,7 +268,7 @@ Status GpuCommunicator::Impl::ConnectSegments(Memory memory) {
   Result<Fabric> created = Fabric::Create({.driver = driver,
                                            .device = options.device,
                                            .rank = host.rank,
-                                           .layout = LayoutFor(host.ranks, machine, options, host.settings),
+                                           .sections = SectionsFor(host.ranks, machine, options, host.settings),
                                            .process = self.pid,
                                            .start = self.start_ticks,
                                            .force_ipc = options.legacy_ipc,
@@ -291,10 +322,12 @@ Status GpuCommunicator::Impl::SetLimits() {
   if (host.ranks > 1) presence.Begin(options.device);
   tune::GpuChooserOptions choosing{
       .ranks = host.ranks,
-      .max_channels = std::min(most_blocks, fabric->geometry().channels),
-      .max_simple_channels = fabric->geometry().Channels(static_cast<int>(proto::Protocol::kSimple)),
+      .max_channels = std::min(most_blocks, MostChannels(fabric->sections(), proto::Protocol::kLl)),
+      .max_simple_channels = MostChannels(fabric->sections(), proto::Protocol::kSimple),
       .min_channels = LeastChannels(options, host.settings),
       .direct = true,
+      .most_peers = kSeats - 1,
+      .rounds = fabric->sections().rounds(),
       .whole_lines = whole_lines,
       .machine = machine,
       .algo_filter = host.settings.algo,
@@ -313,10 +346,9 @@ void GpuCommunicator::Impl::SetUpExecutor(const exec::gpu::GroupLimits& limits) 
   std::vector<std::byte*> segments;
   for (int peer = 0; peer < host.ranks; ++peer) segments.push_back(fabric->segment(peer));
   barrier_bytes = static_cast<std::byte*>(words.device()) + kBarrierAt;
-  executor.SetUp(host.rank, {.layout = fabric->layout(),
+  executor.SetUp(host.rank, {.sections = fabric->sections(),
                              .segments = segments,
-                             .state_shift = fabric->state_shift(),
-                             .transfer_state_shift = fabric->transfer_state_shift(),
+                             .state_shifts = fabric->state_shifts(),
                              .host_words = static_cast<HostWords*>(words.host()),
                              .device_words = static_cast<HostWords*>(words.device()),
                              .timeout_ns = static_cast<std::uint64_t>(host.settings.timeout_ms) * sys::kNsPerMs,
@@ -329,8 +361,7 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
   const auto* counts =
       reinterpret_cast<const transport::p2p::LaunchCounts*>(static_cast<std::byte*>(words.host()) + kCountsAt);
   const auto to = reinterpret_cast<sys::cuda::Address>(words.device()) + kCountsAt;
-  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->segment(host.rank)) + fabric->layout().Counts() +
-                    fabric->transfer_state_shift();
+  const auto from = reinterpret_cast<sys::cuda::Address>(fabric->counts());
   const std::int64_t begin = sys::NowNs();
   std::int64_t pause_ns = kShortestPauseNs;
   while (true) {

@@ -61,6 +61,7 @@ struct GpuCommunicator::Impl {
   using OnOffer = std::function<Status(int rank, const std::byte* offer, const sys::Fd& shared)>;
   Status HandAround(std::span<const std::byte> offer, const sys::Fd& shared, const OnOffer& take);
   Status TryPeers();
+  Status TryPeersIn(int section, const std::vector<int>& rank_of);
   Status ConnectSegments(transport::p2p::Memory memory);
   Status SetLimits();
   void SetUpExecutor(const exec::gpu::GroupLimits& limits);
@@ -97,6 +98,10 @@ struct GpuCommunicator::Impl {
   Result<const comm::GpuRecipe*> FindIn(comm::GpuRecipes& recipes, tune::GpuChooser& chooser, Collective collective,
                                         std::size_t bytes, int root);
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
+  // Where the kernels of an algorithm's plans find ranks, among more than they can name; null: they do not.
+  const exec::gpu::Seating* FindSeating(algo::Algorithm algorithm);
+  // Of the links that a plan's program uses.
+  const transport::p2p::Geometry& GeometryOf(const exec::gpu::PreparedPlan& plan) const;
   // The plan of moves of whole pieces by which copy engines can do a collective; null: there is none.
   Result<const exec::gpu::PreparedPlan*> FindMoves(Collective collective, int root);
   // Whether what was compiled last is this operation, but for its buffers.
@@ -163,6 +168,7 @@ struct GpuCommunicator::Impl {
   std::unique_ptr<comm::GpuWindows> windows = std::make_unique<comm::GpuWindows>(*this);
 
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<exec::gpu::PreparedPlan>> plans;
+  std::map<algo::Algorithm, exec::gpu::Seating> seatings;
   comm::GpuRecipes recipes, batch_recipes;
 };
 

@@ -74,11 +74,11 @@ int BlocksBesideOthers(const Communicator::Impl& host, sys::cuda::Device device)
 // Why a communicator works on host memory only although this process has a GPU.
 std::string WhyHostOnly(const Communicator::Impl& c) {
   if (!c.settings.gpu) return "TUTTI_GPU=0 switches the GPU off";
-  if (c.ranks > exec::gpu::kMaxRanks) {
+  if (c.ranks > transport::p2p::kMaxRanks) {
     return fmt::format(
         "it has {} ranks, and at most {} can use GPU memory on one host; copy to host memory first, or make "
         "smaller communicators",
-        c.ranks, exec::gpu::kMaxRanks);
+        c.ranks, transport::p2p::kMaxRanks);
   }
   return "another rank has no GPU that it can use; give every rank one (CUDA_VISIBLE_DEVICES), or copy to host memory "
          "first";
@@ -90,7 +90,7 @@ Result<GpuQueue::Side> GpuQueue::Create(const std::shared_ptr<Queue>& host, cons
   Side made;
   const Status s = host->WithIdle([&](Communicator& communicator) -> Status {
     Communicator::Impl& c = *communicator.impl();
-    const bool mine = c.settings.gpu && c.ranks <= exec::gpu::kMaxRanks && CanUseGpu();
+    const bool mine = c.settings.gpu && c.ranks <= transport::p2p::kMaxRanks && CanUseGpu();
     const bool beside = mine && options.beside_others && options.max_blocks == 0 && c.ranks > 1;
     const int wished = beside ? BlocksBesideOthers(c, options.device) : options.max_blocks;
     const int most = LeastSet(wished, options.shared_blocks, INT_MAX);

@@ -8,6 +8,7 @@
 #include "comm/host/ledger.h"
 #include "comm/host/validate.h"
 #include "exec/gpu/lower/copies.h"
+#include "plan/seats.h"
 
 namespace tutti {
 
@@ -19,11 +20,18 @@ namespace {
 using exec::gpu::Launch;
 using exec::gpu::PreparedPlan;
 using exec::gpu::Shape;
+using transport::p2p::LinkKind;
 using Kind = Collective;
 
 // What a barrier reduces.
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
+
+LinkKind LinksOf(algo::Algorithm algorithm) {
+  return algorithm == algo::Algorithm::kRing   ? LinkKind::kRing
+         : algorithm == algo::Algorithm::kTree ? LinkKind::kTree
+                                               : LinkKind::kDoubleTree;
+}
 
 }  // namespace
 
@@ -47,12 +55,33 @@ Result<const PreparedPlan*> GpuCommunicator::Impl::FindPlan(algo::Algorithm algo
                                                             int root) {
   std::unique_ptr<PreparedPlan>& slot = plans[{algorithm, collective, root}];
   if (slot == nullptr) {
-    const Result<PreparedPlan> prepared =
-        exec::gpu::PreparePlan(algo::BuildAll(algorithm, collective, host.ranks, root), host.rank);
+    const algo::Entry& entry = algo::Get(algorithm);
+    const exec::gpu::Seating* seating = entry.few_links(collective) ? FindSeating(algorithm) : nullptr;
+    const Result<PreparedPlan> prepared = exec::gpu::PreparePlan(
+        seating != nullptr ? algo::BuildAllOverFixedLinks(algorithm, collective, host.ranks, root)
+                           : algo::BuildAll(algorithm, collective, host.ranks, root),
+        host.rank, seating);
     if (!prepared.ok()) return prepared.status();
     slot = std::make_unique<PreparedPlan>(*prepared);
   }
   return slot.get();
+}
+
+const exec::gpu::Seating* GpuCommunicator::Impl::FindSeating(algo::Algorithm algorithm) {
+  if (!fabric->sections().many()) return nullptr;
+  const auto [it, fresh] = seatings.try_emplace(algorithm);
+  if (fresh) {
+    const LinkKind kind = LinksOf(algorithm);
+    it->second = {
+        .section = fabric->sections().SectionOf(kind),
+        .seats = transport::p2p::kLinkSeats[static_cast<int>(kind)],
+        .seats_of = plan::SeatRanks(algo::BuildAllOverFixedLinks(algorithm, Collective::kAllReduce, host.ranks))};
+  }
+  return &it->second;
+}
+
+const transport::p2p::Geometry& GpuCommunicator::Impl::GeometryOf(const PreparedPlan& plan) const {
+  return fabric->sections().At(plan.section).collectives;
 }
 
 Result<const PreparedPlan*> GpuCommunicator::Impl::FindMoves(Collective collective, int root) {
@@ -87,9 +116,13 @@ Result<const comm::GpuRecipe*> GpuCommunicator::Impl::FindIn(comm::GpuRecipes& a
       why = plan.status();
       continue;
     }
+    if (const Status can = choice.direct ? Status::Ok() : executor.CanRunSteps(**plan, choice.protocol); !can.ok()) {
+      why = can;
+      continue;
+    }
     recipe = {*plan,
               {.protocol = choice.protocol,
-               .channels = choice.channels,
+               .channels = std::min(choice.channels, GeometryOf(**plan).Channels(static_cast<int>(choice.protocol))),
                .threads = choice.threads,
                .chunk_bytes = choice.chunk_bytes},
               choice.direct,
@@ -231,8 +264,9 @@ Status GpuCommunicator::Impl::RunAs(const Operation& o, const tune::GpuChoice& c
   const Result<const PreparedPlan*> plan = FindPlan(choice.algorithm, collective, HasRoot(collective) ? o.root : 0);
   if (!plan.ok()) return plan.status();
   const bool direct = choice.protocol == proto::Protocol::kSimple && (*plan)->forms.ForTeams();
+  if (!direct) TUTTI_RETURN_IF_ERROR(executor.CanRunSteps(**plan, choice.protocol));
   const int channels =
-      std::min({choice.channels, fabric->geometry().Channels(static_cast<int>(choice.protocol)), most_blocks});
+      std::min({choice.channels, GeometryOf(**plan).Channels(static_cast<int>(choice.protocol)), most_blocks});
   const Result<Launch> launch = Compile(o, **plan, direct,
                                         {.protocol = choice.protocol,
                                          .channels = channels,

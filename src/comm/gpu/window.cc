@@ -139,7 +139,8 @@ Status GpuWindows::DecideOnCopies() {
   int supported = 0;
   gpu_.driver->DeviceGetAttribute(&supported, sys::cuda::kMemoryOperationsSupported, gpu_.options.device);
   // Ranks that share a context share the GPU's few hardware queues too: what waits for one could hold up the other.
-  const bool can = supported != 0 && gpu_.host.ranks > 1 && !gpu_.fabric->SomeShareAContext();
+  const bool few = gpu_.host.ranks <= transport::p2p::kMostCopyRanks;
+  const bool can = supported != 0 && gpu_.host.ranks > 1 && few && !gpu_.fabric->SomeShareAContext();
   const int own[2] = {can ? 1 : 0, gpu_.options.zero_ctas ? 1 : 0};
   int all[2] = {own[0], own[1]};
   if (gpu_.host.ranks > 1) {
@@ -277,6 +278,11 @@ Status GpuWindows::Run(const Operation& o, sys::cuda::Stream stream, bool captur
 Status GpuWindows::CanSignal(int peer, bool captured) const {
   if (peer < 0 || peer >= gpu_.host.ranks) {
     return Status(Code::kInvalidArgument, fmt::format("rank {} does not exist: there are {}", peer, gpu_.host.ranks));
+  }
+  if (owner_ == nullptr && gpu_.host.ranks > transport::p2p::kMostCopyRanks) {
+    return Status(Code::kUnsupported,
+                  fmt::format("signals are for communicators of up to {} ranks, and this one has {}",
+                              transport::p2p::kMostCopyRanks, gpu_.host.ranks));
   }
   if (owner_ == nullptr) {
     return Status(Code::kUnsupported,

@@ -30,11 +30,12 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
   TUTTI_RETURN_IF_ERROR(
       Check(driver, driver.DeviceGetAttribute(&id.multiprocessors, sys::cuda::kMultiprocessorCount, options.device),
             "the number of multiprocessors of a GPU"));
-  const int ranks = options.layout.collectives.ranks;
+  const int ranks = options.sections.ranks;
   fabric.mappings_.resize(ranks);
   fabric.pages_.resize(ranks);
   fabric.segments_.resize(ranks);
   fabric.identities_.resize(ranks);
+  fabric.state_shifts_.resize(static_cast<std::size_t>(options.sections.count()));
   TUTTI_RETURN_IF_ERROR(fabric.staged() ? fabric.AllocateOnHost() : fabric.AllocateOnDevice());
   id.process = options.process;
   id.start = options.start;
@@ -46,7 +47,7 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
 Status Fabric::AllocateOnDevice() {
   const auto way =
       options_.force_ipc ? DeviceMemory::Way::kIpc : DeviceMemory::BestWay(options_.driver, options_.device);
-  Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, options_.layout.Bytes(), way);
+  Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, options_.sections.Bytes(), way);
   if (!own.ok()) return own.status();
   own_ = std::move(*own);
   segments_[options_.rank] = own_.data();
@@ -90,23 +91,40 @@ Status Fabric::AllocateHostPages(std::size_t bytes) {
 }
 
 Status Fabric::AllocateOnHost() {
-  const Layout& layout = options_.layout;
+  const Sections& sections = options_.sections;
   const bool pages = options_.memory == Memory::kPages;
-  TUTTI_RETURN_IF_ERROR(pages ? AllocateHostPages(layout.Bytes()) : AllocateHostMemory(layout.Bytes()));
-  // Positions of collectives, then those of transfers and the counts.
-  const std::size_t states = layout.collectives.State(0, 0);
-  const std::size_t states_end = layout.collectives.State(kProtocols, 0);
-  const std::size_t transfer_states = layout.TransferState(0, 0, 0, 0);
-  const std::size_t bytes = states_end - states + layout.Bytes() - transfer_states;
+  TUTTI_RETURN_IF_ERROR(pages ? AllocateHostPages(sections.Bytes()) : AllocateHostMemory(sections.Bytes()));
+  // Of each section the positions of collectives, then those of transfers and the counts.
+  const auto states = [](const Layout& layout) { return layout.collectives.State(0, 0); };
+  const auto states_bytes = [&](const Layout& layout) {
+    return layout.collectives.State(kProtocols, 0) - states(layout);
+  };
+  const auto transfer_states = [](const Layout& layout) { return layout.TransferState(0, 0, 0, 0); };
+  const auto bytes_of = [&](const Layout& layout) {
+    return states_bytes(layout) + layout.Bytes() - transfer_states(layout);
+  };
+  std::size_t bytes = 0;
+  for (int s = 0; s < sections.count(); ++s) bytes += bytes_of(sections.At(s));
   const auto way = DeviceMemory::BestWay(options_.driver, options_.device);
   Result<DeviceMemory> own = DeviceMemory::Create(options_.driver, options_.device, bytes, way);
   if (!own.ok()) return own.status();
   own_ = std::move(*own);
   const auto segment = reinterpret_cast<std::uint64_t>(segments_[options_.rank]);
-  const auto words = reinterpret_cast<std::uint64_t>(own_.data());
-  state_shift_ = words - (segment + states);
-  transfer_state_shift_ = words + (states_end - states) - (segment + transfer_states);
+  auto words = reinterpret_cast<std::uint64_t>(own_.data());
+  for (int s = 0; s < sections.count(); ++s) {
+    const Layout& layout = sections.At(s);
+    const std::uint64_t section = segment + sections.Begin(s);
+    StateShift& shift = state_shifts_[static_cast<std::size_t>(s)];
+    shift.collectives = words - (section + states(layout));
+    shift.transfers = words + states_bytes(layout) - (section + transfer_states(layout));
+    words += bytes_of(layout);
+  }
   return Status::Ok();
+}
+
+LaunchCounts* Fabric::counts() const {
+  return reinterpret_cast<LaunchCounts*>(reinterpret_cast<std::uint64_t>(segments_[options_.rank]) +
+                                         options_.sections.Counts() + state_shifts_.back().transfers);
 }
 
 Status Fabric::ConnectByPages(int rank, std::size_t bytes, const sys::Fd& descriptor) {

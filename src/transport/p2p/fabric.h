@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sys/cuda/cuda_memory.h"
-#include "transport/p2p/segment.h"
+#include "transport/p2p/sections.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::p2p {
@@ -41,7 +41,7 @@ struct FabricOptions {
   const sys::cuda::Driver* driver = nullptr;
   sys::cuda::Device device = 0;
   int rank = 0;
-  Layout layout;
+  Sections sections;
   std::int32_t process = 0;
   std::uint64_t start = 0;
   bool force_ipc = false;
@@ -62,8 +62,7 @@ class Fabric {
   // The descriptor has done its work once all peers have connected.
   void CloseDescriptor() { descriptor_.Close(); }
 
-  const Layout& layout() const { return options_.layout; }
-  const Geometry& geometry() const { return options_.layout.collectives; }
+  const Sections& sections() const { return options_.sections; }
   // A rank's segment as this rank reaches it.
   std::byte* segment(int rank) const { return segments_[rank]; }
   // Ranks of the communicator that run on the GPU of `rank`.
@@ -72,10 +71,11 @@ class Fabric {
   // Memory that this rank's segment takes.
   std::size_t device_bytes() const { return own_.bytes(); }
   std::size_t host_bytes() const { return staged() ? static_cast<std::size_t>(identity_.bytes) : 0; }
-  // What the rank writes for itself is in device memory also where its segment is not. To be added, modulo 2^64, to the
-  // offsets in the layout: of the positions of collectives; of those of transfers, and of the counts.
-  std::uint64_t state_shift() const { return state_shift_; }
-  std::uint64_t transfer_state_shift() const { return transfer_state_shift_; }
+  // What the rank writes for itself is in device memory also where its segment is not. By section, to be added to the offsets
+  // in the layout.
+  const std::vector<StateShift>& state_shifts() const { return state_shifts_; }
+  // Of all launches on this rank's GPU.
+  LaunchCounts* counts() const;
   // False where segments are in host memory, and where a GPU that this rank talks to is seen to be connected otherwise
   // than by NVLink: lines of LL128 might arrive in parts then. A GPU that this process does not see counts as connected
   // by NVLink.
@@ -101,7 +101,7 @@ class Fabric {
   sys::cuda::DeviceMemory own_;                     // the segment; staged: what the rank writes for itself
   std::vector<sys::cuda::DeviceMemory> mappings_;   // by rank; none where a plain pointer serves
   std::vector<sys::cuda::SharedHostMemory> pages_;  // by rank; none unless kHostPages
-  std::uint64_t state_shift_ = 0, transfer_state_shift_ = 0;
+  std::vector<StateShift> state_shifts_;
   std::vector<std::byte*> segments_;
   std::vector<Identity> identities_;
 };

@@ -23,6 +23,7 @@
 
 namespace tutti::transport::p2p {
 
+inline constexpr int kSeats = 16;  // ranks that a kernel can name (transport/p2p/sections.h)
 inline constexpr int kProtocols = 3;
 inline constexpr std::size_t kUnitBytes[kProtocols] = {16, 1024, 16};
 inline constexpr std::size_t kUnitPayloadBytes[kProtocols] = {8, 960, 16};

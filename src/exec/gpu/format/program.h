@@ -36,7 +36,7 @@
 
 namespace tutti::exec::gpu {
 
-inline constexpr int kMaxRanks = 16;
+using transport::p2p::kSeats;
 inline constexpr int kCodeWords = 900;
 // Of a batch. A launch copies all arguments that its kernel has, and beyond 4 KB 10 of them take it 1 us, so there are
 // kernels for few items too.
@@ -164,6 +164,7 @@ struct Scaling {
   std::uint8_t scale;       // kNoScale, kScaleByValue, kScaleFromMemory
 };
 
+// Ranks are seats here and in all that follows: of few ranks their numbers, of many what transport/p2p/sections.h says.
 struct Program : ProgramItem, Scaling {
   static constexpr int kShortAt = kCodeWords - static_cast<int>(sizeof(ShortForm)) / 4;
 
@@ -175,7 +176,7 @@ struct Program : ProgramItem, Scaling {
   std::uint8_t flag_groups;  // Simple: words that say that a message is there
   std::uint8_t is_short;     // whether there is a short form: kSteps, kShort, kShortTogether
 
-  std::byte* segments[kMaxRanks];  // as this rank reaches them
+  std::byte* segments[kSeats];  // by seat, as this rank reaches them
   // Offsets in a segment, of this protocol.
   std::uint64_t rings;
   std::uint64_t flags;
@@ -228,13 +229,13 @@ static_assert(sizeof(ProgramStep) == 16 && sizeof(ProgramOperand) == 8 && sizeof
 
 // The trial at init: every rank stores `token` into its word at each peer and waits for the peers' in its own.
 struct Handshake {
-  std::byte* segments[kMaxRanks];
-  std::uint64_t own_words;             // offset of the words in the own segment
-  std::uint64_t peer_word[kMaxRanks];  // offset of this rank's word in each peer's
+  std::byte* segments[kSeats];
+  std::uint64_t own_words;          // offset of the words in the own segment
+  std::uint64_t peer_word[kSeats];  // offset of this rank's word in each peer's
   int rank, ranks;
   std::uint64_t token;
   std::uint64_t timeout_ns;
-  std::uint32_t* seen;  // host memory, kMaxRanks words: 1 where that rank's store was seen
+  std::uint32_t* seen;  // host memory, kSeats words: 1 where that rank's store was seen
 };
 
 }  // namespace tutti::exec::gpu

@@ -32,7 +32,7 @@ namespace tutti::exec::gpu {
 struct PreparedPlan;  // compile.h
 struct Work;
 
-inline constexpr int kMaxRelayPeers = kMaxRanks - 1;
+inline constexpr int kMaxRelayPeers = kSeats - 1;
 
 struct RelayRole {
   enum Kind : std::uint8_t { kSend, kOwner, kReceive };

@@ -24,7 +24,7 @@
 namespace tutti::exec::gpu {
 
 inline constexpr int kMaxTransfers = 80;
-inline constexpr int kMaxLanes = 2 * kMaxRanks - 1;
+inline constexpr int kMaxLanes = 2 * kSeats - 1;
 inline constexpr int kLog2TeamThreads = 7, kTeamThreads = 1 << kLog2TeamThreads;  // unless a block has more teams than
 inline constexpr int kUsualTeams = 4;
 inline constexpr int kUsualThreads = kUsualTeams * kTeamThreads;
@@ -79,7 +79,7 @@ inline constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
 
 // What a kernel of teams needs to know of the links: see transport/p2p/segment.h.
 struct Links {
-  std::byte* segments[kMaxRanks];
+  std::byte* segments[kSeats];
   HostWords* host;
   std::uint64_t timeout_ns;
   // Offsets in a segment, by protocol.
@@ -135,6 +135,9 @@ struct OwnCopies {
   OwnCopy copies[kMostOwnCopies];
   int count = 0;
 };
+
+// Whether sends to self and receives from self match; kInvalidUsage where they do not.
+Status CheckCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank);
 
 // Fills in the group, but for segments, host, timeout_ns and captured, and the copies that are left to copy engines.
 // Sends to self meet receives from self in order; where the same

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tutti::exec::gpu {
 namespace {
@@ -98,8 +99,11 @@ void ReadTeam(const Lowered& lowered, int block, int number, FailedWait& wait) {
   if (lowered.form == Form::kRelay) wait.round = number;
 }
 
-// With the plan's own number of a step instead of the program's.
-FailedWait InPlan(FailedWait wait) {
+// With the plan's own number of a step instead of the program's, and with the peer's rank instead of its seat.
+FailedWait InPlan(const Lowered& lowered, FailedWait wait) {
+  if (static_cast<std::size_t>(wait.peer) < lowered.rank_of.size()) {
+    wait.peer = lowered.rank_of[static_cast<std::size_t>(wait.peer)];
+  }
   for (int* step : {&wait.step, &wait.or_step}) {
     if (wait.plan != nullptr && *step >= 0) *step = wait.plan->plan_steps[static_cast<std::size_t>(*step)];
   }
@@ -111,7 +115,8 @@ FailedWait InPlan(FailedWait wait) {
 Lowered LoweredOf(const PreparedPlan& plan, const Program& program) {
   return {.form = program.is_short == kSteps ? Form::kSteps : Form::kShort,
           .plan = &plan,
-          .one_round = program.rounds == 1};
+          .one_round = program.rounds == 1,
+          .rank_of = plan.rank_of};
 }
 
 Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay) {
@@ -129,11 +134,12 @@ Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay) {
   return lowered;
 }
 
-Lowered LoweredOf(const PreparedPlan* plan, const Group& group) {
+Lowered LoweredOf(const PreparedPlan* plan, const Group& group, std::vector<int> rank_of) {
   Lowered lowered{.form = plan == nullptr ? Form::kGroup : Form::kMoves,
                   .plan = plan,
                   .blocks = group.blocks,
-                  .teams_per_block = group.teams_per_block};
+                  .teams_per_block = group.teams_per_block,
+                  .rank_of = std::move(rank_of)};
   for (int i = 0; i < group.lanes; ++i) {
     const GroupLane& lane = group.lane[i];
     lowered.teams.push_back({.first_team = lane.first_team,
@@ -153,13 +159,14 @@ FailedWait ReadFailure(const Lowered& lowered, std::uint64_t failure) {
       .form = lowered.form, .plan = lowered.plan, .for_data = what == kWaitedForData, .peer = field(0, kPeerBits)};
   if (lowered.form != Form::kSteps && lowered.form != Form::kShort) {
     ReadTeam(lowered, block, number, wait);
-    return InPlan(wait);
+    return InPlan(lowered, wait);
   }
   wait.channel = block;
   if (lowered.one_round) wait.round = 0;
-  if (!wait.for_data) return wait;  // room is waited for by a channel, before the steps of a round
+  // Room is waited for by a channel, before the steps of a round.
+  if (!wait.for_data) return InPlan(lowered, wait);
   wait.step = lowered.form == Form::kSteps ? number : StepOfTake(*lowered.plan, number, wait.peer);
-  return InPlan(wait);
+  return InPlan(lowered, wait);
 }
 
 std::string Describe(const FailedWait& wait) {

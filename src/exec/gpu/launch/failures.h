@@ -34,7 +34,7 @@ struct Lowered {
   struct Teams {
     std::uint16_t first_team, channels;
     std::uint8_t part;                       // RelayRole::Kind, or GroupLane::Kind
-    std::uint32_t sources = 0, targets = 0;  // ranks as bits
+    std::uint32_t sources = 0, targets = 0;  // seats as bits
     bool operator==(const Teams&) const = default;
   };
   Form form = Form::kSteps;
@@ -43,13 +43,14 @@ struct Lowered {
   std::vector<Teams> teams;            // of the other forms
   std::uint16_t blocks = 0;            // likewise
   std::uint8_t teams_per_block = 0;    // likewise
+  std::vector<int> rank_of = {};       // by seat; empty: seats are ranks
 
   bool operator==(const Lowered&) const = default;
 };
 Lowered LoweredOf(const PreparedPlan& plan, const Program& program);
 Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay);
-// plan: null for a group of the program's own.
-Lowered LoweredOf(const PreparedPlan* plan, const Group& group);
+// plan: null for a group of the program's own. rank_of: as of Lowered.
+Lowered LoweredOf(const PreparedPlan* plan, const Group& group, std::vector<int> rank_of = {});
 
 // A wait that ended after the timeout. -1: what the kernel's words leave open.
 struct FailedWait {

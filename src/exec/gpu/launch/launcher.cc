@@ -221,7 +221,7 @@ Status Launcher::Start(const Launch& launch, Overlap overlap, sys::cuda::Stream 
 }
 
 Status Launcher::StartHandshake(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {
-  return StartKernel(kernel, &handshake, {.block_x = kMaxRanks, .stream = stream}, Overlap::kNo);
+  return StartKernel(kernel, &handshake, {.block_x = kSeats, .stream = stream}, Overlap::kNo);
 }
 
 }  // namespace tutti::exec::gpu

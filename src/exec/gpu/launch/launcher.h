@@ -35,6 +35,7 @@ struct Launch {
   int ends = 0;                      // that the kernel counts (LaunchCounts): blocks, or teams
   bool in_clusters = false;          // where there are few blocks
   std::span<const OwnCopy> beside;   // what a copy engine does at the same time
+  const Launch* next = nullptr;      // comes behind it in the stream
 };
 
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Program& program, int blocks, int threads) {

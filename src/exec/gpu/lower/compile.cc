@@ -57,7 +57,9 @@ int LengthBlock(const Step& step) {
   return 0;
 }
 
-Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
+// seat_of: the number by which the program names a rank.
+template <typename SeatOf>
+Status AddSteps(const RankPlan& plan, const SeatOf& seat_of, PreparedPlan& prepared) {
   const int blocks_per_piece = prepared.blocks_per_piece;
   const std::vector<std::vector<End>> received = EndsOf(plan, true), sent = EndsOf(plan, false);
   const std::vector<int> stores = plan::StoredBlocks(plan);
@@ -81,8 +83,7 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
       const plan::Operand& operand = step.operands[i];
       if (operand.kind == plan::Operand::Kind::kRecv) {
         const int message = MessageOf(received[operand.index], {step.stage, s, i});
-        operands.push_back(
-            {ProgramOperand::kRecv, static_cast<std::uint8_t>(operand.index), static_cast<std::uint16_t>(message), 0});
+        operands.push_back({ProgramOperand::kRecv, seat_of(operand.index), static_cast<std::uint16_t>(message), 0});
       } else {
         const auto kind = operand.kind == plan::Operand::Kind::kIn ? ProgramOperand::kIn : ProgramOperand::kOut;
         operands.push_back({kind, 0, static_cast<std::uint16_t>(operand.index / blocks_per_piece),
@@ -91,7 +92,7 @@ Status AddSteps(const RankPlan& plan, PreparedPlan& prepared) {
     }
     for (int i = 0; i < std::ssize(step.to); ++i) {
       const int message = MessageOf(sent[step.to[i]], {step.stage, s, i});
-      targets.push_back({static_cast<std::uint8_t>(step.to[i]), 0, static_cast<std::uint16_t>(message)});
+      targets.push_back({seat_of(step.to[i]), 0, static_cast<std::uint16_t>(message)});
     }
   }
   Program& program = prepared.program;
@@ -224,7 +225,7 @@ void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport:
   const bool fits =
       shape.protocol == proto::Protocol::kLl ? whole : shape.protocol == proto::Protocol::kLl128 && few_rounds;
   if (!fits || program.scale == kScaleFromMemory || program.divisor != 0 || plan.code_words > Program::kShortAt ||
-      plan.blocks_per_piece > kMaxRanks) {
+      plan.blocks_per_piece > kSeats) {
     return;
   }
   auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
@@ -275,16 +276,69 @@ void SetScaling(Collective collective, const Work& work, int ranks, Scaling& sca
       work.integer_scalar ? static_cast<std::uint64_t>(*work.integer_scalar) : IntegerScalar(scaling.scalar);
 }
 
-Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
-  const RankPlan& own = plans[rank];
-  if (own.ranks > kMaxRanks) {
-    return Status(Code::kUnsupported,
-                  fmt::format("{} ranks: at most {} can use GPU memory on one host", own.ranks, kMaxRanks));
+namespace {
+
+Status MeetsTooMany(Collective collective, int ranks) {
+  return Status(Code::kUnsupported,
+                fmt::format("{} among {} ranks by a plan in which a rank meets more others than its "
+                            "kernel can name; choose another algorithm with NCCL_ALGO",
+                            Name(collective), ranks));
+}
+
+// The ranks that a rank meets in a plan, by their seats; nothing where two of them have the same.
+std::vector<int> RanksBySeat(const RankPlan& own, const Seating& seating) {
+  std::vector<int> rank_of(static_cast<std::size_t>(seating.seats), -1);
+  bool fits = true;
+  const auto place = [&](int rank) {
+    const auto seat = static_cast<std::size_t>(seating.seats_of[static_cast<std::size_t>(rank)]);
+    fits = fits && seat < rank_of.size() && (rank_of[seat] == -1 || rank_of[seat] == rank);
+    if (fits) rank_of[seat] = rank;
+  };
+  place(own.rank);
+  for (int s = 0; s < own.step_count(); ++s) {
+    const Step step = own.step(s);
+    for (const std::int32_t peer : step.to) place(peer);
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kRecv) place(operand.index);
+    }
   }
+  if (!fits) rank_of.clear();
+  return rank_of;
+}
+
+Status AddProgram(const RankPlan& own, const Seating* seating, PreparedPlan& prepared) {
+  Program& program = prepared.program;
+  if (seating == nullptr) {
+    program.rank = static_cast<std::uint8_t>(own.rank);
+    program.ranks = static_cast<std::uint8_t>(own.ranks);
+    return AddSteps(
+        own, [](int rank) { return static_cast<std::uint8_t>(rank); }, prepared);
+  }
+  prepared.section = seating->section;
+  prepared.rank_of = RanksBySeat(own, *seating);
+  if (prepared.rank_of.empty()) return MeetsTooMany(own.collective, own.ranks);
+  const auto seat_of = [&](int rank) {
+    return static_cast<std::uint8_t>(seating->seats_of[static_cast<std::size_t>(rank)]);
+  };
+  program.rank = seat_of(own.rank);
+  program.ranks = static_cast<std::uint8_t>(seating->seats);
+  return AddSteps(own, seat_of, prepared);
+}
+
+}  // namespace
+
+Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank, const Seating* seating) {
+  const RankPlan& own = plans[rank];
   PreparedPlan prepared;
+  prepared.rank = rank;
+  prepared.ranks = own.ranks;
   prepared.collective = own.collective;
   prepared.has_output = own.out_blocks > 0;
   prepared.forms = plan::FindForms(plans);
+  if (own.ranks > kSeats) prepared.forms = {.moves = seating == nullptr && prepared.forms.moves};
+  if (own.ranks > kSeats && seating == nullptr && !prepared.forms.moves) {
+    return MeetsTooMany(own.collective, own.ranks);
+  }
   if (prepared.forms.moves) prepared.moves = plan::ListMoves(plans, rank);
   prepared.copies = true;
   for (int s = 0; s < own.step_count(); ++s) {
@@ -304,10 +358,31 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank) {
     for (const std::vector<End>& link : EndsOf(plan, false)) messages = std::max(messages, link.size());
   }
   program.messages_per_round = static_cast<std::uint16_t>(messages);
-  program.rank = static_cast<std::uint8_t>(rank);
-  program.ranks = static_cast<std::uint8_t>(own.ranks);
-  TUTTI_RETURN_IF_ERROR(AddSteps(own, prepared));
+  if (own.ranks <= kSeats || seating != nullptr) TUTTI_RETURN_IF_ERROR(AddProgram(own, seating, prepared));
   return prepared;
+}
+
+void ConnectSeats(const PreparedPlan& plan, std::span<std::byte* const> segments, std::size_t begin, Program& program) {
+  using transport::p2p::Place;
+  const int self = plan.program.rank;
+  for (int seat = 0; seat < plan.program.ranks; ++seat) {
+    const int rank = plan.rank_of[static_cast<std::size_t>(seat)];
+    program.segments[seat] = segments[static_cast<std::size_t>(rank < 0 ? plan.rank : rank)] + begin;
+    // The kernel adds the place that this rank has at that seat: it is to come to the place of the seat at this rank.
+    if (rank < 0) program.segments[seat] += 8 * (Place(self, seat) - Place(seat, self));
+  }
+}
+
+Status CanRunSteps(const PreparedPlan& plan, proto::Protocol protocol, const transport::p2p::Geometry& geometry) {
+  if (plan.program.steps == 0) return MeetsTooMany(plan.collective, plan.ranks);
+  int log2_messages = geometry.log2_units[static_cast<int>(protocol)];
+  if (protocol == proto::Protocol::kSimple) log2_messages = std::min(log2_messages, transport::p2p::kLog2Flags);
+  const int messages = (plan.program.max_stage + 2) * plan.program.messages_per_round;
+  if (messages <= 1 << log2_messages) return Status::Ok();
+  return Status(Code::kUnsupported,
+                fmt::format("{} among {} ranks has {} messages under way, and rings of {} hold {}; choose another "
+                            "algorithm or protocol with NCCL_ALGO and NCCL_PROTO",
+                            Name(plan.collective), plan.ranks, messages, proto::Name(protocol), 1 << log2_messages));
 }
 
 void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shape,
@@ -322,7 +397,7 @@ void CompileCommon(const PreparedPlan& plan, const Work& work, const Shape& shap
   program.max_stage = from.max_stage;
   program.messages_per_round = from.messages_per_round;
   program.flag_groups = shape.threads % (32 * transport::p2p::kFlagGroups) == 0 ? transport::p2p::kFlagGroups : 1;
-  SetScaling(plan.collective, work, from.ranks, program);
+  SetScaling(plan.collective, work, plan.ranks, program);
   if (!plan.has_output) program.divisor = 0;
 
   const int protocol = static_cast<int>(shape.protocol);
@@ -390,12 +465,12 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
   AddShortForm(plan, shape, geometry, cuts, program);
 }
 
-bool ChangeBuffers(const void* in, void* out, Program& program) {
+bool ChangeBuffers(const void* in, void* out, int ranks, Program& program) {
   const auto address = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };
   const std::uint64_t old_in = address(program.in), old_out = address(program.out);
   const std::uint64_t new_in = address(in), new_out = address(out);
   // What lies in its place already is left out of a short form.
-  const std::uint64_t all = program.ranks * program.count * program.element;
+  const std::uint64_t all = static_cast<std::uint64_t>(ranks) * program.count * program.element;
   const auto apart = [&](std::uint64_t a, std::uint64_t b) { return a + all <= b || b + all <= a; };
   const bool alike = new_out - new_in == old_out - old_in || (apart(old_in, old_out) && apart(new_in, new_out));
   if (program.is_short != kSteps && !alike) return false;

@@ -24,7 +24,10 @@ namespace tutti::exec::gpu {
 
 // One rank's plan with what depends on all ranks' plans.
 struct PreparedPlan {
-  Program program{};  // the code is filled, and what is said of the plan as a whole
+  Program program{};  // the code is filled, and what is said of the plan as a whole; no code where there is no seating
+  int rank = 0, ranks = 1;
+  int section = 0;           // of the segment (transport/p2p/sections.h), for the program
+  std::vector<int> rank_of;  // by seat, -1 where this rank meets nobody; empty: seats are ranks
   int code_words = 0;
   Collective collective = Collective::kAllReduce;
   int blocks_per_piece = 1;
@@ -35,8 +38,23 @@ struct PreparedPlan {
   plan::Moves moves;                      // where that is one of them
 };
 
-// `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program.
-Result<PreparedPlan> PreparePlan(std::span<const plan::RankPlan> plans, int rank);
+// Where a kernel finds the ranks of a plan, of more ranks than there are seats.
+struct Seating {
+  int section = 0;            // of the segment
+  int seats = 0;              // for which it has room
+  std::vector<int> seats_of;  // by rank (plan::SeatRanks)
+};
+// `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program. Among more ranks
+// than kSeats a plan has no other form than that of a program by its seating, or without one that of moves.
+Result<PreparedPlan> PreparePlan(std::span<const plan::RankPlan> plans, int rank, const Seating* seating = nullptr);
+
+// Lets a program find the ranks that a plan with a seating meets. `segments`: every rank's; the plan's section is at `begin`
+// there. Where nobody sits there is this rank itself, which gives its own word credit for rings of that seat; nobody writes them.
+void ConnectSeats(const PreparedPlan& plan, std::span<std::byte* const> segments, std::size_t begin, Program& program);
+
+// Whether a plan can be run step by step: it has a program, and the rings hold its messages that are under way at a time. The same
+// on all ranks.
+Status CanRunSteps(const PreparedPlan& plan, proto::Protocol protocol, const transport::p2p::Geometry& geometry);
 
 // How an operation is cut.
 struct Shape {
@@ -67,8 +85,9 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
 void ListRequests(const PreparedPlan& plan, const Work& work, std::vector<TransferRequest>& sends,
                   std::vector<TransferRequest>& receives);
 
-// Gives a program that Compile has filled in other buffers. False where that needs more: compile it again.
-bool ChangeBuffers(const void* in, void* out, Program& program);
+// Gives a program that Compile has filled in other buffers. `ranks`: of the communicator. False where that needs more: compile
+// it again.
+bool ChangeBuffers(const void* in, void* out, int ranks, Program& program);
 
 // Scaling of inputs and division of results that the operator asks for.
 void SetScaling(Collective collective, const Work& work, int ranks, Scaling& scaling);

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Collective;
 
-static_assert(kMaxRanks <= transport::p2p::kMostCopyRanks);
+static_assert(kSeats <= transport::p2p::kMostCopyRanks);
 
 std::uint32_t Bit(int rank) { return std::uint32_t{1} << rank; }
 std::uint32_t AllBut(int rank, int ranks) { return (Bit(ranks) - 1) & ~Bit(rank); }
@@ -42,7 +42,7 @@ CopyList ListCopies(const PreparedPlan& plan, const Work& work) {
     list.writes_to |= Bit(send.peer);
     list.sent_bytes += piece;
   }
-  for (const plan::Moves::Copy& copy : plan.moves.copies) add(plan.program.rank, copy.in, copy.out);
+  for (const plan::Moves::Copy& copy : plan.moves.copies) add(plan.rank, copy.in, copy.out);
   for (const plan::Moves::Receive& receive : plan.moves.receives) list.written_by |= Bit(receive.peer);
   return list;
 }

@@ -17,8 +17,8 @@ using transport::p2p::Layout;
 
 // The last transfer added for each peer in one direction, and where its chain begins.
 struct Chains {
-  std::array<std::uint8_t, kMaxRanks> first, last;
-  std::array<std::uint16_t, kMaxRanks> channels{};
+  std::array<std::uint8_t, kSeats> first, last;
+  std::array<std::uint16_t, kSeats> channels{};
   Chains() {
     first.fill(kNoTransfer);
     last.fill(kNoTransfer);
@@ -94,23 +94,13 @@ GroupTransfer* SendOfTheSame(const TransferRequest& own, Group& group) {
   return nullptr;
 }
 
-// After the sends to peers.
-Status AddCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
-                 const GroupLimits& limits, Group& group, Chains& chains, OwnCopies& beside) {
+// After the sends to peers. REQUIRES: CheckCopies found no fault.
+void AddCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
+               const GroupLimits& limits, Group& group, Chains& chains, OwnCopies& beside) {
   std::size_t r = 0;
-  const auto next_receive = [&] {
-    while (r < receives.size() && receives[r].peer != rank) ++r;
-    return r < receives.size();
-  };
   for (const TransferRequest& send : sends) {
     if (send.peer != rank) continue;
-    if (!next_receive() || receives[r].bytes != send.bytes) {
-      return Status(Code::kInvalidUsage,
-                    fmt::format("rank {} sends to itself without a matching receive in the same group; put both into "
-                                "one group, with equal counts",
-                                rank),
-                    rank);
-    }
+    while (receives[r].peer != rank) ++r;
     void* out = receives[r++].out;
     if (send.bytes == 0 || out == send.in) continue;
     const auto* from = static_cast<const std::byte*>(send.in);
@@ -132,9 +122,6 @@ Status AddCopies(std::span<const TransferRequest> sends, std::span<const Transfe
     copy.out = to;
     chains.channels[rank] = std::max(chains.channels[rank], copy.channels);
   }
-  if (!next_receive()) return Status::Ok();
-  return Status(Code::kInvalidUsage,
-                fmt::format("rank {} receives from itself without a matching send in the same group", rank), rank);
 }
 
 // The most blocks of a group: a part of them where a transfer is long and the teams fit there.
@@ -214,17 +201,41 @@ void ListRequests(const PreparedPlan& plan, const Work& work, std::vector<Transf
     sends.push_back({.peer = send.peer, .in = in(send.in), .bytes = bytes(send.in)});
   }
   for (const auto& copy : plan.moves.copies) {
-    sends.push_back({.peer = plan.program.rank, .in = in(copy.in), .bytes = bytes(copy.in)});
-    receives.push_back({.peer = plan.program.rank, .out = out(copy.out), .bytes = bytes(copy.out)});
+    sends.push_back({.peer = plan.rank, .in = in(copy.in), .bytes = bytes(copy.in)});
+    receives.push_back({.peer = plan.rank, .out = out(copy.out), .bytes = bytes(copy.out)});
   }
   for (const auto& receive : plan.moves.receives) {
     receives.push_back({.peer = receive.peer, .out = out(receive.out), .bytes = bytes(receive.out)});
   }
 }
 
+Status CheckCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank) {
+  std::size_t r = 0;
+  const auto next_receive = [&] {
+    while (r < receives.size() && receives[r].peer != rank) ++r;
+    return r < receives.size();
+  };
+  for (const TransferRequest& send : sends) {
+    if (send.peer != rank) continue;
+    if (next_receive() && receives[r].bytes == send.bytes) {
+      ++r;
+      continue;
+    }
+    return Status(Code::kInvalidUsage,
+                  fmt::format("rank {} sends to itself without a matching receive in the same group; put both into "
+                              "one group, with equal counts",
+                              rank),
+                  rank);
+  }
+  if (!next_receive()) return Status::Ok();
+  return Status(Code::kInvalidUsage,
+                fmt::format("rank {} receives from itself without a matching send in the same group", rank), rank);
+}
+
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside) {
   if (sends.size() + receives.size() > kMaxTransfers) return TooLarge(sends.size() + receives.size());
+  TUTTI_RETURN_IF_ERROR(CheckCopies(sends, receives, rank));
   SetOffsets(layout, rank, group);
   group.transfers = 0;
   group.lanes = 0;
@@ -243,7 +254,7 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
       chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);
     }
   }
-  TUTTI_RETURN_IF_ERROR(AddCopies(sends, receives, rank, limits, group, chains[GroupLane::kCopy], beside));
+  AddCopies(sends, receives, rank, limits, group, chains[GroupLane::kCopy], beside);
   for (int hops = 0; hops < ranks; ++hops) {
     for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive, GroupLane::kCopy}) {
       const int peer = (kind == GroupLane::kReceive ? rank - hops + ranks : rank + hops) % ranks;
