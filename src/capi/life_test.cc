@@ -470,7 +470,7 @@ TEST(Revoke, EndsOperationsAndLeavesWaysToGoOn) {
   WithRanks(3, [](ncclComm_t& comm, int rank) {
     float in = 1, out = 0;
     EXPECT_EQ(Sum(comm, rank), 3);  // else one may revoke it before another has it
-    if (rank == 0) {  // the others never do
+    if (rank == 0) {                // the others never do
       NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
     }
     NCCL_EXPECT_ERROR(ncclCommRevoke(comm, 5), ncclInvalidArgument, "revoke flags");
