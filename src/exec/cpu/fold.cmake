@@ -20,3 +20,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     COMPILE_OPTIONS
     "${fold_options};-mavx2;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;${fold_quiet}")
 endif()
+# Of other instructions than the headers that are compiled once.
+set_source_files_properties(cpu/fold_baseline.cc cpu/fold_avx2.cc cpu/fold_avx512.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -1,0 +1,36 @@
+# Headers of the system, of fmt and of gtest are half of a compilation. In the release build they are compiled once: by a
+# target for the sources of the library and the tools, and by one for test programs, whose flags differ. Other builds
+# compile every source by itself, and so find a source that lacks an #include. So does a build with a compiler cache, which
+# works best without.
+set(TUTTI_PRECOMPILE OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TUTTI_SANITIZE AND NOT TUTTI_CUDA AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(TUTTI_PRECOMPILE ON)
+endif()
+set(TUTTI_PRECOMPILED_HEADERS
+    <algorithm> <array> <atomic> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <mutex> <optional> <ranges> <span>
+    <string> <string_view> <utility> <vector> <fmt/format.h>)
+if(TUTTI_PRECOMPILE)
+  file(WRITE ${PROJECT_BINARY_DIR}/headers.cpp "")
+  add_library(tutti_precompiled OBJECT ${PROJECT_BINARY_DIR}/headers.cpp)
+  target_link_libraries(tutti_precompiled PRIVATE tutti_public Threads::Threads)
+  target_precompile_headers(tutti_precompiled PRIVATE ${TUTTI_PRECOMPILED_HEADERS})
+  if(TUTTI_TESTS)
+    file(WRITE ${PROJECT_BINARY_DIR}/headers_of_tests.cpp "int main() {}\n")
+    add_executable(tutti_precompiled_tests ${PROJECT_BINARY_DIR}/headers_of_tests.cpp)
+    target_compile_options(tutti_precompiled_tests PRIVATE ${TUTTI_LESS_OPTIMIZED})
+    target_link_libraries(tutti_precompiled_tests PRIVATE tutti_public Threads::Threads GTest::gtest)
+    target_precompile_headers(tutti_precompiled_tests PRIVATE ${TUTTI_PRECOMPILED_HEADERS} <gtest/gtest.h>)
+  endif()
+endif()
+
+# Lets a target of the library's flags, or a test program, use them.
+function(tutti_precompiled target)
+  if(TUTTI_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM tutti_precompiled)
+  endif()
+endfunction()
+function(tutti_precompiled_test target)
+  if(TUTTI_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM tutti_precompiled_tests)
+  endif()
+endfunction()
