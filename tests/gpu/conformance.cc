@@ -27,6 +27,7 @@
 
 #include "algo/algorithm.h"
 #include "tests/gpu/device.h"
+#include "tests/gpu/queues.h"
 #include "tests/support/ranks.h"
 
 namespace tutti::tests {
@@ -984,7 +985,6 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
 
 int main(int argc, char** argv) {
   using namespace tutti;
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // as in nccl_stress.cc
   int threads = 0;
   bool quick = false;
   std::string only;
@@ -1004,6 +1004,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  if (threads > 0) tests::AskForQueuePerStream();
   Settings settings = Settings::FromEnvironment();
   settings.timeout_ms = std::min<std::int64_t>(settings.timeout_ms, 8000);
   Status status;

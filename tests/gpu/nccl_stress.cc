@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "tests/gpu/nccl_job.h"
+#include "tests/gpu/queues.h"
 #include "tests/support/reference.h"
 
 namespace tutti::tests {
@@ -673,9 +674,6 @@ int Main(Options options) {
 }  // namespace tutti::tests
 
 int main(int argc, char** argv) {
-  // Ranks of one process on one GPU: with fewer queues than streams, one rank's second kernel may stand before another
-  // rank's first one.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   tutti::tests::Options options;
   const auto usage = [&] {
     fmt::print(stderr,
@@ -709,6 +707,7 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
-  if (options.ranks < 0 || options.ranks > 64 || options.largest < 4096) return usage();
+  if (options.ranks < 0 || options.ranks > 72 || options.largest < 4096) return usage();
+  if (options.threads || options.at_once) tutti::tests::AskForQueuePerStream();
   return tutti::tests::Main(options);
 }

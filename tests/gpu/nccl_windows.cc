@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tests/gpu/nccl_job.h"
+#include "tests/gpu/queues.h"
 #include "tutti/communicator.h"
 
 // Only ours has it.
@@ -514,7 +515,7 @@ int Main(Options options) {
   const int gpus = CountGpus();
   char folder[] = "/tmp/nccl_windows.XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // as in nccl_stress.cc; under CUDA MPS there are fewer otherwise
+  if (options.threads) AskForQueuePerStream();
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_DEBUG_SUBSYS", "TUNING,REG", 1);
   setenv("NCCL_DEBUG_FILE", (std::string(folder) + "/log.%p").c_str(), 1);
