@@ -20,12 +20,18 @@
 #include "comm/agree/gpu_machine.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/memory.h"
+#include "comm/gpu/planner.h"
+#include "comm/gpu/runner.h"
+#include "comm/gpu/window.h"
+#include "exec/gpu/lower/compile.h"
 #include "plan/plan.h"
 #include "sys/cuda/cuda.h"
 #include "tools/cli.h"
 #include "tools/gpu_timer.h"
 #include "tools/launch.h"
 #include "tools/tuning_store.h"
+#include "transport/p2p/fabric.h"
+#include "tune/gpu_model.h"
 #include "tutti/tutti.h"
 
 namespace tutti::tools {
@@ -108,7 +114,7 @@ class Rank {
     timer_.emplace(communicator_, **driver);
     board_.profiles[communicator_.rank()] = comm::ProfileOf(**driver, device);
     if (communicator_.rank() != 0) return Status::Ok();
-    const tune::GpuChooserOptions& options = gpu_->impl()->chooser.options();
+    const tune::GpuChooserOptions& options = gpu_->impl()->planner.chooser().options();
     board_.gpus = gpus;
     board_.staged = impl.fabric->staged();
     board_.max_channels = options.max_channels;
@@ -130,9 +136,9 @@ class Rank {
     GpuCommunicator::Impl& impl = *gpu_->impl();
     const Operation o = MakeOperation(collective, size);
     const std::size_t bytes = o.count * sizeof(float);
-    for (const tune::GpuChoice& way : impl.chooser.Candidates(collective, bytes)) {
+    for (const tune::GpuChoice& way : impl.planner.chooser().Candidates(collective, bytes)) {
       if (!IsMeasured(way, size) || RunsByTeamsInstead(impl, collective, way)) continue;
-      const Result<double> us = Time([&](sys::cuda::Stream stream) { return impl.RunAs(o, way, stream); }, size);
+      const Result<double> us = Time([&](sys::cuda::Stream stream) { return impl.runner.RunAs(o, way, stream); }, size);
       if (!us.ok() && us.status().code() == Code::kUnsupported) continue;  // on all ranks alike
       if (!us.ok()) return us.status();
       Note({.collective = collective, .bytes = bytes, .algorithm = way.algorithm, .protocol = way.protocol, .us = *us});
@@ -143,19 +149,19 @@ class Rank {
   // RunAs leaves to teams all that they can do, also where another algorithm with the same plan is predicted to be theirs.
   static bool RunsByTeamsInstead(GpuCommunicator::Impl& impl, Collective collective, const tune::GpuChoice& way) {
     if (way.direct || way.protocol != proto::Protocol::kSimple) return false;
-    const auto plan = impl.FindPlan(way.algorithm, collective, 0);
+    const auto plan = impl.planner.FindPlan(way.algorithm, collective, 0);
     return plan.ok() && (*plan)->forms.ForTeams();
   }
 
   // all_gathers into a window, where copy engines can do that here.
   Status MeasureCopies() {
     GpuCommunicator::Impl& impl = *gpu_->impl();
-    const auto window = impl.windows->Register(out_, std::end(kSizes)[-1], comm::GpuWindows::Symmetry::kSymmetric);
+    const auto window = impl.windows.Register(out_, std::end(kSizes)[-1], comm::GpuWindows::Symmetry::kSymmetric);
     if (!window.ok()) return window.status();
     if (*window == nullptr) return Status::Ok();
     for (const std::size_t size : {std::size_t{8192}, kMib, 16 * kMib, 256 * kMib}) {
       const Operation o = MakeOperation(Collective::kAllGather, size);
-      if (!impl.windows->Takes(o)) return Status::Ok();
+      if (!impl.windows.Takes(o)) return Status::Ok();
       const Result<double> us = Time([&](sys::cuda::Stream stream) { return gpu_->Run(o, stream); }, size);
       if (!us.ok()) return us.status();
       const auto peers = static_cast<std::size_t>(communicator_.ranks() - 1);

@@ -28,9 +28,12 @@
 #include "bench/gpu/nccl.h"
 #include "bench/gpu/operations.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/planner.h"
+#include "comm/gpu/runner.h"
 #include "tools/command_line.h"
 #include "tools/gpu_timer.h"
 #include "tools/json.h"
+#include "tune/gpu_model.h"
 
 namespace tutti::bench {
 namespace {
@@ -117,7 +120,7 @@ Status CompareOne(Setting& s, const std::string& op, std::size_t bytes, bool gra
 // Every way to do an operation, in graph mode.
 Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std::size_t bytes, Json& rows) {
   Result<Timer::Batch> batch = s.timer.Prepare(
-      [&](sys::cuda::Stream stream) { return s.gpu.impl()->RunAs(o, way, stream); }, OperationsFor(bytes), true);
+      [&](sys::cuda::Stream stream) { return s.gpu.impl()->runner.RunAs(o, way, stream); }, OperationsFor(bytes), true);
   if (!batch.ok()) return batch.status();
   std::vector<double> us;
   for (int round = 0; round < s.options.rounds; ++round) {
@@ -140,7 +143,7 @@ Status SweepWay(Setting& s, const Operation& o, const tune::GpuChoice& way, std:
 Status SweepOne(Setting& s, const std::string& op, std::size_t bytes, Json& rows) {
   constexpr std::size_t kMostLl = std::size_t{1} << 20, kLeastSimple = std::size_t{256} << 10;
   const Operation o = MakeOperations(op, bytes, s.communicator, s.buffers)[0];
-  for (tune::GpuChoice way : s.gpu.impl()->chooser.Candidates(o.kind, o.count * SizeOf(o.type))) {
+  for (tune::GpuChoice way : s.gpu.impl()->planner.chooser().Candidates(o.kind, o.count * SizeOf(o.type))) {
     if (way.protocol == proto::Protocol::kLl && bytes > kMostLl) continue;
     if (way.protocol == proto::Protocol::kSimple && bytes < kLeastSimple) continue;
     for (const std::string& channels : s.options.channels) {

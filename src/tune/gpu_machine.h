@@ -7,6 +7,7 @@
 // formula that reads them is in tune/gpu_model.h. Tables of classes are shipped (tune/machines/*.txt, compiled into the
 // library); `tutti tune --gpu` fits one on the machine.
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -86,6 +87,12 @@ struct GpuMachine : GpuShares {
   double copies_us, copies_gb_per_s;
   plan::Cuts cuts;
 };
+
+// The most blocks, each with a multiprocessor to itself, of a rank's kernel on a GPU that `ranks` ranks share.
+constexpr int MostBlocks(const GpuMachine& machine, int multiprocessors, int ranks) {
+  const int free = std::min(machine.free_multiprocessors, multiprocessors / 2);
+  return std::max((multiprocessors - free) / ranks, 1);
+}
 
 // What choices depend on, of all ranks' GPUs together. The same on all ranks.
 struct GpuSituation {

@@ -11,7 +11,6 @@
 // with hops, moved (bytes written to peers, or by peers, of the busiest rank) and folded, in units of S, from plan::Cost, the others
 // from GpuMachine (tune/gpu_machine.h), per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -26,12 +25,6 @@
 #include "tutti/status.h"
 
 namespace tutti::tune {
-
-// The most blocks, each with a multiprocessor to itself, of a rank's kernel on a GPU that `ranks` ranks share.
-constexpr int MostBlocks(const GpuMachine& machine, int multiprocessors, int ranks) {
-  const int free = std::min(machine.free_multiprocessors, multiprocessors / 2);
-  return std::max((multiprocessors - free) / ranks, 1);
-}
 
 // An operation in which every rank writes at most `sent` bytes into peers' windows by copy engine, us.
 constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {

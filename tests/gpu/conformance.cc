@@ -26,9 +26,17 @@
 #include <vector>
 
 #include "algo/algorithm.h"
+#include "comm/gpu/groups.h"
+#include "comm/gpu/planner.h"
+#include "comm/gpu/runner.h"
+#include "exec/gpu/format/program.h"
+#include "exec/gpu/launch/executor.h"
+#include "exec/gpu/lower/compile.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/queues.h"
 #include "tests/support/ranks.h"
+#include "transport/p2p/fabric.h"
+#include "tune/gpu_model.h"
 
 namespace tutti::tests {
 namespace {
@@ -68,7 +76,7 @@ Status RunWay(Bench& b, const Case& c, const tune::GpuChoice& way, std::uint64_t
   const Status status =
       RunCaseOn(b.rank(), b.ranks(), c, seed, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
         return b.device.Mirror(
-            o, x, y, [&](const Operation& moved) { return b.gpu.impl()->RunAs(moved, way, b.device.stream()); });
+            o, x, y, [&](const Operation& moved) { return b.gpu.impl()->runner.RunAs(moved, way, b.device.stream()); });
       });
   if (status.ok()) return status;
   ++g_tally.wrong;
@@ -96,7 +104,7 @@ int MostChannels(const Bench& b) {
 
 // LL128 needs links on which lines arrive whole, on all ranks: then it is among the chooser's ways.
 bool IsUsed(const Bench& b, int protocol) {
-  const std::vector<tune::GpuChoice> ways = b.gpu.impl()->chooser.Candidates(Collective::kAllReduce, 8);
+  const std::vector<tune::GpuChoice> ways = b.gpu.impl()->planner.chooser().Candidates(Collective::kAllReduce, 8);
   return std::ranges::any_of(ways, [&](const auto& way) { return static_cast<int>(way.protocol) == protocol; });
 }
 
@@ -107,7 +115,7 @@ bool HasWay(const Bench& b, const algo::Entry& entry, Collective collective, int
   if (!gpu.fabric->sections().many()) return entry.supports(collective, b.ranks());
   if (!entry.few_links(collective) && !entry.supports(collective, b.ranks())) return false;
   const auto which = static_cast<proto::Protocol>(protocol);
-  const Result<const exec::gpu::PreparedPlan*> plan = gpu.FindPlan(entry.algorithm, collective, 0);
+  const Result<const exec::gpu::PreparedPlan*> plan = gpu.planner.FindPlan(entry.algorithm, collective, 0);
   if (!plan.ok()) return false;
   const bool by_teams = !steps && which == proto::Protocol::kSimple && (*plan)->forms.ForTeams();
   return by_teams || gpu.executor.CanRunSteps(**plan, which).ok();
@@ -215,8 +223,9 @@ Status RunRandomBits(Bench& b) {
                                     .protocol = static_cast<proto::Protocol>(protocol),
                                     .channels = 4,
                                     .threads = 128};
-          TUTTI_RETURN_IF_ERROR(b.device.Mirror(
-              o, in, got, [&](const Operation& moved) { return b.gpu.impl()->RunAs(moved, way, b.device.stream()); }));
+          TUTTI_RETURN_IF_ERROR(b.device.Mirror(o, in, got, [&](const Operation& moved) {
+            return b.gpu.impl()->runner.RunAs(moved, way, b.device.stream());
+          }));
           std::size_t wrong = 0, first = 0;
           for (std::size_t i = kCount; i-- > 0;) {
             const std::byte *x = expected.data() + i * size, *y = got.data() + i * size;
@@ -282,7 +291,7 @@ Status RunScalars(Bench& b) {
                 .scalar = -7,  // wrong, and not to be used
                 .device_scalar = factor};
     TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyHtoD(address(b.device.first()), in.data(), in.size()), "copying"));
-    TUTTI_RETURN_IF_ERROR(b.gpu.impl()->Prepare(o));
+    TUTTI_RETURN_IF_ERROR(b.gpu.impl()->runner.Prepare(o));
     sys::cuda::Graph graph = nullptr;
     sys::cuda::GraphExec exec = nullptr;
     TUTTI_RETURN_IF_ERROR(
@@ -335,7 +344,7 @@ Status RunLimits(Bench& b) {
     std::vector<std::size_t> counts = {5, 1003, 300001, kLargeCount};
     constexpr int kMostRanks = 8;                 // whose pieces fit the buffers
     if (limit == 8 && b.ranks() <= kMostRanks) {  // a rank's own block goes by a copy engine
-      counts.push_back((gpu->impl()->machine.own_beside_bytes / sizeof(float) + 1) *
+      counts.push_back((gpu->impl()->machine->own_beside_bytes / sizeof(float) + 1) *
                        static_cast<std::size_t>(b.ranks()));
     }
     for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
@@ -578,7 +587,8 @@ Status RunFallback(Bench& b) {
       const Case test{.kind = static_cast<Kind>(c), .count = count / b.ranks() + 1, .type = DataType::kFloat32};
       const Status status = RunCaseOn(
           b.rank(), b.ranks(), test, count, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
-            return b.device.Mirror(o, x, y, [&](const Operation& moved) { return gpu.Run(moved, b.device.stream()); });
+            return b.device.Mirror(o, x, y,
+                                   [&](const Operation& moved) { return gpu.runner.Run(moved, b.device.stream()); });
           });
       if (!status.ok()) ++g_tally.wrong;
       TUTTI_RETURN_IF_ERROR(Agree(b, status));
@@ -667,7 +677,7 @@ Status RunCaseGroup(Bench& b, CaseGroup& group, std::uint64_t seed, bool in_grap
     const std::vector<Operation> operations = OperationsOf(group);
     if (!in_graph) return enqueue(operations);
     if (exec == nullptr) {
-      TUTTI_RETURN_IF_ERROR(b.gpu.impl()->PrepareGroup(operations));
+      TUTTI_RETURN_IF_ERROR(b.gpu.impl()->groups.Prepare(operations));
       TUTTI_RETURN_IF_ERROR(
           Check(d, d.StreamBeginCapture(b.device.stream(), sys::cuda::kThreadLocalCapture), "capturing"));
       const Status captured = enqueue(operations);
@@ -720,7 +730,7 @@ Status RunBatches(Bench& b) {
           }
           const std::uint64_t before = b.gpu.impl()->executor.kernels_launched();
           Status status = RunCaseGroup(b, group, random(), false, [&](std::span<const Operation> operations) {
-            return b.gpu.impl()->RunBatchAs(operations, way, b.device.stream());
+            return b.gpu.impl()->groups.RunAs(operations, way, b.device.stream());
           });
           if (status.ok() && b.gpu.impl()->executor.kernels_launched() - before != 2) {
             status = Status(Code::kInternal, "a batch took more than one launch");
@@ -805,7 +815,7 @@ Status RunRows(Bench& b) {
     Status status = RunCaseGroup(b, group, random(), in_graph, [&](std::span<const Operation> operations) {
       if (late && !in_graph) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       for (std::size_t i = 0; i < operations.size(); ++i) {
-        TUTTI_RETURN_IF_ERROR(b.gpu.impl()->RunAs(operations[i], ways[i], b.device.stream()));
+        TUTTI_RETURN_IF_ERROR(b.gpu.impl()->runner.RunAs(operations[i], ways[i], b.device.stream()));
       }
       return Status::Ok();
     });
@@ -878,9 +888,9 @@ Status RunEstimate(Bench& b) {
                                                      .out = b.device.second(),
                                                      .count = 100,
                                                      .type = DataType::kFloat32});
-  const Result<double> all_us = b.gpu.impl()->PredictCollectivesUs(operations);
+  const Result<double> all_us = b.gpu.impl()->groups.PredictCollectivesUs(operations);
   if (!all_us.ok()) return all_us.status();
-  const Result<double> one_us = b.gpu.impl()->PredictCollectivesUs(std::span(operations).first(1));
+  const Result<double> one_us = b.gpu.impl()->groups.PredictCollectivesUs(std::span(operations).first(1));
   if (!one_us.ok()) return one_us.status();
   ++g_tally.cases;
   if (*one_us > 0 && *all_us >= *one_us && *all_us < *one_us * kMembers / 2) return Status::Ok();

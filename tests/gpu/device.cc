@@ -1,6 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gpu/device.h"
+#include "comm/gpu/faults.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ Device::~Device() {
 
 Status Device::Synchronize() {
   TUTTI_RETURN_IF_ERROR(Check(*driver_, driver_->StreamSynchronize(stream_), "waiting for a stream"));
-  return communicator_->impl()->KernelFailure();
+  return communicator_->impl()->faults.FindInKernels();
 }
 
 Status Device::Mirror(const Operation& o, std::span<std::byte> first, std::span<std::byte> second,

@@ -13,7 +13,12 @@
 #include <string>
 #include <thread>
 
+#include "algo/algorithm.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/window.h"
+#include "exec/gpu/format/relay.h"
+#include "exec/gpu/format/transfer.h"
+#include "sys/cuda/cuda_memory.h"
 #include "tests/support/errors_page.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/ranks.h"
@@ -226,7 +231,7 @@ TEST_F(Provoke, CopyEnginesThatWaitInVain) {
       auto memory =
           sys::cuda::DeviceMemory::Create(impl.driver, c.rank(), kBytes, sys::cuda::DeviceMemory::Way::kDescriptor);
       if (!memory.ok()) return memory.status();
-      const auto window = impl.windows->Register(memory->data(), kBytes, comm::GpuWindows::Symmetry::kSymmetric);
+      const auto window = impl.windows.Register(memory->data(), kBytes, comm::GpuWindows::Symmetry::kSymmetric);
       if (!window.ok()) return window.status();
       meet.arrive_and_wait();
       g_streams_wait = true;

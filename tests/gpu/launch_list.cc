@@ -19,10 +19,22 @@
 #include <string>
 #include <vector>
 
+#include "algo/algorithm.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/planner.h"
+#include "comm/gpu/runner.h"
+#include "comm/gpu/window.h"
+#include "comm/gpu/work.h"
+#include "exec/gpu/format/relay.h"
+#include "exec/gpu/format/transfer.h"
 #include "exec/gpu/launch/images.h"
+#include "exec/gpu/launch/launch.h"
+#include "sys/cuda/cuda_memory.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "transport/p2p/fabric.h"
+#include "transport/p2p/window.h"
+#include "tune/gpu_model.h"
 
 namespace tutti {
 namespace {
@@ -294,11 +306,11 @@ class Lister {
       for (const std::size_t bytes : {std::size_t{1024}, std::size_t{300000}, std::size_t{40} << 20}) {
         const Operation o = Make(static_cast<Kind>(kind), bytes, DataType::kFloat32, ReduceOp::kSum, 0, false);
         const Collective collective = o.kind;
-        for (const tune::GpuChoice& choice : gpu_.impl()->chooser.Candidates(collective, comm::BytesOf(o))) {
+        for (const tune::GpuChoice& choice : gpu_.impl()->planner.chooser().Candidates(collective, comm::BytesOf(o))) {
           List(fmt::format("{} as {} {} {} {} {} {:a}", Describe(o), algo::Get(choice.algorithm).name,
                            proto::Name(choice.protocol), choice.channels, choice.threads, choice.chunk_bytes,
                            choice.predicted_us),
-               [&] { return gpu_.impl()->RunAs(o, choice, nullptr); });
+               [&] { return gpu_.impl()->runner.RunAs(o, choice, nullptr); });
         }
       }
     }
@@ -433,7 +445,7 @@ Status ListRank(Communicator& c, const Setting& setting, bool logged, bool quick
     if (!made.ok()) return made.status();
     memory = std::move(*made);
     const sys::cuda::ScopedContext scope(impl.driver, impl.context.get());
-    const auto window = impl.windows->Register(memory.data(), kWindowBytes, comm::GpuWindows::Symmetry::kSymmetric);
+    const auto window = impl.windows.Register(memory.data(), kWindowBytes, comm::GpuWindows::Symmetry::kSymmetric);
     if (!window.ok()) return window.status();
     if (*window == nullptr) return Status(Code::kInternal, "there is no window");
     for (int peer = 0; peer < ranks; ++peer) {

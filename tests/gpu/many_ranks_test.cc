@@ -12,12 +12,20 @@
 #include <string>
 #include <vector>
 
+#include "algo/algorithm.h"
 #include "capi/handle.h"
+#include "comm/gpu/faults.h"
+#include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/runner.h"
+#include "comm/gpu/window.h"
+#include "exec/gpu/format/transfer.h"
 #include "tests/support/errors_page.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/nccl_ranks.h"
 #include "tests/support/ranks.h"
+#include "transport/p2p/fabric.h"
+#include "transport/p2p/sections.h"
 
 namespace tutti::tests {
 namespace {
@@ -91,7 +99,7 @@ struct At {
 };
 At WhereIs(const GpuCommunicator::Impl& gpu, const std::byte* address) {
   const transport::p2p::Sections& sections = gpu.fabric->sections();
-  for (int rank = 0; rank < gpu.host.ranks; ++rank) {
+  for (int rank = 0; rank < gpu.ranks; ++rank) {
     const std::byte* const segment = gpu.fabric->segment(rank);
     if (address < segment || address >= segment + sections.Bytes()) continue;
     int section = 0;
@@ -132,8 +140,8 @@ TEST_F(Provoke, AWayThatDoesNotFitManyRanks) {
   OnRanks(
       40,
       [&](GpuCommunicator::Impl& gpu) {
-        const Status status = gpu.Run(Make(Kind::kAllReduce, 100), nullptr);
-        if (gpu.host.rank == 0) said = status.message();
+        const Status status = gpu.runner.Run(Make(Kind::kAllReduce, 100), nullptr);
+        if (gpu.rank == 0) said = status.message();
       },
       settings);
   Expect(said);
@@ -142,8 +150,8 @@ TEST_F(Provoke, AWayThatDoesNotFitManyRanks) {
 TEST_F(Provoke, SignalsAmongManyRanks) {
   std::string said;
   OnRanks(17, [&](GpuCommunicator::Impl& gpu) {
-    const Status status = gpu.windows->RunPut({.peer = 0}, nullptr, false);
-    if (gpu.host.rank == 0) said = status.message();
+    const Status status = gpu.windows.RunPut({.peer = 0}, nullptr, false);
+    if (gpu.rank == 0) said = status.message();
   });
   Expect(said);
 }
@@ -165,7 +173,7 @@ TEST_P(ManyRanks, HaveAWayForEveryCollectiveOfEverySize) {
           Operation o = Make(collective, count);
           if (HasRoot(collective)) o.root = root;
           t_launched.clear();
-          const Status status = gpu.Run(o, nullptr);
+          const Status status = gpu.runner.Run(o, nullptr);
           EXPECT_TRUE(status.ok()) << Name(collective) << " of " << count << ": " << status.message();
           const auto launches = static_cast<int>(t_launched.size());
           EXPECT_GE(launches, 1) << Name(collective);
@@ -188,16 +196,16 @@ TEST_P(ManyRanks, ProgramsKnowWhomTheyMeet) {
         [&](GpuCommunicator::Impl& gpu) {
           Operation o = Make(collective, 300);
           o.root = HasRoot(collective) ? 5 : 0;
-          ASSERT_TRUE(gpu.Run(o, nullptr).ok());
+          ASSERT_TRUE(gpu.runner.Run(o, nullptr).ok());
           ASSERT_EQ(t_launched.size(), 1u);
           const auto& p = *static_cast<const Program*>(t_launched[0].argument);
           const std::vector<plan::RankPlan> plans =
-              algo::BuildAllOverFixedLinks(algorithm, collective, gpu.host.ranks, o.root);
-          const plan::RankPlan& plan = plans[static_cast<std::size_t>(gpu.host.rank)];
+              algo::BuildAllOverFixedLinks(algorithm, collective, gpu.ranks, o.root);
+          const plan::RankPlan& plan = plans[static_cast<std::size_t>(gpu.rank)];
           const int section = gpu.fabric->sections().rounds() + (algorithm == algo::Algorithm::kRing   ? 0
                                                                  : algorithm == algo::Algorithm::kTree ? 1
                                                                                                        : 2);
-          EXPECT_EQ(WhereIs(gpu, p.segments[p.rank]), (At{gpu.host.rank, section}));
+          EXPECT_EQ(WhereIs(gpu, p.segments[p.rank]), (At{gpu.rank, section}));
           ASSERT_EQ(p.steps, plan.step_count());
           for (int s = 0; s < p.steps; ++s) {
             const plan::Step step = plan.step(s);
@@ -220,36 +228,36 @@ TEST_P(ManyRanks, ProgramsKnowWhomTheyMeet) {
 TEST_P(ManyRanks, MeetInRounds) {
   OnAll([&](GpuCommunicator::Impl& gpu) {
     std::vector<Operation> group;
-    for (int peer = 0; peer < gpu.host.ranks; ++peer) {
+    for (int peer = 0; peer < gpu.ranks; ++peer) {
       for (const Kind kind : {Kind::kSend, Kind::kRecv, Kind::kSend, Kind::kRecv}) {
         group.push_back(Make(kind, 1000));
         group.back().root = peer;
       }
     }
     t_groups.clear();
-    ASSERT_TRUE(gpu.RunGroup(group, nullptr).ok());
-    std::vector<int> sends(static_cast<std::size_t>(gpu.host.ranks)), receives(sends);
+    ASSERT_TRUE(gpu.groups.Run(group, nullptr).ok());
+    std::vector<int> sends(static_cast<std::size_t>(gpu.ranks)), receives(sends);
     std::set<int> sections;
     int last = -1;
     for (const Group& g : t_groups) {
       const At self = WhereIs(gpu, g.segments[g.rank]);
-      EXPECT_EQ(self.rank, gpu.host.rank);
+      EXPECT_EQ(self.rank, gpu.rank);
       EXPECT_GT(self.section, last);  // in the same order on all ranks
       last = self.section;
       for (int l = 0; l < g.lanes; ++l) {
         if (g.lane[l].kind == GroupLane::kCopy) continue;
         const At peer = WhereIs(gpu, g.segments[g.lane[l].peer]);
         EXPECT_EQ(peer.section, self.section);
-        const transport::p2p::Round theirs(gpu.host.ranks, self.section, peer.rank);
-        EXPECT_TRUE(theirs.Has(gpu.host.rank));
-        EXPECT_EQ(theirs.SeatOf(gpu.host.rank), g.rank);
+        const transport::p2p::Round theirs(gpu.ranks, self.section, peer.rank);
+        EXPECT_TRUE(theirs.Has(gpu.rank));
+        EXPECT_EQ(theirs.SeatOf(gpu.rank), g.rank);
         std::vector<int>& met = g.lane[l].kind == GroupLane::kSend ? sends : receives;
         for (int t = g.lane[l].first; t != kNoTransfer; t = g.transfer[t].next)
           ++met[static_cast<std::size_t>(peer.rank)];
       }
     }
-    for (int peer = 0; peer < gpu.host.ranks; ++peer) {
-      const int expected = peer == gpu.host.rank ? 0 : 2;
+    for (int peer = 0; peer < gpu.ranks; ++peer) {
+      const int expected = peer == gpu.rank ? 0 : 2;
       EXPECT_EQ(sends[static_cast<std::size_t>(peer)], expected) << peer;
       EXPECT_EQ(receives[static_cast<std::size_t>(peer)], expected) << peer;
     }
@@ -259,18 +267,18 @@ TEST_P(ManyRanks, MeetInRounds) {
 // A group like the one before with other buffers moves those.
 TEST_P(ManyRanks, SendWhatTheLastCallNames) {
   OnAll([&](GpuCommunicator::Impl& gpu) {
-    const auto far = static_cast<std::ptrdiff_t>(gpu.host.ranks - 1);
+    const auto far = static_cast<std::ptrdiff_t>(gpu.ranks - 1);
     for (const std::ptrdiff_t offset : {0, 1 << 20}) {
       std::vector<Operation> group;
       for (const Kind kind : {Kind::kSend, Kind::kRecv}) {
-        for (const std::ptrdiff_t peer : {far - gpu.host.rank, (far - gpu.host.rank + 9) % (far + 1)}) {
+        for (const std::ptrdiff_t peer : {far - gpu.rank, (far - gpu.rank + 9) % (far + 1)}) {
           group.push_back(Make(kind, 1000));
           group.back().root = static_cast<int>(peer);
           group.back().in = static_cast<const std::byte*>(group.back().in) + offset;
         }
       }
       t_groups.clear();
-      ASSERT_TRUE(gpu.RunGroup(group, nullptr).ok());
+      ASSERT_TRUE(gpu.groups.Run(group, nullptr).ok());
       int sends = 0;
       for (const Group& g : t_groups) {
         for (int l = 0; l < g.lanes; ++l) {
@@ -294,7 +302,7 @@ TEST_P(ManyRanks, KeepTheirPlacesOnTheirGpu) {
         std::set<const std::byte*> places;
         for (const Kind collective : {Kind::kReduceScatter, Kind::kReduce, Kind::kAllReduce}) {
           for (const std::size_t count : {1, 20'000}) {
-            ASSERT_TRUE(gpu.Run(Make(collective, count), nullptr).ok());
+            ASSERT_TRUE(gpu.runner.Run(Make(collective, count), nullptr).ok());
             const auto& p = *static_cast<const Program*>(t_launched.back().argument);
             const auto at = [&](std::uint64_t offset) {
               return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uint64_t>(p.segments[p.rank]) + offset);
@@ -315,14 +323,14 @@ TEST_P(ManyRanks, AreNamedByWhatGivesUp) {
   settings.algo = "tree";
   OnAll(
       [&](GpuCommunicator::Impl& gpu) {
-        if (gpu.host.rank != 1) return;  // kernels do not run, so no other rank is missed
+        if (gpu.rank != 1) return;  // kernels do not run, so no other rank is missed
         const auto said = [&](HostWords* words, int seat) {
           words->failure = PackFailure(kWaitedForData, 0, 0, seat);
-          const std::string text = gpu.KernelFailure().message();
+          const std::string text = gpu.faults.FindInKernels().message();
           words->failure = 0;
           return text;
         };
-        ASSERT_TRUE(gpu.Run(Make(Kind::kAllReduce, 10), nullptr).ok());
+        ASSERT_TRUE(gpu.runner.Run(Make(Kind::kAllReduce, 10), nullptr).ok());
         const auto& p = *static_cast<const Program*>(t_launched.back().argument);
         for (const int peer : {0, 2}) {  // its parent and its child
           int seat = 0;
@@ -332,7 +340,7 @@ TEST_P(ManyRanks, AreNamedByWhatGivesUp) {
         const int far = GetParam() - 1;
         Operation receive = Make(Kind::kRecv, 10);
         receive.root = far;
-        ASSERT_TRUE(gpu.Run(receive, nullptr).ok());
+        ASSERT_TRUE(gpu.runner.Run(receive, nullptr).ok());
         const auto& g = *static_cast<const Group*>(t_launched.back().argument);
         EXPECT_NE(said(g.host, g.lane[0].peer).find("waited for data from rank " + std::to_string(far)),
                   std::string::npos);

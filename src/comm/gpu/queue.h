@@ -8,7 +8,7 @@
 // Nothing here waits for the GPU, and a call that stays on one stream costs a launch and no more. Operations take place
 // in the order of their calls, whatever their streams: where a call changes the stream, an event orders the two.
 //
-// What goes wrong while kernels run is found by a thread of the process (GpuWatch) that looks ten times a second, so it
+// What goes wrong while kernels run is found by a thread of the process (watch.h) that looks ten times a second, so it
 // ends kernels that wait for a dead peer although the program's threads are all blocked on streams.
 //
 // Threads: any of these functions may be called by any thread, except Takes and OnDevice: one at a time, as the
@@ -23,7 +23,7 @@
 
 #include "comm/gpu/addresses.h"
 #include "comm/gpu/one_sided.h"
-#include "comm/host/queue.h"
+#include "comm/host/engine_lock.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/gpu.h"
 
@@ -32,6 +32,9 @@ class Window;
 }
 
 namespace tutti::comm {
+
+class GpuRunner;
+class Queue;
 
 class GpuQueue {
  public:
@@ -61,10 +64,10 @@ class GpuQueue {
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
   // REQUIRES: Close or Abandon was called.
-  ~GpuQueue() = default;
+  ~GpuQueue();
 
   // Whether an operation's buffers lie where the GPU is to work on them: device memory, or pinned pages of the host.
-  bool Takes(const Operation& operation) { return addresses_.HasBuffersOf(operation, host_->rank()); }
+  bool Takes(const Operation& operation) { return addresses_.HasBuffersOf(operation, rank_); }
   // Whether a value lies in device memory.
   bool OnDevice(const void* address) { return addresses_.Has(address); }
 
@@ -112,20 +115,21 @@ class GpuQueue {
  private:
   GpuQueue(std::shared_ptr<Queue> host, GpuCommunicator gpu, int shared_blocks);
   Status Usable() const;
-  Status CompareWhenQuiet(Communicator::Impl& c);
   Status Follow(sys::cuda::Stream stream);
   Status Link(sys::cuda::Stream before, sys::cuda::Stream after);
 
   const std::shared_ptr<Queue> host_;
+  const int rank_;
   const sys::cuda::Driver& driver_;
   const std::size_t device_bytes_;
   const int shared_blocks_;
   const bool reaches_peers_;
   EngineLock lock_;
+  struct Watch;  // lets the thread look
+  const std::unique_ptr<Watch> watch_;
   std::mutex life_mutex_;               // keeps gpu_ alive during Look
-  std::uint64_t seen_calls_ = 0;        // by Look; guarded by life_mutex_
-  bool compared_ = true;                // those calls with the peers'; guarded by life_mutex_
   std::optional<GpuCommunicator> gpu_;  // none after Close; changes under both
+  GpuRunner* runner_;                   // gpu_'s: found without a look into it
 
   // Guarded by lock_.
   sys::cuda::Event order_ = nullptr;  // made when it is first needed

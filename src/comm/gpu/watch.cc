@@ -7,8 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "comm/gpu/impl.h"
-#include "comm/gpu/queue.h"
 #include "sys/log/log_output.h"
 #include "sys/os/clock.h"
 #include "sys/os/fork.h"
@@ -18,42 +16,42 @@ namespace {
 
 constexpr std::int64_t kPeriodNs = 100'000'000;
 
-struct Watch {
+struct Watcher {
   std::mutex mutex;
-  std::vector<GpuQueue*> queues;  // guarded by mutex
+  std::vector<Watched*> watched;  // guarded by mutex
   bool running = false;           // guarded by mutex
-  std::uint32_t generation = 0;   // guarded by mutex: the process that the thread and the queues belong to
+  std::uint32_t generation = 0;   // guarded by mutex: the process that the thread and what it watches belong to
 
   // REQUIRES: mutex is held.
   void AfterFork() {
     if (generation == sys::ForkGeneration()) return;
     generation = sys::ForkGeneration();
-    queues.clear();
+    watched.clear();
     running = false;
   }
 };
 
 // Never destroyed: the thread uses it until the very end of the process.
-Watch& TheWatch() {
-  static Watch& watch = *[] {
-    auto* made = new Watch;
+Watcher& TheWatcher() {
+  static Watcher& watcher = *[] {
+    auto* made = new Watcher;
     sys::WatchForks();
     sys::FreeInForkedChildren(made->mutex);
     return made;
   }();
-  return watch;
+  return watcher;
 }
 
-void Run(Watch& watch) {
+void Run(Watcher& watcher) {
   sys::SetThreadName("tutti-gpu-watch");
   for (;;) {
     {
-      std::lock_guard lock(watch.mutex);
-      if (watch.queues.empty()) {
-        watch.running = false;
+      std::lock_guard lock(watcher.mutex);
+      if (watcher.watched.empty()) {
+        watcher.running = false;
         return;
       }
-      for (GpuQueue* queue : watch.queues) (void)queue->Look();
+      for (Watched* watched : watcher.watched) (void)watched->Look();
     }
     sys::SleepNs(kPeriodNs);
   }
@@ -61,21 +59,21 @@ void Run(Watch& watch) {
 
 }  // namespace
 
-void WatchGpu(GpuQueue& queue) {
-  Watch& watch = TheWatch();
-  std::lock_guard lock(watch.mutex);
-  watch.AfterFork();
-  watch.queues.push_back(&queue);
-  if (watch.running) return;
-  std::thread([&watch] { Run(watch); }).detach();
-  watch.running = true;
+void Watch(Watched& watched) {
+  Watcher& watcher = TheWatcher();
+  std::lock_guard lock(watcher.mutex);
+  watcher.AfterFork();
+  watcher.watched.push_back(&watched);
+  if (watcher.running) return;
+  std::thread([&watcher] { Run(watcher); }).detach();
+  watcher.running = true;
 }
 
-void UnwatchGpu(GpuQueue& queue) {
-  Watch& watch = TheWatch();
-  std::lock_guard lock(watch.mutex);
-  watch.AfterFork();
-  std::erase(watch.queues, &queue);
+void Unwatch(Watched& watched) {
+  Watcher& watcher = TheWatcher();
+  std::lock_guard lock(watcher.mutex);
+  watcher.AfterFork();
+  std::erase(watcher.watched, &watched);
 }
 
 }  // namespace tutti::comm

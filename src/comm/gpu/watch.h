@@ -3,16 +3,30 @@
 #ifndef TUTTI_COMM_GPU_WATCH_H_
 #define TUTTI_COMM_GPU_WATCH_H_
 
+#include "tutti/status.h"
+
 namespace tutti::comm {
 
-class GpuQueue;
+// What the thread looks at.
+class Watched {
+ public:
+  Watched() = default;
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  // Called ten times a second, by that thread alone.
+  virtual Status Look() = 0;
+
+ protected:
+  ~Watched() = default;
+};
 
 // The thread of the process that looks after communicators whose kernels may run while no thread of the program calls
 // anything: ten times a second it lets each of them Look. It starts with the first communicator and uses nothing that
 // the end of a process takes down. Any thread may call these.
-void WatchGpu(GpuQueue& queue);
+void Watch(Watched& watched);
 // Returns when the thread will not look at it again.
-void UnwatchGpu(GpuQueue& queue);
+void Unwatch(Watched& watched);
 
 }  // namespace tutti::comm
 

@@ -248,4 +248,10 @@ Status Comparer::CompareCalls(std::int64_t since_ns) {
   return FindStandoff(*job, since_ns);
 }
 
+std::uint64_t Comparer::CallsOfAll() const {
+  std::uint64_t calls = 0;
+  for (const trace::View& box : core_.boxes) calls += box.newest();
+  return calls;
+}
+
 }  // namespace tutti::comm

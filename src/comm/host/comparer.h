@@ -39,6 +39,8 @@ class Comparer {
   Status CompareAtEnd();
   // The same for calls on GPUs, whose messages carry no marks: all that the ranks still have written down. Any thread.
   Status CompareGpuCalls();
+  // How many calls all ranks have written down so far. Any thread.
+  std::uint64_t CallsOfAll() const;
 
  private:
   Status CompareCollectives(std::uint64_t sequence);

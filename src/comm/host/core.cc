@@ -55,6 +55,8 @@ Status Core::FindDead() const {
   return Status::Ok();
 }
 
+bool Core::ProcessIsDead(int peer) const { return fabric->ProcessIsDead(peer); }
+
 Status Core::InParent(const Status& status) const { return origin == nullptr ? status : origin->Translate(status); }
 
 Status Core::Broken() {

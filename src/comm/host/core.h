@@ -47,6 +47,8 @@ struct Core {
   void Abort(const std::string& sentence);
   // An error that names a peer whose process has ended without a word. Costs some system calls for each peer. Any thread.
   Status FindDead() const;
+  // Whether a peer's process is gone. Any thread. REQUIRES: ranks > 1.
+  bool ProcessIsDead(int peer) const;
   // That failure, or Ok. Any thread.
   Status Broken();
   // An error of this communicator as its user is to read it: with the blamed rank's number in the parent, if there is one.

@@ -8,7 +8,7 @@
 #include "comm/host/impl.h"
 #include "comm/host/planner.h"
 #include "comm/host/submitter.h"
-#include "sys/os/clock.h"
+#include "comm/host/validate.h"
 
 namespace tutti::comm {
 namespace {
@@ -19,25 +19,6 @@ std::uint32_t CurrentGeneration() {
 }
 
 }  // namespace
-
-Status HasLeft(int rank) {
-  return Status(Code::kInvalidUsage, fmt::format("rank {} has left this communicator: make no calls on it", rank));
-}
-
-void EngineLock::LockSlowly() {
-  constexpr int kSpins = 200, kYields = 2000;
-  constexpr std::int64_t kNapNs = 100'000;
-  for (int turn = 0;; ++turn) {
-    if (word_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
-    if (turn < kSpins) {
-      sys::CpuPause();
-    } else if (turn < kYields) {
-      sys::YieldCpu();
-    } else {
-      sys::SleepNs(kNapNs);
-    }
-  }
-}
 
 Queue::Queue(Communicator communicator)
     : rank_(communicator.rank()),

@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 
+#include "comm/host/engine_lock.h"
 #include "comm/host/progress.h"
 #include "comm/host/unfinished.h"
 #include "sys/os/fork.h"
@@ -30,24 +31,6 @@
 namespace tutti::comm {
 
 class Submitter;
-
-// What calls get after Close.
-Status HasLeft(int rank);
-
-// Held for short times, or by a thread that waits for peers. One exchange when it is free.
-class EngineLock {
- public:
-  bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }
-  void lock() {
-    if (!try_lock()) [[unlikely]]
-      LockSlowly();
-  }
-  void unlock() { word_.store(0, std::memory_order_release); }
-
- private:
-  void LockSlowly();
-  std::atomic<std::uint32_t> word_{0};
-};
 
 class Queue final : public Progress::Task, public Unfinished, public std::enable_shared_from_this<Queue> {
  public:

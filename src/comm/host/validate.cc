@@ -75,4 +75,8 @@ Status Validate(const Operation& o, int rank, int ranks) {
                                 "in communicator.h says which)"));
 }
 
+Status HasLeft(int rank) {
+  return Status(Code::kInvalidUsage, fmt::format("rank {} has left this communicator: make no calls on it", rank));
+}
+
 }  // namespace tutti::comm

@@ -11,6 +11,9 @@ namespace tutti::comm {
 // What is wrong with an operation that rank `rank` of `ranks` calls, as far as this rank alone can say.
 Status Validate(const Operation& operation, int rank, int ranks);
 
+// What calls get after this rank has left the communicator.
+Status HasLeft(int rank);
+
 }  // namespace tutti::comm
 
 #endif  // TUTTI_COMM_HOST_VALIDATE_H_

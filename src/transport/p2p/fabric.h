@@ -5,7 +5,7 @@
 
 // All links of a rank between GPUs: its own segment, and those of all peers, mapped once. Segments lie in device memory,
 // where the GPUs reach each other's (NVLink or PCIe peer access), or else in host memory that all of them reach; the
-// kernels are the same. The ranks hand each other an Identity and a descriptor (see comm/gpu/create.cc); nothing is allocated or
+// kernels are the same. The ranks hand each other an Identity and a descriptor (see comm/gpu/segments.cc); nothing is allocated or
 // registered later. Several ranks may share a GPU, and ranks may be threads of one process.
 
 #include <cstdint>

@@ -4,6 +4,18 @@
 
 #include <algorithm>
 
+#include "exec/gpu/format/relay.h"
+#include "exec/gpu/format/transfer.h"
+#include "exec/gpu/launch/batch.h"
+#include "exec/gpu/launch/failures.h"
+#include "exec/gpu/launch/launcher.h"
+#include "exec/gpu/launch/overlap_limit.h"
+#include "exec/gpu/launch/setup.h"
+#include "exec/gpu/launch/side_streams.h"
+#include "exec/gpu/lower/compile.h"
+#include "exec/gpu/lower/rounds.h"
+#include "sys/os/clock.h"
+
 namespace tutti::exec::gpu {
 namespace {
 
@@ -18,9 +30,60 @@ bool MovesOnly(const PreparedPlan& plan, const Work& work, Protocol protocol) {
 
 }  // namespace
 
-void Executor::SetUp(int rank, const Setup& setup) {
+struct Executor::Section {
+  transport::p2p::Layout layout;
+  std::size_t begin = 0;
+  transport::p2p::StateShift shift;
+  std::uint64_t counts = 0;  // from where it begins
+};
+
+struct Executor::RoundOfGroup {
+  transport::p2p::Round round;
+  std::vector<int> rank_of;  // by seat
+  std::vector<TransferRequest> sends, receives;
+  Group group{};
+  OwnCopies own_copies;
+  Launch launch;
+};
+
+struct Executor::Inside {
+  explicit Inside(const sys::cuda::Driver* driver) : launcher(driver), sides(driver) {}
+
+  Launcher launcher;
+  OverlapLimit overlap_limit;
+  Failures failures;
+  SideStreams sides;
+  Program program{};
+  Batch batch{};
+  Group group{};
+  Relay relay{};
+  OwnCopies own_copies;
+  GroupLimits limits;
+};
+
+Executor::Executor(const sys::cuda::Driver* driver)
+    : inside_(std::make_unique<Inside>(driver)),
+      program_(inside_->program),
+      launcher_(inside_->launcher),
+      overlap_limit_(inside_->overlap_limit),
+      sides_(inside_->sides),
+      failures_(inside_->failures),
+      group_(inside_->group),
+      relay_(inside_->relay),
+      own_copies_(inside_->own_copies),
+      limits_(inside_->limits) {}
+
+Executor::~Executor() = default;
+
+const Executor::Section& Executor::SectionOf(const PreparedPlan& plan) const {
+  return sections_[static_cast<std::size_t>(plan.section)];
+}
+
+void Executor::SetUp(int rank, const ExecutorSetup& setup) {
   rank_ = rank;
   limits_ = setup.limits;
+  overlap_limit_.SetTo(setup.overlapping_alone, setup.overlapping_beside_others);
+  launcher_.UseClustersUpTo(setup.clustered_blocks);
   segments_.assign(setup.segments.begin(), setup.segments.end());
   const transport::p2p::Sections& all = setup.sections;
   sections_.clear();
@@ -32,22 +95,23 @@ void Executor::SetUp(int rank, const Setup& setup) {
                          .counts = counts});
   }
   failures_.Use(setup.host_words, setup.device_words);
-  program_.host = batch_.program.host = group_.host = relay_.host = setup.device_words;
-  program_.timeout_ns = batch_.program.timeout_ns = group_.timeout_ns = relay_.timeout_ns = setup.timeout_ns;
+  program_.host = inside_->batch.program.host = group_.host = relay_.host = setup.device_words;
+  program_.timeout_ns = inside_->batch.program.timeout_ns = group_.timeout_ns = relay_.timeout_ns =
+      static_cast<std::uint64_t>(setup.timeout_ms) * sys::kNsPerMs;
   if (all.many()) return SetUpRounds(setup);
-  program_.counts = batch_.program.counts = sections_[0].counts;
-  for (std::byte** segments : {program_.segments, batch_.program.segments, group_.segments, relay_.segments}) {
+  program_.counts = inside_->batch.program.counts = sections_[0].counts;
+  for (std::byte** segments : {program_.segments, inside_->batch.program.segments, group_.segments, relay_.segments}) {
     std::ranges::copy(setup.segments, segments);
   }
 }
 
-void Executor::SetUpRounds(const Setup& setup) {
+void Executor::SetUpRounds(const ExecutorSetup& setup) {
   const int ranks = setup.sections.ranks;
   rounds_.clear();
   for (int r = 0; r < setup.sections.rounds(); ++r) {
     RoundOfGroup& of = rounds_.emplace_back(RoundOfGroup{.round = {ranks, r, rank_}});
     of.group.host = setup.device_words;
-    of.group.timeout_ns = setup.timeout_ns;
+    of.group.timeout_ns = group_.timeout_ns;
     of.rank_of = ConnectRound(of.round, segments_, sections_[static_cast<std::size_t>(r)].begin, of.group);
   }
 }
@@ -156,7 +220,7 @@ Result<Launch> Executor::CompileRounds(const PreparedPlan* plan, int directions,
 }
 
 BatchCut Executor::CutBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape) {
-  return CompileItems(plan, works, shape, SectionOf(plan).layout.collectives, limits_.cuts, batch_);
+  return CompileItems(plan, works, shape, SectionOf(plan).layout.collectives, limits_.cuts, inside_->batch);
 }
 
 Result<Launch> Executor::CompileBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape,
@@ -165,11 +229,21 @@ Result<Launch> Executor::CompileBatch(const PreparedPlan& plan, std::span<const 
                                                ? launcher_.FindMoveBatch(shape.protocol, works.size())
                                                : launcher_.FindBatch(works[0].type, shape.protocol, works.size());
   if (!kernel.ok()) return kernel.status();
-  Connect(plan, batch_.program);
-  CompileCommon(plan, works[0], shape, SectionOf(plan).layout.collectives, batch_.program);
-  batch_.program.states += SectionOf(plan).shift.collectives;
-  batch_.program.host = failures_.WordsFor({.form = Form::kSteps, .plan = &plan, .rank_of = plan.rank_of});
-  return LaunchOf(*kernel, batch_, cut.blocks, shape.threads);
+  Connect(plan, inside_->batch.program);
+  CompileCommon(plan, works[0], shape, SectionOf(plan).layout.collectives, inside_->batch.program);
+  inside_->batch.program.states += SectionOf(plan).shift.collectives;
+  inside_->batch.program.host = failures_.WordsFor({.form = Form::kSteps, .plan = &plan, .rank_of = plan.rank_of});
+  return LaunchOf(*kernel, inside_->batch, cut.blocks, shape.threads);
+}
+
+Status Executor::LoadKernels() { return launcher_.LoadAll(); }
+
+bool Executor::ChangeBuffers(const void* in, void* out) {
+  return gpu::ChangeBuffers(in, out, static_cast<int>(segments_.size()), program_);
+}
+
+bool Executor::ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives) {
+  return group_is_transfers_ && gpu::ChangeBuffers(sends, receives, group_);
 }
 
 Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
@@ -183,7 +257,7 @@ Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool capt
 Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
   Result<SideStreams::Side> side = SideStreams::Side();
   if (!launch.beside.empty()) [[unlikely]] {
-    side = sides_->Copy(launch.beside, stream);
+    side = sides_.Copy(launch.beside, stream);
     if (!side.ok()) return side.status();
   }
   if (launch.blocks > 0) {
@@ -195,7 +269,7 @@ Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool c
     ++kernels_launched_;
     if (!captured) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
   }
-  return sides_->Join(*side, stream);
+  return sides_.Join(*side, stream);
 }
 
 }  // namespace tutti::exec::gpu

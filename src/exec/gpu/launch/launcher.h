@@ -10,6 +10,7 @@
 #include "exec/gpu/format/program.h"
 #include "exec/gpu/format/relay.h"
 #include "exec/gpu/format/transfer.h"
+#include "exec/gpu/launch/launch.h"
 #include "proto/protocol.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/status.h"
@@ -25,18 +26,6 @@ constexpr int ThreadsPerBlock(const Group& group) {
 constexpr int ThreadsPerBlock(const Relay& relay) {
   return (relay.first_warp[relay.teams_per_block] + relay.teams_per_block) * 32;
 }
-
-// A kernel with its arguments, ready to be started.
-struct Launch {
-  sys::cuda::Kernel kernel = nullptr;
-  const void* argument = nullptr;
-  std::uint8_t* captured = nullptr;  // in the argument
-  int blocks = 0, threads = 0;       // no blocks: no kernel, only what goes beside it
-  int ends = 0;                      // that the kernel counts (LaunchCounts): blocks, or teams
-  bool in_clusters = false;          // where there are few blocks
-  std::span<const OwnCopy> beside;   // what a copy engine does at the same time
-  const Launch* next = nullptr;      // comes behind it in the stream
-};
 
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Program& program, int blocks, int threads) {
   return {.kernel = kernel,

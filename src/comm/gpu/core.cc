@@ -1,0 +1,18 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu/core.h"
+
+#include "comm/host/core.h"
+
+namespace tutti::comm {
+
+GpuCore::GpuCore(Core& host, const sys::cuda::Driver* driver, int device)
+    : driver(driver),
+      host(host),
+      rank(host.rank),
+      ranks(host.ranks),
+      who(host.who),
+      settings(host.settings),
+      device(device) {}
+
+}  // namespace tutti::comm

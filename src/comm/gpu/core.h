@@ -1,0 +1,53 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_GPU_CORE_H_
+#define TUTTI_COMM_GPU_CORE_H_
+
+// What all parts of a communicator's GPU side share: its GPU, what it reaches of the peers', and the host's side.
+
+#include <memory>
+#include <string>
+
+#include "comm/gpu/presence.h"
+#include "sys/cuda/cuda.h"
+
+namespace tutti {
+struct Settings;
+namespace transport::p2p {
+class Fabric;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+struct Core;
+
+struct GpuCore {
+  GpuCore(Core& host, const sys::cuda::Driver* driver, int device);
+  GpuCore(const GpuCore&) = delete;
+  GpuCore& operator=(const GpuCore&) = delete;
+
+  bool IsCaptured(sys::cuda::Stream stream) const {
+    int capturing = 0;
+    return driver->StreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
+  }
+
+  // What every call needs, side by side.
+  const sys::cuda::Driver* const driver;
+  sys::cuda::PrimaryContext context;
+  GpuPresence presence;
+  Core& host;
+  // The host's.
+  const int rank, ranks;
+
+  const std::string& who;
+  const Settings& settings;
+  const int device;        // CUDA ordinal in this process
+  bool zero_ctas = false;  // this rank wants copy engines to do what they can
+  std::shared_ptr<transport::p2p::Fabric> fabric;
+  sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_GPU_CORE_H_

@@ -1,0 +1,71 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu/faults.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <optional>
+
+#include "comm/gpu/copies.h"
+#include "comm/gpu/core.h"
+#include "comm/host/comparer.h"
+#include "comm/host/core.h"
+#include "comm/host/waiter.h"
+#include "exec/gpu/launch/failures.h"
+
+namespace tutti::comm {
+
+GpuFaults::GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& copies, Waiter& waiter,
+                     Comparer& comparer)
+    : core_(core), host_(core.host), failures_(failures), copies_(copies), waiter_(waiter), comparer_(comparer) {}
+
+Status GpuFaults::FindInKernels() {
+  const std::optional<exec::gpu::FailedWait> failed = failures_.Find();
+  if (!failed) return Status::Ok();
+  return Status(
+      Code::kTimeout,
+      fmt::format("rank {} gave up an operation on its GPU: {} for TUTTI_TIMEOUT_MS={}; raise it if that rank "
+                  "may be so late, else find out what holds it up (of several communicators, the order of their calls "
+                  "may differ between ranks)",
+                  host_.rank, exec::gpu::Describe(*failed), host_.settings.timeout_ms),
+      failed->peer);
+}
+
+Status GpuFaults::EndIfBroken() {
+  if (const Status failure = FindInKernels(); !failure.ok()) host_.Break(failure);
+  if (const Status failure = copies_.Overdue(); !failure.ok()) host_.Break(failure);
+  if (!broken()) return Status::Ok();
+  core_.presence.End();
+  failures_.EndKernels();
+  copies_.Release();
+  return host_.Broken();
+}
+
+Status GpuFaults::Check() {
+  TUTTI_RETURN_IF_ERROR(EndIfBroken());
+  const Status peers = waiter_.TestPeers();
+  if (peers.ok()) return peers;
+  host_.Break(peers);
+  return EndIfBroken();
+}
+
+void GpuFaults::EndKernels() { failures_.EndKernels(); }
+
+bool GpuFaults::broken() const { return host_.broken.load(std::memory_order_relaxed); }
+
+bool GpuFaults::ending() const { return failures_.ending(); }
+
+Status GpuFaults::CompareWhenQuiet() {
+  const std::uint64_t calls = comparer_.CallsOfAll();  // what a peer calls later is compared too
+  const bool quiet = calls == seen_calls_;
+  if (!quiet) compared_ = false;
+  seen_calls_ = calls;
+  if (!quiet || compared_) return Status::Ok();
+  compared_ = true;
+  const Status s = comparer_.CompareGpuCalls();
+  if (!s.ok()) host_.Break(s);
+  return s;
+}
+
+}  // namespace tutti::comm

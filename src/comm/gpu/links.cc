@@ -1,0 +1,54 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu/links.h"
+
+#include <algorithm>
+
+#include "plan/seats.h"
+#include "transport/p2p/sections.h"
+
+namespace tutti::comm {
+namespace {
+
+using transport::p2p::LinkKind;
+
+LinkKind LinksOf(algo::Algorithm algorithm) {
+  return algorithm == algo::Algorithm::kRing   ? LinkKind::kRing
+         : algorithm == algo::Algorithm::kTree ? LinkKind::kTree
+                                               : LinkKind::kDoubleTree;
+}
+
+}  // namespace
+
+GpuLinks::GpuLinks(int ranks, const transport::p2p::Sections& sections)
+    : ranks_(ranks), sections_(std::make_unique<transport::p2p::Sections>(sections)) {}
+
+GpuLinks::~GpuLinks() = default;
+
+const exec::gpu::Seating* GpuLinks::FindSeating(algo::Algorithm algorithm) {
+  if (!sections_->many()) return nullptr;
+  const auto [it, fresh] = seatings_.try_emplace(algorithm);
+  if (fresh) {
+    const LinkKind kind = LinksOf(algorithm);
+    it->second = {.section = sections_->SectionOf(kind),
+                  .seats = transport::p2p::kLinkSeats[static_cast<int>(kind)],
+                  .seats_of = plan::SeatRanks(algo::BuildAllOverFixedLinks(algorithm, Collective::kAllReduce, ranks_))};
+  }
+  return &it->second;
+}
+
+const transport::p2p::Geometry& GpuLinks::GeometryOf(const exec::gpu::PreparedPlan& plan) const {
+  return sections_->At(plan.section).collectives;
+}
+
+int GpuLinks::MostChannels(proto::Protocol protocol) const {
+  int most = 0;
+  for (int s = sections_->many() ? sections_->rounds() : 0; s < sections_->count(); ++s) {
+    most = std::max(most, sections_->At(s).collectives.Channels(static_cast<int>(protocol)));
+  }
+  return most;
+}
+
+int GpuLinks::rounds() const { return sections_->rounds(); }
+
+}  // namespace tutti::comm

@@ -1,0 +1,178 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu/submitter.h"
+
+#include <optional>
+#include <vector>
+
+#include "comm/gpu/core.h"
+#include "comm/gpu/log_batch.h"
+#include "comm/gpu/planner.h"
+#include "comm/gpu/recipe.h"
+#include "comm/gpu/work.h"
+#include "comm/host/ledger.h"
+#include "exec/gpu/launch/batch.h"
+#include "exec/gpu/launch/executor.h"
+#include "exec/gpu/launch/launch.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::gpu::Launch;
+using exec::gpu::PreparedPlan;
+using exec::gpu::Shape;
+using Kind = Collective;
+
+// What a barrier reduces.
+constexpr DataType kBarrierType = DataType::kUint8;
+constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
+
+}  // namespace
+
+struct GpuSubmitter::Inside {
+  Inside(GpuCore& core, Ledger& ledger, GpuPlanner& planner)
+      : core(core), ledger(ledger), executor(core.driver), planner(planner) {}
+
+  // Run, where the last launch can not be repeated. Not inlined: what is repeated then needs few registers, which is 1 ns of 64.
+  [[gnu::noinline]] Status RunAnew(const Operation& operation, const Operation& call, sys::cuda::Stream stream);
+  Result<Launch> Compile(const Operation& operation, const PreparedPlan& plan, bool direct, const Shape& shape);
+  // Writes calls into the black box, and puts what they were compiled to into a stream.
+  Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
+  // Whether what was compiled last is this operation, but for its buffers.
+  bool IsCompiled(const Operation& operation) const;
+  void Record(const Operation& call, bool captured) {
+    if (!captured) ledger.RecordGpuCall(call);
+  }
+
+  // The last collective that can be repeated, and its launch; a call that differs in its buffers at most costs no more than those.
+  struct {
+    std::optional<Operation> operation;
+    Launch launch;
+  } compiled;
+  GpuCore& core;
+  Ledger& ledger;
+  exec::gpu::Executor executor;
+  GpuPlanner& planner;
+  std::byte* barrier_bytes = nullptr;
+  std::vector<exec::gpu::TransferRequest> sends, receives;  // of the last group
+  Launch transfers;                                         // of that
+  std::vector<const Operation*> calls;                      // that are being enqueued,
+  std::vector<exec::gpu::Work> works;                       // and what they are about
+};
+
+GpuSubmitter::GpuSubmitter(GpuCore& core, Ledger& ledger, GpuPlanner& planner)
+    : inside_(std::make_unique<Inside>(core, ledger, planner)) {}
+
+GpuSubmitter::~GpuSubmitter() = default;
+
+void GpuSubmitter::SetUp(const exec::gpu::ExecutorSetup& setup, std::byte* barrier_bytes) {
+  inside_->executor.SetUp(inside_->core.rank, setup);
+  inside_->barrier_bytes = barrier_bytes;
+}
+
+Result<Launch> GpuSubmitter::Inside::Compile(const Operation& o, const PreparedPlan& plan, bool direct,
+                                             const Shape& shape) {
+  compiled.operation.reset();
+  exec::gpu::Work work = WorkOf(o);
+  if (o.kind == Kind::kBarrier) {
+    work = {.in = barrier_bytes, .out = barrier_bytes + 1, .count = 1, .type = kBarrierType, .op = kBarrierOp};
+  }
+  return direct ? executor.CompileTeams(plan, work) : executor.CompileSteps(plan, work, shape);
+}
+
+Status GpuSubmitter::Inside::Enqueue(const Launch& launch, std::span<const Operation* const> enqueued,
+                                     sys::cuda::Stream stream) {
+  const bool captured = core.IsCaptured(stream);
+  for (const Operation* call : enqueued) Record(*call, captured);
+  return executor.Start(launch, stream, captured, core.presence.IsAlone());
+}
+
+bool GpuSubmitter::Inside::IsCompiled(const Operation& o) const {
+  const std::optional<Operation>& last = compiled.operation;
+  return last && last->kind == o.kind && last->count == o.count && last->type == o.type && last->op == o.op &&
+         last->root == o.root;
+}
+
+Status GpuSubmitter::Run(const Operation& o, const Operation& call, sys::cuda::Stream stream) {
+  Inside& c = *inside_;
+  const Operation* const calls = &call;
+  if (c.IsCompiled(o) && c.executor.ChangeBuffers(o.in, o.out)) [[likely]]
+    return c.Enqueue(c.compiled.launch, std::span(&calls, 1), stream);
+  return c.RunAnew(o, call, stream);
+}
+
+Status GpuSubmitter::Inside::RunAnew(const Operation& o, const Operation& call, sys::cuda::Stream stream) {
+  const Operation* const calls = &call;
+  const Result<const GpuRecipe*> recipe = planner.FindRecipe(o.kind, BytesOf(o), o.root);
+  if (!recipe.ok()) return recipe.status();
+  const Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
+  if (!launch.ok()) return launch.status();
+  TUTTI_RETURN_IF_ERROR(Enqueue(*launch, std::span(&calls, 1), stream));
+  const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
+  if (repeatable && !(*recipe)->direct) {
+    compiled.operation = o;
+    compiled.launch = *launch;
+  }
+  return Status::Ok();
+}
+
+Status GpuSubmitter::RunAs(const Operation& o, const GpuRecipe& recipe, sys::cuda::Stream stream) {
+  const Result<Launch> launch = inside_->Compile(o, *recipe.plan, recipe.direct, recipe.shape);
+  if (!launch.ok()) return launch.status();
+  const Operation* const call = &o;
+  return inside_->Enqueue(*launch, std::span(&call, 1), stream);
+}
+
+Status GpuSubmitter::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  Inside& c = *inside_;
+  bool same = true;  // as the group before, but for buffers
+  std::size_t sent = 0, received = 0;
+  for (const Operation& o : operations) {
+    if (!IsTransfer(o.kind)) continue;
+    const bool send = o.kind == Kind::kSend;
+    std::vector<exec::gpu::TransferRequest>& list = send ? c.sends : c.receives;
+    std::size_t& at = send ? sent : received;
+    const exec::gpu::TransferRequest request{
+        .peer = o.root, .in = o.in, .out = o.out, .bytes = o.count * SizeOf(o.type)};
+    same = same && at < list.size();
+    if (at == list.size()) list.emplace_back();
+    same = same && list[at].peer == request.peer && list[at].bytes == request.bytes;
+    list[at++] = request;
+  }
+  same = same && sent == c.sends.size() && received == c.receives.size();
+  c.sends.resize(sent);
+  c.receives.resize(received);
+  if (!same || !c.executor.ChangeBuffers(c.sends, c.receives)) {
+    const Result<Launch> launch = c.executor.CompileTransfers(c.sends, c.receives);
+    if (!launch.ok()) return launch.status();
+    c.transfers = *launch;
+  }
+  c.calls.clear();
+  for (const Operation& o : operations) {
+    if (IsTransfer(o.kind)) c.calls.push_back(&o);
+  }
+  return c.Enqueue(c.transfers, c.calls, stream);
+}
+
+Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, const PreparedPlan& plan,
+                              const Shape& cut_by, sys::cuda::Stream stream) {
+  Inside& c = *inside_;
+  c.works.clear();
+  for (const Operation* o : operations) c.works.push_back(WorkOf(*o));
+  Shape shape = cut_by;
+  const exec::gpu::BatchCut cut = c.executor.CutBatch(plan, c.works, shape);
+  shape.threads = c.planner.ThreadsOfBatch(shape.protocol, cut.message_bytes);
+  const Result<Launch> launch = c.executor.CompileBatch(plan, c.works, shape, cut);
+  if (!launch.ok()) return launch.status();
+  LogBatch(*operations[0], static_cast<int>(operations.size()), shape, cut.blocks);
+  return c.Enqueue(*launch, operations, stream);
+}
+
+void GpuSubmitter::Record(const Operation& call, bool captured) { inside_->Record(call, captured); }
+
+exec::gpu::Executor& GpuSubmitter::executor() { return inside_->executor; }
+exec::gpu::Failures& GpuSubmitter::failures() { return inside_->executor.failures(); }
+Status GpuSubmitter::LoadKernels() { return inside_->executor.LoadKernels(); }
+std::uint64_t GpuSubmitter::ends_to_count() const { return inside_->executor.ends_to_count(); }
+
+}  // namespace tutti::comm

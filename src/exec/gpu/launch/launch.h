@@ -1,0 +1,28 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_EXEC_GPU_LAUNCH_LAUNCH_H_
+#define TUTTI_EXEC_GPU_LAUNCH_LAUNCH_H_
+
+#include <cstdint>
+#include <span>
+
+#include "exec/gpu/format/program.h"
+#include "sys/cuda/cuda.h"
+
+namespace tutti::exec::gpu {
+
+// A kernel with its arguments, ready to be started.
+struct Launch {
+  sys::cuda::Kernel kernel = nullptr;
+  const void* argument = nullptr;
+  std::uint8_t* captured = nullptr;  // in the argument
+  int blocks = 0, threads = 0;       // no blocks: no kernel, only what goes beside it
+  int ends = 0;                      // that the kernel counts (LaunchCounts): blocks, or teams
+  bool in_clusters = false;          // where there are few blocks
+  std::span<const OwnCopy> beside;   // what a copy engine does at the same time
+  const Launch* next = nullptr;      // comes behind it in the stream
+};
+
+}  // namespace tutti::exec::gpu
+
+#endif  // TUTTI_EXEC_GPU_LAUNCH_LAUNCH_H_
