@@ -51,6 +51,14 @@ struct Settings {
   int cta_policy = -1;
   // TUTTI_TUNING_FILE: constants of the cost model as `tutti tune --calibrate` stores them. Empty: the built-in ones.
   std::string tuning_file;
+  // NCCL_SOCKET_IFNAME: which network interfaces connect hosts, in NCCL's syntax: "eth,ib0", "=eth0", "^docker,lo". Empty:
+  // chosen as sys/net/interface_choice.h says. NCCL_SOCKET_FAMILY: "AF_INET" or "AF_INET6"; empty: both.
+  std::string socket_ifname;
+  std::string socket_family;
+  // NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME: whether hosts meet over interfaces of their own, and over which, in the same
+  // syntax.
+  bool oob_net_enable = false;
+  std::string oob_net_ifname;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
   // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls

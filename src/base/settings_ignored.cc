@@ -15,8 +15,8 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason =
          "GPUs write to each other's memory wherever a trial shows that it works, and several ranks may share one; "
          "NCCL_P2P_DISABLE and NCCL_P2P_LEVEL choose host memory"},
-    {.names = "NCCL_SOCKET_IFNAME NCCL_SOCKET_FAMILY NCCL_OOB_NET_ENABLE NCCL_OOB_NET_IFNAME NCCL_SOCKET_MAGIC "
-              "NCCL_SOCKET_RETRY_CNT NCCL_SOCKET_RETRY_SLEEP_MSEC NCCL_SOCKET_POLL_TIMEOUT_MSEC NCCL_SOCKET_RCVBUF "
+    {.names = "NCCL_SOCKET_MAGIC NCCL_SOCKET_RETRY_CNT NCCL_SOCKET_RETRY_SLEEP_MSEC NCCL_SOCKET_POLL_TIMEOUT_MSEC "
+              "NCCL_SOCKET_RCVBUF "
               "NCCL_SOCKET_SNDBUF NCCL_COMM_ID_TIMEOUT NCCL_NSOCKS_PERTHREAD NCCL_SOCKET_NTHREADS NCCL_SOCKET_INLINE "
               "NCCL_SOCKET_MIN_TASKSIZE",
      .reason = "Ranks are on one host and meet over unix sockets; no network interface is used"},

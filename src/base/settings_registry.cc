@@ -167,6 +167,10 @@ std::string ReadCtaPolicy(std::string_view text, Settings& settings) {
 }
 constexpr Columns kCtaPolicy = {&ReadCtaPolicy, &PrintNumber<&Settings::cta_policy>};
 
+std::string CheckFamily(std::string_view text) {
+  return text == "AF_INET" || text == "AF_INET6" ? "" : "one of AF_INET, AF_INET6";
+}
+
 std::string CheckLevel(std::string_view text) {
   return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
 }
@@ -291,6 +295,27 @@ constexpr Setting kSettings[] = {
                     "memory is measured when a communicator is made, and for GPUs a table that is compiled in holds.",
          .agreement = Agreement::kRankZero},
         kText<&S::tuning_file>),
+    // The network between hosts.
+    Row({.name = "NCCL_SOCKET_IFNAME",
+         .values = "beginnings of names, separated by commas; = before them: whole names; ^ before all: all others",
+         .meaning =
+             "Which network interfaces connect hosts. Unset: that of the default route, then the others, without "
+             "bridges of containers, tunnels and link-local addresses. Ranks of one host use none, and Tutti does "
+             "not reach other hosts yet."},
+        kText<&S::socket_ifname>),
+    Row({.name = "NCCL_SOCKET_FAMILY",
+         .values = "AF_INET, AF_INET6",
+         .meaning = "Which addresses of these interfaces count: IPv4 or IPv6. Unset: both, IPv4 first."},
+        kText<&S::socket_family, &CheckFamily>),
+    Row({.name = "NCCL_OOB_NET_ENABLE",
+         .values = "0, 1",
+         .meaning =
+             "1: hosts meet over the interfaces of NCCL_OOB_NET_IFNAME; data still go over NCCL_SOCKET_IFNAME's."},
+        kNumber<&S::oob_net_enable, Kind::kCount, 0, 1>),
+    Row({.name = "NCCL_OOB_NET_IFNAME",
+         .values = "as NCCL_SOCKET_IFNAME",
+         .meaning = "The interfaces that hosts meet over where NCCL_OOB_NET_ENABLE is 1. Unset: NCCL_SOCKET_IFNAME's."},
+        kText<&S::oob_net_ifname>),
     // Waiting.
     Row({.name = "TUTTI_TIMEOUT_MS",
          .unit = "ms",

@@ -89,6 +89,23 @@ TEST(SettingsTest, PeerAccessMayBeForbidden) {
   }
 }
 
+TEST(SettingsTest, TheNetworkBetweenHosts) {
+  const Settings settings = With({{"NCCL_SOCKET_IFNAME", "^=eth0,ib"},
+                                  {"NCCL_SOCKET_FAMILY", "AF_INET6"},
+                                  {"NCCL_OOB_NET_ENABLE", "1"},
+                                  {"NCCL_OOB_NET_IFNAME", "mgmt"}});
+  EXPECT_EQ(settings.warnings, "");
+  EXPECT_TRUE(settings.ignored.empty());
+  EXPECT_EQ(settings.socket_ifname, "^=eth0,ib");
+  EXPECT_EQ(settings.socket_family, "AF_INET6");
+  EXPECT_TRUE(settings.oob_net_enable);
+  EXPECT_EQ(settings.oob_net_ifname, "mgmt");
+  const Settings standard = With({{"NCCL_SOCKET_FAMILY", "ipv6"}});
+  EXPECT_EQ(standard.warnings, "NCCL_SOCKET_FAMILY=\"ipv6\" is not one of AF_INET, AF_INET6; using none\n");
+  EXPECT_EQ(standard.socket_family, "");
+  EXPECT_FALSE(standard.oob_net_enable);
+}
+
 TEST(SettingsTest, SizesMayHaveASuffix) {
   const auto bytes = [](const char* text) { return With({{"TUTTI_SHARED_BYTES", text}}).shared_bytes; };
   EXPECT_EQ(bytes("4096"), 4096);
