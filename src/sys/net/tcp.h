@@ -1,0 +1,110 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_SYS_NET_TCP_H_
+#define TUTTI_SYS_NET_TCP_H_
+
+// TCP: listeners and connections. Sockets made here are close-on-exec and non-blocking, and never raise SIGPIPE.
+//
+// Codes and deadlines are those of unix_socket.h: kTimeout where the deadline passed, kRemote where the other side closed,
+// died or can no longer be reached, kInProgress where an operation that does not wait has to be tried again later, kSystem
+// for the rest. Every sentence names both ends, what was tried and the system's own error.
+// Threads: an object belongs to one thread at a time.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/net/address.h"
+#include "sys/os/fd.h"
+#include "tutti/status.h"
+
+namespace tutti::sys {
+
+// When a connection whose other host says nothing ends. An idle one: after idle_s + interval_s * probes. One with data that
+// nobody takes, because nothing is acknowledged or because the receiver's buffer stays full: after unacknowledged_ms. So a
+// receiver that is alive but does not read for that long ends it too: credits must keep it from being sent more than fits.
+struct TcpPatience {
+  int idle_s = 5;
+  int interval_s = 1;
+  int probes = 5;
+  int unacknowledged_ms = 10'000;
+};
+
+class TcpConnection {
+ public:
+  TcpConnection() = default;  // none
+  // Takes a connected socket, and sets its options: small messages leave at once (TCP_NODELAY), and `patience`. Buffers are
+  // left to the system, which adapts them. kRemote where it has ended already.
+  static Result<TcpConnection> Adopt(Fd socket, const TcpPatience& patience = {});
+
+  bool valid() const { return socket_.valid(); }
+  const Fd& socket() const { return socket_; }
+  const Endpoint& local() const { return local_; }
+  const Endpoint& remote() const { return remote_; }
+  // "10.0.0.2:41000 to 10.0.0.1:500": this side first.
+  std::string Name() const;
+
+  // Without waiting: how many bytes of the pieces, one after the other, were taken. At most 16 pieces count.
+  Result<std::size_t> Send(std::span<const std::span<const std::byte>> pieces);
+  Result<std::size_t> Send(std::span<const std::byte> bytes);
+  // Without waiting: how many bytes came, at least 1. REQUIRES: the buffer is not empty.
+  Result<std::size_t> Receive(std::span<std::byte> buffer);
+
+  Status WaitReadable(std::int64_t deadline_ns) const;
+  Status WaitWritable(std::int64_t deadline_ns) const;
+
+ private:
+  Status Broken(const char* what, int error) const;
+  Status WaitFor(short events, std::int64_t deadline_ns) const;
+
+  Fd socket_;
+  Endpoint local_, remote_;
+};
+
+struct PortRange {
+  std::uint16_t first = 0, last = 0;  // both included; 0 to 0: any free port
+};
+
+struct ListenOptions {
+  std::vector<IpAddress> addresses;  // of this host; IpAddress::Any of a family: all of them
+  PortRange ports;
+  int backlog = 4096;  // connections that wait to be accepted; the system cuts it to net.core.somaxconn
+};
+
+// Listens on several addresses, on one port that is free on all of them.
+class TcpListener {
+ public:
+  TcpListener() = default;
+  // A port in TIME_WAIT counts as free. kInvalidUsage where all ports of the range are taken, or an address is not this
+  // host's.
+  static Result<TcpListener> Open(const ListenOptions& options);
+
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+  std::uint16_t port() const { return endpoints_.empty() ? 0 : endpoints_.front().port; }
+  const std::vector<Fd>& sockets() const { return sockets_; }  // readable where somebody waits
+
+  // A waiting connection of any address; kInProgress where there is none. kSystem where there is one, but no descriptor for
+  // it: it waits on.
+  Result<TcpConnection> Accept(const TcpPatience& patience = {});
+
+ private:
+  std::vector<Fd> sockets_;
+  std::vector<Endpoint> endpoints_;  // one for each socket
+  std::size_t next_ = 0;             // whose turn it is
+};
+
+// Begins to connect; the socket becomes writable when that has succeeded or failed. `from`: the own address to connect from.
+// kInvalidUsage where it is no use to try again: no such own address or family, or a link-local address without interface.
+Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from = std::nullopt);
+// After that: the connection; kInProgress while it is on its way.
+Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience = {});
+
+// What a network error likely means and what to do about it: "nothing listens there: ...". Empty where nothing is known.
+std::string_view LikelyCause(int error_number);
+
+}  // namespace tutti::sys
+
+#endif  // TUTTI_SYS_NET_TCP_H_
