@@ -269,8 +269,30 @@ std::uint64_t FactorBits(DataType type, bool second) {
   }
 }
 
-// PreMulSum with factors in device memory, replayed by a graph after the factor has changed; against the CPU executor with
-// the same factors by value.
+// Up to here sums are folded in the order of ranks, as on the CPU (docs/decisions/0014-many-ranks.md).
+constexpr int kMostInRankOrder = 16;
+
+// PreMulSum of `o` with the factor by value: by the CPU executor, or where that folds in another order, by the GPU.
+Status RunScalarByValue(Bench& b, Operation o, double scalar, std::vector<std::byte>& in,
+                        std::vector<std::byte>& expected) {
+  const bool integer = static_cast<int>(o.type) <= static_cast<int>(DataType::kUint64);
+  o.device_scalar = nullptr;
+  o.scalar = scalar;
+  if (integer || b.ranks() <= kMostInRankOrder) {
+    o.in = in.data();
+    o.out = expected.data();
+    return b.communicator.Run(o);
+  }
+  TUTTI_RETURN_IF_ERROR(b.gpu.Run(o, b.device.stream()));
+  TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
+  return Check(
+      b.device.driver(),
+      b.device.driver().MemcpyDtoH(expected.data(), reinterpret_cast<sys::cuda::Address>(o.out), expected.size()),
+      "copying");
+}
+
+// PreMulSum with factors in device memory, replayed by a graph after the factor has changed; against the same factors by
+// value.
 Status RunScalars(Bench& b) {
   constexpr std::size_t kCount = 3001;
   const sys::cuda::Driver& d = b.device.driver();
@@ -308,16 +330,12 @@ Status RunScalars(Bench& b) {
       TUTTI_RETURN_IF_ERROR(Check(d, d.GraphLaunch(exec, b.device.stream()), "replaying a graph"));
       TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
       TUTTI_RETURN_IF_ERROR(Check(d, d.MemcpyDtoH(got.data(), address(b.device.second()), got.size()), "copying"));
-      Operation host = o;
-      host.in = in.data();
-      host.out = expected.data();
-      host.device_scalar = nullptr;
-      host.scalar = integer ? (second ? 5 : 3) : (second ? 2 : 1.5);
-      TUTTI_RETURN_IF_ERROR(b.communicator.Run(host));
+      const double scalar = integer ? (second ? 5 : 3) : (second ? 2 : 1.5);
+      TUTTI_RETURN_IF_ERROR(RunScalarByValue(b, o, scalar, in, expected));
       if (got != expected) {
         ++g_tally.wrong;
-        fmt::print("rank {}: PreMulSum of {} with the {} factor in device memory differs from the CPU's\n", b.rank(),
-                   Name(o.type), second ? "second" : "first");
+        fmt::print("rank {}: PreMulSum of {} with the {} factor in device memory differs from that by value\n",
+                   b.rank(), Name(o.type), second ? "second" : "first");
       }
     }
     d.GraphExecDestroy(exec);
@@ -366,10 +384,14 @@ Status RunLimits(Bench& b) {
       return Status(Code::kInternal, fmt::format("limits: {} kernels had {} blocks, the limit is {}", kernels,
                                                  gpu->impl()->executor.blocks_launched() - before, limit));
     }
-    const std::uint64_t transfers = gpu->impl()->executor.blocks_launched();
+    const std::uint64_t transfers = gpu->impl()->executor.blocks_launched(),
+                        before_transfers = gpu->impl()->executor.kernels_launched();
     TUTTI_RETURN_IF_ERROR(RunTransfers(limited));
-    if (gpu->impl()->executor.blocks_launched() - transfers >
-        kTransferGroupsQuick * static_cast<std::uint64_t>(limit)) {
+    // Among many ranks a group takes several launches.
+    const std::uint64_t group_launches = b.ranks() <= kMostInRankOrder
+                                             ? kTransferGroupsQuick
+                                             : gpu->impl()->executor.kernels_launched() - before_transfers;
+    if (gpu->impl()->executor.blocks_launched() - transfers > group_launches * static_cast<std::uint64_t>(limit)) {
       ++g_tally.wrong;
       return Status(Code::kInternal,
                     fmt::format("limits: {} groups had {} blocks, the limit is {}", kTransferGroupsQuick,
@@ -845,6 +867,10 @@ Status CheckLaunches(Bench& b, const char* what, int members, std::uint64_t expe
   TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
   const std::uint64_t launches = b.gpu.impl()->executor.kernels_launched() - before;
   if (launches == expected) return Status::Ok();
+  // Among many ranks a plan may be too long for a launch of several.
+  if (b.ranks() > kMostInRankOrder && launches > expected && launches <= static_cast<std::uint64_t>(members)) {
+    return Status::Ok();
+  }
   ++g_tally.wrong;
   return Status(Code::kInternal,
                 fmt::format("a group of {} {} took {} launches, not {}", members, what, launches, expected));
