@@ -10,9 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "proto/ll.h"
-#include "proto/ll128.h"
 #include "proto/simple.h"
+
+namespace tutti::proto {
+struct LlLine;
+struct Ll128Line;
+}  // namespace tutti::proto
 
 namespace tutti::transport {
 

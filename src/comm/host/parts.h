@@ -3,9 +3,10 @@
 #ifndef TUTTI_COMM_HOST_PARTS_H_
 #define TUTTI_COMM_HOST_PARTS_H_
 
+#include <memory>
+
 #include "comm/host/comparer.h"
 #include "comm/host/core.h"
-#include "comm/host/jobs.h"
 #include "comm/host/ledger.h"
 #include "comm/host/planner.h"
 #include "comm/host/preparer.h"
@@ -14,17 +15,14 @@
 
 namespace tutti::comm {
 
+class Jobs;
+
 // What works on calls in host memory; each part knows those above it.
 struct Parts {
-  explicit Parts(Core& core)
-      : planner(core.rank, core.ranks, jobs),
-        ledger(core, planner),
-        comparer(core, ledger),
-        waiter(core, comparer),
-        preparer(core.rank, core.ranks, jobs, planner),
-        submitter(core, jobs, planner, preparer, ledger, waiter) {}
+  explicit Parts(Core& core);
+  ~Parts();
 
-  Jobs jobs;
+  const std::unique_ptr<Jobs> jobs;
   Planner planner;
   Ledger ledger;
   Comparer comparer;

@@ -93,7 +93,8 @@ void Submitter::Collect() {
 }
 
 Status Submitter::Finish(Job* job) {
-  Status s = waiter_.WaitFor(*job);
+  core_.engine->Advance();
+  Status s = job->done ? job->status : waiter_.WaitFor(*job);
   jobs_.GiveBack(job);
   if (!s.ok()) [[unlikely]]
     s = Fault(s);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "plan/footprint.h"
+#include "proto/ll.h"
+#include "proto/ll128.h"
 
 namespace tutti::exec::cpu {
 namespace {

@@ -9,6 +9,7 @@
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/fold.h"
 #include "exec/cpu/pool.h"
+#include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
 #include "sys/os/clock.h"
@@ -109,6 +110,8 @@ void Engine::StartTransfers(Job& job) {
   job.transfers.assign(job.transfers_left, {});
 }
 
+void Engine::TimeStarted(const Job& job) { recorder_->TimeStarted(job.last_call, sys::NowNs()); }
+
 void Engine::TimeFinished(const Job& job) {
   const std::int64_t now_ns = sys::NowNs();
   for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
@@ -130,7 +133,7 @@ bool Engine::Advance() {
       last_ = nullptr;
     } else {
       Start(*first_);
-      if (first_->timed) recorder_->TimeStarted(first_->last_call, sys::NowNs());
+      if (first_->timed) TimeStarted(*first_);
     }
   }
   return true;

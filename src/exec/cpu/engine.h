@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "exec/cpu/job.h"
-#include "exec/cpu/prepared_plan.h"
 
 namespace tutti {
 namespace proto {
@@ -110,6 +109,7 @@ class Engine {
   };
 
   void Start(Job& job);
+  void TimeStarted(const Job& job);
   void TimeFinished(const Job& job);
   void CutPart(const Job& job, Part& part);
   static void StartPart(Part& part);

@@ -7,6 +7,7 @@
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/pool.h"
+#include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/wire.h"
 #include "transport/shm/fabric.h"
 

@@ -3,6 +3,10 @@
 #ifndef TUTTI_EXEC_CPU_LANE_H_
 #define TUTTI_EXEC_CPU_LANE_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
 #include "proto/protocol.h"
 
 namespace tutti::exec::cpu {
@@ -12,6 +16,13 @@ struct Lane {
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
 };
+
+// Whether the sender of a large message by reference may help its receiver to copy it (shared_copy.h): where nothing goes
+// back to that sender, which so has nothing else to do. kEarly: the receiver may offer that at once, because the plan
+// sends nothing, so that nobody reads what lies there, and it is the one message from that sender.
+enum class Sharing : std::uint8_t { kNone, kShared, kEarly };
+
+inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
 
 }  // namespace tutti::exec::cpu
 

@@ -5,22 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "exec/cpu/lane.h"
 #include "plan/footprint.h"
 #include "plan/plan.h"
 
 namespace tutti::exec::cpu {
-
-// Whether the sender of a large message by reference may help its receiver to copy it (shared_copy.h): where nothing goes
-// back to that sender, which so has nothing else to do. kEarly: the receiver may offer that at once, because the plan
-// sends nothing, so that nobody reads what lies there, and it is the one message from that sender.
-enum class Sharing : std::uint8_t { kNone, kShared, kEarly };
-
-inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
 
 // A rank's plan with what the executor asks of it for every operation, found out once.
 struct PreparedPlan {

@@ -10,6 +10,7 @@
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/fold.h"
+#include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
 #include "sys/os/clock.h"

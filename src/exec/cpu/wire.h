@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "proto/ll.h"
+#include "proto/ll128.h"
 #include "proto/protocol.h"
 #include "sys/os/clock.h"
 #include "transport/link.h"

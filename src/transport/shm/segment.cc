@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "proto/ll.h"
+#include "proto/ll128.h"
 #include "trace/layout.h"
 
 namespace tutti::transport::shm {
