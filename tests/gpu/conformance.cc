@@ -216,7 +216,7 @@ Status RunRandomBits(Bench& b) {
       TUTTI_RETURN_IF_ERROR(b.communicator.Run(o));
       for (const algo::Algorithm algorithm : {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot}) {
         for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
-          if (!IsUsed(b, protocol)) continue;
+          if (!IsUsed(b, protocol) || !HasWay(b, algo::Get(algorithm), o.kind, protocol, false)) continue;
           ++g_tally.cases;
           o.out = got.data();
           const tune::GpuChoice way{.algorithm = algorithm,
@@ -867,10 +867,8 @@ Status CheckLaunches(Bench& b, const char* what, int members, std::uint64_t expe
   TUTTI_RETURN_IF_ERROR(b.device.Synchronize());
   const std::uint64_t launches = b.gpu.impl()->executor.kernels_launched() - before;
   if (launches == expected) return Status::Ok();
-  // Among many ranks a plan may be too long for a launch of several.
-  if (b.ranks() > kMostInRankOrder && launches > expected && launches <= static_cast<std::uint64_t>(members)) {
-    return Status::Ok();
-  }
+  // Among many ranks a plan may be too long for a launch of several, or take rounds.
+  if (b.ranks() > kMostInRankOrder && launches > expected) return Status::Ok();
   ++g_tally.wrong;
   return Status(Code::kInternal,
                 fmt::format("a group of {} {} took {} launches, not {}", members, what, launches, expected));
