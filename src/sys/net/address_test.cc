@@ -124,6 +124,11 @@ TEST(AddressTest, KnowsKindsByTheirBorders) {
   EXPECT_TRUE(is("0.0.0.0", &IpAddress::IsUnspecified));
   EXPECT_TRUE(is("::", &IpAddress::IsUnspecified));
   EXPECT_FALSE(is("0.0.0.1", &IpAddress::IsUnspecified));
+  // An interface belongs to link-local addresses of IPv6 alone.
+  for (const char* text : {"10.0.0.1", "169.254.0.1", "fd00::1"}) {
+    EXPECT_EQ(IpAddress(IpAddress::Parse(text)->bytes(), 7), *IpAddress::Parse(text)) << text;
+  }
+  EXPECT_EQ(IpAddress(IpAddress::Parse("fe80::1")->bytes(), 7).scope(), 7u);
   EXPECT_EQ(IpAddress::Any(IpFamily::kV4).ToString(), "0.0.0.0");
   EXPECT_EQ(IpAddress::Any(IpFamily::kV6).ToString(), "::");
 }
