@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/one_line.h"
+#include "base/words.h"
 
 namespace tutti::log {
 namespace {
@@ -57,12 +58,6 @@ std::optional<std::uint32_t> Find(Names names, std::string_view word) {
     if (SameWord(name, word)) return value;
   }
   return std::nullopt;
-}
-
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
 }
 
 // A list with commas, perhaps after ^. `bits_of` turns a word into bits.

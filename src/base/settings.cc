@@ -10,6 +10,7 @@
 #include "base/one_line.h"
 #include "base/settings_reader.h"
 #include "base/settings_registry.h"
+#include "base/words.h"
 
 namespace tutti {
 namespace {
@@ -19,12 +20,6 @@ constexpr int kMostUnknown = 20;
 constexpr std::size_t kMostFileLines = 1000;    // that set something
 constexpr std::size_t kLongestLikelyName = 64;  // longer ones are not typing errors
 constexpr std::size_t kMostQuoted = 100;        // bytes of a bad value in a warning
-
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
-}
 
 // What somebody wrote, fit for one line of a warning.
 std::string Shorten(std::string_view text) {
@@ -146,9 +141,7 @@ std::vector<ConfigLine> ParseConfigFile(const ConfigFile& file, std::string& war
   };
   std::string_view rest = file.text;
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = Trim(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view line = Trim(TakeLine(rest));
     ++number;
     if (line.empty() || line.front() == '#') continue;
     const std::size_t equals = line.find('=');

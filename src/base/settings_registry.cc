@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/words.h"
 
 namespace tutti {
 namespace {
@@ -28,10 +28,7 @@ std::optional<std::int64_t> ParseNumber(std::string_view text) {
     base = 16;
     text.remove_prefix(2);
   }
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return tutti::ParseNumber<std::int64_t>(text, base);
 }
 
 // A number of bytes: "4096", "64K", "6M", "1G", in powers of 1024.

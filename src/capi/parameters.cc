@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/settings_registry.h"
+#include "base/words.h"
 #include "capi/error.h"
 
 namespace tutti::capi {
@@ -42,13 +42,6 @@ std::string ValueOf(const Setting& setting) {
   return setting.print == nullptr ? "" : setting.print(Settings::FromEnvironment());
 }
 
-std::optional<std::int64_t> AsNumber(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 template <typename T>
 ncclResult_t GetNumber(const char* function, const ncclParamHandle_t* handle, T* out) {
   return Call(function, [&]() -> Status {
@@ -56,7 +49,7 @@ ncclResult_t GetNumber(const char* function, const ncclParamHandle_t* handle, T*
     const Result<const Setting*> setting = FromHandle(handle);
     if (!setting.ok()) return setting.status();
     const std::string text = ValueOf(**setting);
-    const std::optional<std::int64_t> number = AsNumber(text);
+    const std::optional<std::int64_t> number = ParseNumber<std::int64_t>(text);
     if (!number) {
       return InvalidArgument(
           fmt::format("{} is \"{}\", which is no number: use ncclParamGetStr", (*setting)->name, text));
@@ -131,7 +124,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclParamGet, (ncclParamHandle_t * h, void* out, in
     const tutti::Result<const tutti::Setting*> setting = FromHandle(h);
     if (!setting.ok()) return setting.status();
     const std::string text = ValueOf(**setting);
-    const std::optional<std::int64_t> number = AsNumber(text);
+    const std::optional<std::int64_t> number = tutti::ParseNumber<std::int64_t>(text);
     const void* value = number ? static_cast<const void*>(&*number) : text.c_str();
     const std::size_t bytes = number ? sizeof(*number) : text.size() + 1;
     std::memcpy(out, value, std::min(bytes, static_cast<std::size_t>(maxLen)));

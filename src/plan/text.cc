@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <iterator>
+
+#include "base/words.h"
 
 namespace tutti::plan {
 namespace {
@@ -46,10 +47,9 @@ class Words {
 
 template <typename T>
 bool ReadNumber(std::string_view word, T limit, T* number) {
-  T value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || value < 0 || value > limit) return false;
-  *number = value;
+  const std::optional<T> value = ParseNumber<T>(word);
+  if (!value || *value < 0 || *value > limit) return false;
+  *number = *value;
   return true;
 }
 
@@ -67,9 +67,7 @@ class Parser {
     }
     while (!text.empty()) {
       ++line_;
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      Words words(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
+      Words words(TakeLine(text));
       if (words.done()) continue;
       TUTTI_RETURN_IF_ERROR(Line(&words));
     }

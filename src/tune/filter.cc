@@ -6,20 +6,18 @@
 
 #include <algorithm>
 
+#include "base/words.h"
+
 namespace tutti::tune {
 namespace {
 
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
+constexpr std::string_view kBlanks = " \t";
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {
     const std::size_t at = text.find(separator);
-    parts.push_back(Trim(text.substr(0, at)));
+    parts.push_back(Trim(text.substr(0, at), kBlanks));
     if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
   }
@@ -37,7 +35,7 @@ Result<Filter> Filter::Parse(std::string_view text, std::string_view variable,
     if (part.empty()) continue;
     std::optional<Collective> only;
     if (const std::size_t colon = part.find(':'); colon != std::string_view::npos) {
-      const std::string_view name = Trim(part.substr(0, colon));
+      const std::string_view name = Trim(part.substr(0, colon), kBlanks);
       only = ParseCollective(name);
       if (!only) {
         return Status(Code::kInvalidUsage,
@@ -45,7 +43,7 @@ Result<Filter> Filter::Parse(std::string_view text, std::string_view variable,
                                   "reduce_scatter, broadcast, reduce, gather, scatter, all_to_all, barrier",
                                   variable, text, name));
       }
-      part = Trim(part.substr(colon + 1));
+      part = Trim(part.substr(colon + 1), kBlanks);
     }
     const bool negated = !part.empty() && part.front() == '^';
     if (negated) part.remove_prefix(1);

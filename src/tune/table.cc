@@ -11,18 +11,13 @@
 #include <sstream>
 
 #include "base/one_line.h"
+#include "base/words.h"
 
 namespace tutti::tune {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kMostShown = 60;  // bytes of a file's own text in a sentence
-
-std::string_view Trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 std::string Show(std::string_view text) {
   std::string shown(text.substr(0, kMostShown));
@@ -77,13 +72,11 @@ Result<std::vector<TableText>> SplitTables(std::string_view text) {
   std::vector<TableText> tables;
   int number = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = Trim(TakeLine(text), kBlanks);
     ++number;
     if (line.empty() || line.front() == '#') continue;
     if (line.front() == '[') {
-      const std::string_view kind = Trim(line.substr(1, line.size() - 1 - (line.back() == ']' ? 1 : 0)));
+      const std::string_view kind = Trim(line.substr(1, line.size() - 1 - (line.back() == ']' ? 1 : 0)), kBlanks);
       if (line.back() != ']' || (kind != kHostTable && kind != kGpuTable)) {
         return Status(Code::kInvalidUsage,
                       fmt::format("line {} of the tuning file: \"{}\" begins no table that is known; write [host] for "
@@ -100,7 +93,7 @@ Result<std::vector<TableText>> SplitTables(std::string_view text) {
                                 number, Show(line)));
     }
     const std::size_t blank = std::min(line.find_first_of(kBlanks), line.size());
-    tables.back().lines.push_back({number, line.substr(0, blank), Trim(line.substr(blank))});
+    tables.back().lines.push_back({number, line.substr(0, blank), Trim(line.substr(blank), kBlanks)});
   }
   return tables;
 }

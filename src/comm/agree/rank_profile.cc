@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/words.h"
 
 namespace tutti::comm {
 namespace {
@@ -39,9 +40,8 @@ bool IsCompared(const Setting& setting) {
 std::string ValueIn(std::string_view settings, const Setting& setting) {
   const std::string begin = fmt::format("{}=", setting.name);
   while (!settings.empty()) {
-    const std::size_t end = std::min(settings.find('\n'), settings.size());
-    if (settings.starts_with(begin)) return std::string(settings.substr(begin.size(), end - begin.size()));
-    settings.remove_prefix(std::min(end + 1, settings.size()));
+    const std::string_view line = TakeLine(settings);
+    if (line.starts_with(begin)) return std::string(line.substr(begin.size()));
   }
   return setting.print(Settings());
 }

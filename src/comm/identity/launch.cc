@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <span>
 #include <vector>
 
+#include "base/words.h"
 #include "comm/identity/unique_id.h"
 #include "comm/identity/user_secret.h"
 
@@ -148,13 +148,12 @@ bool AnySet(const LaunchContext& context, const Names& names) {
 // The variable as a number of 0 or more.
 Result<int> ReadNumber(const LaunchContext& context, const char* name) {
   const std::string text = context.variable(name).value_or("");
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+  const std::optional<int> number = ParseNumber<int>(text);
+  if (!number || *number < 0) {
     return Status(Code::kInvalidArgument,
                   fmt::format("{}=\"{}\" is not a number of 0 or more: correct or unset it", name, text));
   }
-  return number;
+  return *number;
 }
 
 Status ReadRank(const LaunchContext& context, const char* rank_name, const char* ranks_name, LaunchIdentity& identity) {
@@ -215,9 +214,8 @@ bool IsHostAndPort(std::string_view text) {
   const std::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
   const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (!brackets && host.find_first_of(":[]") != std::string_view::npos) return false;
-  int port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  return error == std::errc() && end == digits.data() + digits.size() && port > 0 && port < 65536;
+  const std::optional<int> port = ParseNumber<int>(digits);
+  return port && *port > 0 && *port < 65536;
 }
 
 // The id that NCCL_COMM_ID stands for; nullopt where that is not set.

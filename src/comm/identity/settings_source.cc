@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "base/log.h"
 #include "base/settings_registry.h"
+#include "base/words.h"
 #include "sys/log/log_output.h"
 #include "sys/os/process.h"
 #include "sys/os/text_file.h"
@@ -81,9 +81,7 @@ void StartLog(const Settings& settings, int rank) {
 void ReportSettings(const Settings& settings) {
   std::string_view rest = settings.warnings;
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view line = TakeLine(rest);
     if (!line.empty() && log::FirstTime(line)) TUTTI_WARN("{}", line);
   }
   if (!log::Enabled(log::Level::kInfo, log::kEnv)) return;

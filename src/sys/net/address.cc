@@ -9,9 +9,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "base/one_line.h"
+#include "base/words.h"
 
 namespace tutti::sys {
 namespace {
@@ -20,20 +22,9 @@ constexpr std::size_t kMostQuoted = 80;
 
 Status Wrong(std::string_view text, std::string_view why) {
   std::string shown(text.substr(0, kMostQuoted));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  }
+  ReplaceControls(shown, '?');
   return Status(Code::kInvalidArgument, fmt::format("\"{}{}\" is not {}; write 10.0.0.1, fd00::2 or fe80::1%eth0",
                                                     shown, text.size() > kMostQuoted ? "..." : "", why));
-}
-
-// A decimal number of digits only.
-template <typename T>
-std::optional<T> ParseDigits(std::string_view text) {
-  T number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::optional<std::uint32_t> ParseScope(std::string_view text) {
@@ -42,7 +33,7 @@ std::optional<std::uint32_t> ParseScope(std::string_view text) {
     text.copy(name, sizeof(name) - 1);
     if (const unsigned index = if_nametoindex(name); index != 0) return index;
   }
-  const auto number = ParseDigits<std::uint32_t>(text);
+  const auto number = ParseNumber<std::uint32_t>(text);
   return number && *number != 0 ? number : std::nullopt;
 }
 
@@ -123,7 +114,7 @@ bool IpAddress::IsMulticast() const {
 Result<Endpoint> Endpoint::Parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return Wrong(text, "an address with :port after it");
-  const std::optional<std::uint16_t> port = ParseDigits<std::uint16_t>(text.substr(colon + 1));
+  const std::optional<std::uint16_t> port = ParseNumber<std::uint16_t>(text.substr(colon + 1));
   if (!port) return Wrong(text, "an address with a port from 0 to 65535 after it");
   std::string_view address = text.substr(0, colon);
   const bool brackets = address.size() >= 2 && address.front() == '[' && address.back() == ']';

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/words.h"
 #include "sys/os/process.h"
 #include "sys/os/text_file.h"
 
@@ -62,9 +63,7 @@ bool Mapping::IsSharedMemory(std::string_view name) const {
 std::vector<Mapping> ParseMappings(std::string_view text) {
   std::vector<Mapping> mappings;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (std::optional<Mapping> m = ParseLine(text.substr(0, end))) mappings.push_back(std::move(*m));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (std::optional<Mapping> m = ParseLine(TakeLine(text))) mappings.push_back(std::move(*m));
   }
   return mappings;
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/words.h"
 #include "sys/os/error.h"
 #include "sys/os/fd.h"
 #include "sys/os/text_file.h"
@@ -268,9 +269,7 @@ int UsableCpus() {
   const Result<std::string> cgroups = ReadFile("/proc/self/cgroup");
   std::string_view rest = cgroups.ok() ? std::string_view(*cgroups) : std::string_view();
   while (!rest.empty()) {  // lines of <number>:<controllers>:<path>; version 2 has no controllers
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view line = TakeLine(rest);
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
