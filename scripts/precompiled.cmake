@@ -23,14 +23,9 @@ if(TUTTI_PRECOMPILE)
   endif()
 endif()
 
-# Lets a target of the library's flags, or a test program, use them.
-function(tutti_precompiled target)
+# Lets a target use the headers of tutti_precompiled (the library's flags) or tutti_precompiled_tests (a test program's).
+function(tutti_use_precompiled target headers)
   if(TUTTI_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM tutti_precompiled)
-  endif()
-endfunction()
-function(tutti_precompiled_test target)
-  if(TUTTI_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM tutti_precompiled_tests)
+    target_precompile_headers(${target} REUSE_FROM ${headers})
   endif()
 endfunction()

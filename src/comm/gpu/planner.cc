@@ -127,18 +127,12 @@ Result<const GpuRecipe*> GpuPlanner::Known::FindIn(GpuPlanner& planner, Recipes&
       why = plan.status();
       continue;
     }
-    if (const Status can = choice.direct ? Status::Ok() : planner.CanRunSteps(**plan, choice.protocol); !can.ok()) {
-      why = can;
+    const Result<GpuRecipe> made = planner.RecipeFor(**plan, choice, choice.direct);
+    if (!made.ok()) {
+      why = made.status();
       continue;
     }
-    const int most = links->GeometryOf(**plan).Channels(static_cast<int>(choice.protocol));
-    recipe = {*plan,
-              {.protocol = choice.protocol,
-               .channels = std::min(choice.channels, most),
-               .threads = choice.threads,
-               .chunk_bytes = choice.chunk_bytes},
-              choice.direct,
-              choice.predicted_us};
+    recipe = *made;
     return &recipe;
   }
   return why;
@@ -149,10 +143,14 @@ Result<GpuRecipe> GpuPlanner::RecipeOf(const tune::GpuChoice& way, Collective co
   if (!plan.ok()) return plan.status();
   const bool direct =
       launched == Launched::kAlone && way.protocol == proto::Protocol::kSimple && (*plan)->forms.ForTeams();
-  if (!direct) TUTTI_RETURN_IF_ERROR(CanRunSteps(**plan, way.protocol));
-  return GpuRecipe{*plan,
+  return RecipeFor(**plan, way, direct);
+}
+
+Result<GpuRecipe> GpuPlanner::RecipeFor(const PreparedPlan& plan, const tune::GpuChoice& way, bool direct) const {
+  if (!direct) TUTTI_RETURN_IF_ERROR(CanRunSteps(plan, way.protocol));
+  return GpuRecipe{&plan,
                    {.protocol = way.protocol,
-                    .channels = std::min(way.channels, MostChannels(**plan, way.protocol)),
+                    .channels = std::min(way.channels, MostChannels(plan, way.protocol)),
                     .threads = way.threads,
                     .chunk_bytes = way.chunk_bytes},
                    direct,

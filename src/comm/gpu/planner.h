@@ -81,6 +81,8 @@ class GpuPlanner {
   struct Known;
 
   Result<const exec::gpu::PreparedPlan*> FindMoves(Collective collective, int root);
+  // `direct`: by teams, not step by step. Errors: the plan can not be run so.
+  Result<GpuRecipe> RecipeFor(const exec::gpu::PreparedPlan& plan, const tune::GpuChoice& way, bool direct) const;
   double PredictCopiesUs(Collective collective, std::size_t bytes);
 
   const int rank_;

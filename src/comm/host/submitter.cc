@@ -23,10 +23,27 @@ bool MovesNothing(const Operation& o) { return o.count == 0 && o.kind != Collect
 
 }  // namespace
 
-Status Submitter::Admit(const Operation& o) {
-  TUTTI_RETURN_IF_ERROR(core_.Broken());
-  TUTTI_RETURN_IF_ERROR(Validate(o, core_.rank, core_.ranks));
-  if (LogsOperations()) LogOperation(core_, planner_, o);
+Status Submitter::Admit(std::span<const Operation> operations) {
+  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+    return core_.Broken();
+  for (const Operation& o : operations) {
+    TUTTI_RETURN_IF_ERROR(Validate(o, core_.rank, core_.ranks));
+    if (LogsOperations()) [[unlikely]]
+      LogOperation(core_, planner_, o);
+  }
+  return Status::Ok();
+}
+
+template <typename Prepare, typename Record>
+Status Submitter::BeginPrepared(Prepare prepare, Record record, Job** begun) {
+  Job* job = jobs_.Take();
+  if (Status s = prepare(*job); !s.ok()) [[unlikely]] {
+    jobs_.GiveBack(job);
+    return s;
+  }
+  record(*job);
+  core_.engine->Submit(job);
+  *begun = job;
   return Status::Ok();
 }
 
@@ -36,27 +53,13 @@ Status Submitter::Begin(const Operation& o, Job** begun) {
     ledger_.RecordEmpty(o);
     return Status::Ok();
   }
-  Job* job = jobs_.Take();
-  if (Status s = preparer_.Prepare(o, *job); !s.ok()) [[unlikely]] {
-    jobs_.GiveBack(job);
-    return s;
-  }
-  ledger_.Record(o, *job);
-  core_.engine->Submit(job);
-  *begun = job;
-  return Status::Ok();
+  return BeginPrepared([&](Job& job) { return preparer_.Prepare(o, job); }, [&](Job& job) { ledger_.Record(o, job); },
+                       begun);
 }
 
 Status Submitter::BeginTransfers(std::span<const Operation> operations, Job** begun) {
-  Job* job = jobs_.Take();
-  if (Status s = preparer_.PrepareGroup(operations, *job); !s.ok()) [[unlikely]] {
-    jobs_.GiveBack(job);
-    return s;
-  }
-  ledger_.RecordGroup(operations, *job);
-  core_.engine->Submit(job);
-  *begun = job;
-  return Status::Ok();
+  return BeginPrepared([&](Job& job) { return preparer_.PrepareGroup(operations, job); },
+                       [&](Job& job) { ledger_.RecordGroup(operations, job); }, begun);
 }
 
 void Submitter::List(Job* job) {
@@ -112,17 +115,20 @@ Job* Submitter::BeginAgain(const Operation& o) {
   return job;
 }
 
-// The way of a single blocking call: no allocation, no list, and for one like the last no question.
-Status Submitter::Run(const Operation& o) {
-  Job* job = nullptr;
-  if (preparer_.IsReadyFor(o) && !core_.broken.load(std::memory_order_relaxed) && !LogsOperations()) [[likely]]
-    job = BeginAgain(o);
-  if (job == nullptr) [[unlikely]] {
-    TUTTI_RETURN_IF_ERROR(Admit(o));
-    TUTTI_RETURN_IF_ERROR(Begin(o, &job));
-    if (job == nullptr) return Status::Ok();
+// The way of a single call: no allocation, no list, and for one like the last no question.
+Status Submitter::BeginOne(const Operation& o, Job** begun) {
+  if (preparer_.IsReadyFor(o) && !core_.broken.load(std::memory_order_relaxed) && !LogsOperations()) [[likely]] {
+    if (*begun = BeginAgain(o); *begun != nullptr) [[likely]]
+      return Status::Ok();
   }
-  return Finish(job);
+  TUTTI_RETURN_IF_ERROR(Admit(std::span(&o, 1)));
+  return Begin(o, begun);
+}
+
+Status Submitter::Run(const Operation& o) {
+  Job* job;
+  TUTTI_RETURN_IF_ERROR(BeginOne(o, &job));
+  return job == nullptr ? Status::Ok() : Finish(job);
 }
 
 Status Submitter::RunGroup(std::span<const Operation> operations) {
@@ -135,28 +141,16 @@ Status Submitter::RunGroup(std::span<const Operation> operations) {
     WaitFor(begun_);
     return OutcomeOf(submitted, begun_);
   }
-  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
-    return core_.Broken();
-  for (const Operation& o : operations) {
-    if (Status fault = Validate(o, core_.rank, core_.ranks); !fault.ok()) [[unlikely]]
-      return fault;
-    if (LogsOperations()) [[unlikely]]
-      LogOperation(core_, planner_, o);
-  }
+  TUTTI_RETURN_IF_ERROR(Admit(operations));
   Job* job;
   TUTTI_RETURN_IF_ERROR(BeginTransfers(operations, &job));
   return Finish(job);
 }
 
 Status Submitter::Post(const Operation& o) {
-  Job* job = nullptr;
-  if (preparer_.IsReadyFor(o) && !core_.broken.load(std::memory_order_relaxed) && !LogsOperations()) [[likely]]
-    job = BeginAgain(o);
-  if (job == nullptr) [[unlikely]] {
-    TUTTI_RETURN_IF_ERROR(Admit(o));
-    TUTTI_RETURN_IF_ERROR(Begin(o, &job));
-    if (job == nullptr) return Status::Ok();
-  }
+  Job* job;
+  TUTTI_RETURN_IF_ERROR(BeginOne(o, &job));
+  if (job == nullptr) return Status::Ok();
   core_.engine->Advance();
   if (job->done && job->status.ok() && open_.empty()) [[likely]] {
     jobs_.GiveBack(job);
@@ -168,16 +162,9 @@ Status Submitter::Post(const Operation& o) {
 }
 
 Status Submitter::Submit(std::span<const Operation> operations) {
-  if (core_.broken.load(std::memory_order_relaxed)) [[unlikely]]
-    return core_.Broken();
-  std::size_t transfers = 0;
-  for (const Operation& o : operations) {
-    if (Status fault = Validate(o, core_.rank, core_.ranks); !fault.ok()) [[unlikely]]
-      return fault;
-    if (LogsOperations()) [[unlikely]]
-      LogOperation(core_, planner_, o);
-    transfers += IsTransfer(o.kind) ? 1 : 0;
-  }
+  TUTTI_RETURN_IF_ERROR(Admit(operations));
+  const auto transfers = static_cast<std::size_t>(
+      std::ranges::count_if(operations, [](const Operation& o) { return IsTransfer(o.kind); }));
   Job* job;
   if (transfers > 0 && transfers == operations.size()) {
     TUTTI_RETURN_IF_ERROR(BeginTransfers(operations, &job));

@@ -69,13 +69,17 @@ class Submitter final : public Unfinished {
   Status OutcomeOf(const Status& submitted, Place place);
 
  private:
-  // What speaks against one operation before it begins; and logs it.
-  Status Admit(const Operation& operation);
+  // What speaks against operations before they begin; and logs them.
+  Status Admit(std::span<const Operation> operations);
+  // Admits one operation and begins it: null where it moves nothing.
+  Status BeginOne(const Operation& operation, exec::cpu::Job** begun);
   // Hands a call that the first job is ready for to the engine; null where that job is taken.
   exec::cpu::Job* BeginAgain(const Operation& operation);
   // Prepares one operation and hands it to the engine: null where it moves nothing.
   Status Begin(const Operation& operation, exec::cpu::Job** begun);
   Status BeginTransfers(std::span<const Operation> operations, exec::cpu::Job** begun);
+  template <typename Prepare, typename Record>
+  Status BeginPrepared(Prepare prepare, Record record, exec::cpu::Job** begun);
   void List(exec::cpu::Job* job);
   // Takes the operations that have ended off the list. A failure breaks the communicator and ends the rest.
   void Collect();

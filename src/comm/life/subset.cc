@@ -34,13 +34,13 @@ UniqueId ChildId(const UniqueId& parent, std::string_view what) {
   return DeriveId({std::as_bytes(std::span(parent.bytes)), Bytes(what)});
 }
 
-// Over the parent's links or, where they are broken and shall not be used, in a meeting under an id of its own.
 std::vector<int> AllRanks(int ranks) {
   std::vector<int> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
+// Over the parent's links or, where they are broken and shall not be used, in a meeting under an id of its own.
 Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereBroken where_broken,
                      const std::atomic<bool>* cancel, std::vector<Choice>& all) {
   Communicator::Impl& impl = *c.impl();

@@ -110,8 +110,6 @@ void Engine::StartTransfers(Job& job) {
   job.transfers.assign(job.transfers_left, {});
 }
 
-void Engine::TimeStarted(const Job& job) { recorder_->TimeStarted(job.last_call, sys::NowNs()); }
-
 void Engine::TimeFinished(const Job& job) {
   const std::int64_t now_ns = sys::NowNs();
   for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
@@ -133,7 +131,7 @@ bool Engine::Advance() {
       last_ = nullptr;
     } else {
       Start(*first_);
-      if (first_->timed) TimeStarted(*first_);
+      if (first_->timed) recorder_->TimeStarted(first_->last_call, sys::NowNs());
     }
   }
   return true;

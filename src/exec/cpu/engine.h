@@ -109,7 +109,6 @@ class Engine {
   };
 
   void Start(Job& job);
-  void TimeStarted(const Job& job);
   void TimeFinished(const Job& job);
   void CutPart(const Job& job, Part& part);
   static void StartPart(Part& part);
