@@ -154,6 +154,15 @@ bool RolesFit(std::span<const RankPlan> plans, const std::vector<Message>& messa
   return true;
 }
 
+std::vector<Moves::Copy> ListCopies(const RankPlan& plan) {
+  std::vector<Moves::Copy> copies;
+  for (int s = 0; s < plan.step_count(); ++s) {
+    const Step step = plan.step(s);
+    if (PartOf(step) == Part::kSend && step.out != kNoBlock) copies.push_back({step.operands[0].index, step.out});
+  }
+  return copies;
+}
+
 }  // namespace
 
 std::vector<int> StoredBlocks(const RankPlan& plan) {
@@ -208,19 +217,32 @@ Moves ListMoves(std::span<const RankPlan> plans, int rank) {
     const int out = plans[static_cast<std::size_t>(m.receiver)].step(m.to).out;
     if (m.sender == rank) {
       const int in = plans[static_cast<std::size_t>(rank)].step(m.from).operands[0].index;
-      moves.sends.push_back({.peer = m.receiver, .in = in, .out = out});
+      moves.sends.push_back({.peer = m.receiver, .in = in, .out = out, .step = m.from});
     }
-    if (m.receiver == rank) moves.receives.push_back({.peer = m.sender, .out = out});
+    if (m.receiver == rank) moves.receives.push_back({.peer = m.sender, .out = out, .step = m.to});
   }
   const auto behind = [&](const Moves::Send& send) { return (send.peer - rank + ranks) % ranks; };
   std::ranges::stable_sort(moves.sends, {}, behind);
   std::ranges::stable_sort(moves.receives, {}, &Moves::Receive::peer);
-  const RankPlan& own = plans[static_cast<std::size_t>(rank)];
-  for (int s = 0; s < own.step_count(); ++s) {
-    const Step step = own.step(s);
-    if (PartOf(step) == Part::kSend && step.out != kNoBlock) moves.copies.push_back({step.operands[0].index, step.out});
-  }
+  moves.copies = ListCopies(plans[static_cast<std::size_t>(rank)]);
   for (const int direction : directions) moves.most_directions = std::max(moves.most_directions, (direction + 1) / 2);
+  return moves;
+}
+
+Moves ListMoves(const RankPlan& group) {
+  Moves moves;
+  for (int s = 0; s < group.step_count(); ++s) {
+    const Step step = group.step(s);
+    const Operand from = step.operands[0];
+    if (from.kind == Kind::kRecv) moves.receives.push_back({.peer = from.index, .out = step.out, .step = s});
+    for (const std::int32_t peer : step.to) {
+      moves.sends.push_back({.peer = peer, .in = from.index, .out = kNoBlock, .step = s});
+    }
+  }
+  moves.copies = ListCopies(group);
+  std::ranges::stable_sort(moves.sends, {}, &Moves::Send::in);
+  std::ranges::stable_sort(moves.receives, {}, &Moves::Receive::out);
+  std::ranges::stable_sort(moves.copies, {}, &Moves::Copy::in);
   return moves;
 }
 

@@ -43,18 +43,19 @@ struct Forms {
 // `plans`: every rank's, in rank order.
 Forms FindForms(std::span<const RankPlan> plans);
 
-// What a rank does in a plan of moves. Blocks are those of the plan; a rank's sends are in the order of the peers behind it, its
-// receives in the order of all ranks.
+// What a rank does in a plan of moves. Blocks and steps are those of the plan.
 struct Moves {
   struct Send {
     int peer;
     int in;   // block
-    int out;  // block of the peer's output
+    int out;  // block of the peer's output; kNoBlock where that is not known
+    int step;
     bool operator==(const Send&) const = default;
   };
   struct Receive {
     int peer;
     int out;
+    int step;
     bool operator==(const Receive&) const = default;
   };
   struct Copy {  // to itself
@@ -64,10 +65,13 @@ struct Moves {
   std::vector<Send> sends;
   std::vector<Receive> receives;
   std::vector<Copy> copies;
-  int most_directions = 0;  // of any rank: 1 where it sends or receives only
+  int most_directions = 0;  // of any rank: 1 where it sends or receives only; 0 where that is not known
 };
-// REQUIRES: FindForms(plans).moves.
+// Sends in the order of the peers behind the rank, receives in the order of all ranks. REQUIRES: FindForms(plans).moves.
 Moves ListMoves(std::span<const RankPlan> plans, int rank);
+// Of a group of sends and receives, of which a rank knows its own plan only: sends and receives in the order of their blocks.
+// REQUIRES: the plan's collective is kSendRecv.
+Moves ListMoves(const RankPlan& group);
 
 }  // namespace tutti::plan
 

@@ -80,8 +80,8 @@ std::string SaidOf(const Settings& settings, const std::function<Status(GpuCommu
   return said;
 }
 
-void Write(HostWords* words, int what, int block, int number, int peer) {
-  words->failure = PackFailure(what, block, number, peer);
+void Write(HostWords* words, int what, int block, std::uint32_t place, int peer) {
+  words->failure = PackFailure(what, static_cast<std::uint32_t>(block), place, static_cast<std::uint32_t>(peer));
 }
 
 Operation Make(Kind kind, std::size_t count) {
@@ -166,7 +166,7 @@ TEST(Failures, OfRelays) {
           ASSERT_NE(t_last.kernel.find("Relay"), std::string::npos);
           for (int i = 0; i < r.roles; ++i) {
             if (r.role[i].kind != kind) continue;
-            Write(r.host, kWaitedForData, (i * r.slices + kChannel) % r.blocks, kMessage, kFrom);
+            Write(r.host, kWaitedForData, (i * r.slices + kChannel) % r.blocks, PlaceInRound(0, kMessage), kFrom);
           }
         });
     // Teams of both roles are in the block, and both take from that rank.
@@ -189,12 +189,12 @@ TEST(Failures, OfMoves) {
         ASSERT_NE(t_last.kernel.find("SendRecv"), std::string::npos);
         for (const GroupLane& lane : std::span(g.lane, g.lanes)) {
           if (lane.kind != GroupLane::kReceive || lane.peer != kFrom) continue;
-          Write(g.host, kWaitedForData, (lane.first_team + kChannel) % g.blocks, 0, kFrom);
+          Write(g.host, kWaitedForData, (lane.first_team + kChannel) % g.blocks, PlaceInRound(lane.first, 7), kFrom);
         }
       });
   const int step = StepThatTakes(algo::Algorithm::kOneShot, Kind::kAllGather, kFrom, false);
   ExpectPart(said, "all_gather as sends and receives, at step " + std::to_string(step) +
-                       " of its plan, channel 2: waited for data from rank 3");
+                       " of its plan, round 7, channel 2: waited for data from rank 3");
 }
 
 TEST(Failures, OfGroups) {
@@ -204,16 +204,19 @@ TEST(Failures, OfGroups) {
         Operation send = Make(Kind::kSend, 100'000), receive = Make(Kind::kRecv, 100'000);
         send.root = (rank + 1) % kRanks;
         receive.root = (rank + kRanks - 1) % kRanks;
-        return gpu.RunGroup(std::vector<Operation>{send, receive}, nullptr);
+        // In the plan: first to send, first to receive, second to send.
+        return gpu.RunGroup(std::vector<Operation>{send, send, receive, receive}, nullptr);
       },
       [] {
         const auto& g = *static_cast<const Group*>(t_last.argument);
         for (const GroupLane& lane : std::span(g.lane, g.lanes)) {
-          if (lane.kind == GroupLane::kSend)
-            Write(g.host, kWaitedForRoom, (lane.first_team + 1) % g.blocks, 0, lane.peer);
+          if (lane.kind != GroupLane::kSend) continue;
+          const std::uint8_t second = g.transfer[lane.first].next;
+          Write(g.host, kWaitedForRoom, (lane.first_team + 1) % g.blocks, PlaceInRound(second, 3), lane.peer);
         }
       });
-  ExpectPart(said, "a group of sends and receives, channel 1: waited for room at rank 2");
+  ExpectPart(said,
+             "a group of sends and receives, at step 2 of its plan, round 3, channel 1: waited for room at rank 2");
 }
 
 TEST_F(Provoke, CopyEnginesThatWaitInVain) {

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "algo/algorithm.h"
+#include "exec/gpu/lower/compile.h"
 #include "proto/protocol.h"
 #include "tests/gpu/cuts.h"
 #include "transport/p2p/segment.h"
@@ -25,27 +27,37 @@ using transport::p2p::Layout;
 TEST(Transfers, OtherBuffersChangeNothingButAddresses) {
   std::vector<std::byte> memory(4096);
   const Layout layout = Layout::Fit(4, 64, std::size_t{64} << 20);
-  std::vector<TransferRequest> sends, receives;
+  std::vector<algo::Transfer> to, from;
+  GroupData data;
   for (int i = 0; i < 7; ++i) {
-    sends.push_back({.peer = 2 + i % 2, .in = memory.data() + i, .bytes = 100 + (std::size_t{1} << (3 * i))});
-    receives.push_back({.peer = 3 * (i % 2), .out = memory.data() + 2 * i, .bytes = 200 + (std::size_t{1} << (3 * i))});
+    to.push_back({.peer = 2 + i % 2, .count = 1});
+    from.push_back({.peer = 3 * (i % 2), .count = 1});
+    data.in.push_back({memory.data() + i, 100 + (std::size_t{1} << (3 * i))});
+    data.out.push_back({memory.data() + 2 * i, 200 + (std::size_t{1} << (3 * i))});
   }
+  const PreparedPlan plan = PrepareGroup(algo::BuildSendRecv(1, 4, to, from));
+  std::vector<TransferRequest> sends, receives;
+  ListRequests(plan, data, sends, receives);
   const auto group = std::make_unique<Group>(), expected = std::make_unique<Group>();
   OwnCopies beside;
   const GroupLimits limits{.cuts = Cuts(), .most_blocks = 64};
   ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *group, beside).ok());
   std::memcpy(expected.get(), group.get(), sizeof(Group));
-  for (TransferRequest& request : sends) request.in = memory.data() + 300 + request.peer;
-  for (TransferRequest& request : receives) request.out = memory.data() + 500 + request.peer;
+  for (std::size_t i = 0; i < data.in.size(); ++i) {
+    data.in[i].at = memory.data() + 300 + 3 * i;
+    data.out[i].at = memory.data() + 500 + 5 * i;
+  }
+  ListRequests(plan, data, sends, receives);
   ASSERT_TRUE(CompileGroup(sends, receives, 1, layout, limits, *expected, beside).ok());
   EXPECT_NE(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
-  ASSERT_TRUE(ChangeBuffers(sends, receives, *group));
+  ASSERT_TRUE(ChangeBuffers(plan, data, *group));
   EXPECT_EQ(std::memcmp(expected.get(), group.get(), sizeof(Group)), 0);
   // What moves nothing, or stays here, has a place of its own in the group.
-  sends[3].bytes = 0;
-  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
-  sends[3] = {.peer = 1, .in = memory.data(), .bytes = 9};
-  EXPECT_FALSE(ChangeBuffers(sends, receives, *group));
+  data.in[3].bytes = 0;
+  EXPECT_FALSE(ChangeBuffers(plan, data, *group));
+  data.in[3].bytes = 1;
+  to[3].peer = from[3].peer = 1;
+  EXPECT_FALSE(ChangeBuffers(PrepareGroup(algo::BuildSendRecv(1, 4, to, from)), data, *group));
 }
 
 void ExpectWithinBlocks(int ranks, std::size_t bytes) {

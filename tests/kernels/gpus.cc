@@ -217,16 +217,21 @@ std::string Gpus::LaunchRelay(const Call& call, const Buffers& buffers, int rank
 }
 
 std::string Gpus::LaunchGroup(const Call& call, const Buffers& buffers, int rank) {
-  std::vector<gpu::TransferRequest> sends, receives;
+  std::vector<algo::Transfer> to, from;
+  gpu::GroupData data;
   for (std::size_t i = 0; i < call.transfers.size(); ++i) {
     const Transfer& transfer = call.transfers[i];
     if (transfer.from == rank) {
-      sends.push_back({.peer = transfer.to, .in = buffers.in[i], .bytes = transfer.bytes});
+      to.push_back({.peer = transfer.to, .count = 1});
+      data.in.push_back({buffers.in[i], transfer.bytes});
     }
     if (transfer.to == rank) {
-      receives.push_back({.peer = transfer.from, .out = buffers.out[i], .bytes = transfer.bytes});
+      from.push_back({.peer = transfer.from, .count = 1});
+      data.out.push_back({buffers.out[i], transfer.bytes});
     }
   }
+  std::vector<gpu::TransferRequest> sends, receives;
+  gpu::ListRequests(gpu::PrepareGroup(algo::BuildSendRecv(rank, ranks(), to, from)), data, sends, receives);
   const auto group = std::make_unique<gpu::Group>();
   if (!sections_.many()) {
     Connect(group->segments);
@@ -306,14 +311,16 @@ std::string Gpus::Run(const std::vector<Call>& calls, std::uint64_t seed, gpu::P
   return error;
 }
 
-std::vector<std::uint64_t> Gpus::RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error) {
+std::vector<std::uint64_t> Gpus::RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error,
+                                            const Call* instead) {
   Random random(seed);
   Age(random);
   timeout_ns_ = 3'000'000'000;
   std::vector<Buffers> items;
   items.push_back(call.form == Form::kGroup ? MakeTransferBuffers(call, random) : MakeBuffers(call, ranks(), random));
   for (int rank = 0; rank < ranks() && error.empty(); ++rank) {
-    if (rank != absent) error = Launch(call, items, rank);
+    const Call* const made = rank != absent ? &call : instead;
+    if (made != nullptr) error = Launch(*made, items, rank);
   }
   if (error.empty()) error = machine_.Run(seed, gpu::Plant::kNone, Machine::Stuck::kTakesTime);
   timeout_ns_ = ~std::uint64_t{0};

@@ -39,8 +39,10 @@ class Gpus {
   // Puts the calls into all ranks' streams and runs them. "": all results are what they must be. Begins with rings through
   // which as much has gone as the seed says, so that a seed says all.
   std::string Run(const std::vector<Call>& calls, std::uint64_t seed, exec::gpu::Plant plant = exec::gpu::Plant::kNone);
-  // One call that not all ranks make, so that the others give up: what each of them reported (HostWords::failure), or 0.
-  std::vector<std::uint64_t> RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error);
+  // One call that a rank does not make, so that the others give up: what each of them reported (HostWords::failure), or 0.
+  // `instead`: a shorter one that it makes.
+  std::vector<std::uint64_t> RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error,
+                                        const Call* instead = nullptr);
 
   // Kernels that have been run.
   std::uint64_t launched() const { return launched_; }

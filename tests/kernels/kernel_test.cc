@@ -108,9 +108,52 @@ TEST(Kernels, GiveUpAndSayWhomTheyWaitedFor) {
   const Call send{.form = Form::kGroup, .transfers = {{1, 0, 3000}, {2, 0, 100}}};
   const std::vector<std::uint64_t> failures = gpus.RunWithout(kAbsent, send, 8, error);
   EXPECT_EQ(error, "");
-  EXPECT_EQ(failures[0], exec::gpu::PackFailure(exec::gpu::kWaitedForData, 0, 0, kAbsent));
+  EXPECT_EQ(failures[0], exec::gpu::PackFailure(exec::gpu::kWaitedForData, 0, exec::gpu::PlaceInRound(0, 0), kAbsent));
   EXPECT_EQ(failures[2], 0u);
   EXPECT_EQ(gpus.Run({gather}, 9), "");  // what was given up does not stay
+}
+
+// What rank 0 reports where rank 1 makes a shorter call.
+exec::gpu::Failure WithAShorterOne(Gpus& gpus, const Call& call, const Call& shorter) {
+  std::string error;
+  const std::vector<std::uint64_t> failures = gpus.RunWithout(1, call, 11, error, &shorter);
+  EXPECT_EQ(error, "");
+  EXPECT_NE(failures[0], 0u);
+  return exec::gpu::UnpackFailure(failures[0]);
+}
+
+TEST(Kernels, SayInWhichRoundTheyGaveUp) {
+  Gpus gpus(2, Rings::kTight);
+  for (int p = 0; p < proto::kProtocols; ++p) {
+    // In short form, where the protocol has it, and step by step.
+    for (const algo::Algorithm algorithm : {algo::Algorithm::kRing, algo::Algorithm::kOneShot}) {
+      Call gather{.algorithm = algorithm, .collective = Collective::kAllGather, .count = 40'000};
+      gather.protocol = static_cast<proto::Protocol>(p);
+      int before = 0;
+      for (const std::size_t count : {10'000, 20'000}) {
+        Call shorter = gather;
+        shorter.count = count;
+        const exec::gpu::Failure failure = WithAShorterOne(gpus, gather, shorter);
+        EXPECT_GT(failure.round, before) << p;
+        EXPECT_EQ(failure.seat, 1) << p;
+        before = failure.round;
+      }
+    }
+  }
+  Gpus more(4, Rings::kTight);  // so many that a block has one channel of a link
+  for (const bool whole_lines : {false, true}) {
+    int before = 0;
+    for (const std::size_t bytes : {20'000, 40'000}) {
+      const Call send{.form = Form::kGroup, .whole_lines = whole_lines, .transfers = {{1, 0, 100}, {1, 0, 60'000}}};
+      Call shorter = send;
+      shorter.transfers[1].bytes = bytes;
+      const exec::gpu::Failure failure = WithAShorterOne(more, send, shorter);
+      EXPECT_EQ(failure.place, 1);
+      EXPECT_EQ(failure.what, exec::gpu::kWaitedForData);
+      EXPECT_GT(failure.round, before);
+      before = failure.round;
+    }
+  }
 }
 
 TEST(Machine, SaysWhoWaitsWhereNobodyCanGoOn) {

@@ -10,6 +10,7 @@
 #include "comm/agree/machine_file.h"
 #include "comm/gpu/memory.h"
 #include "comm/host/core.h"
+#include "sys/cuda/cuda.h"
 #include "transport/p2p/sections.h"
 
 namespace tutti::comm {
@@ -29,7 +30,11 @@ int BlocksBesideOthers(const Core& host, sys::cuda::Device device) {
 }
 
 std::optional<std::string> WhyHostOnly(const Core& c) {
-  if (!CanUseGpu()) return std::nullopt;
+  if (!sys::cuda::OpenDriver().ok()) return std::nullopt;
+  if (!CanUseGpu()) {
+    return "this build of Tutti has no kernels for GPUs; build it where nvcc is installed, or copy to host memory "
+           "first";
+  }
   if (!c.settings.gpu) return "TUTTI_GPU=0 switches the GPU off";
   if (c.ranks > transport::p2p::kMaxRanks) {
     return fmt::format(

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/submitter.h"
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "comm/gpu/core.h"
@@ -10,10 +12,13 @@
 #include "comm/gpu/planner.h"
 #include "comm/gpu/recipe.h"
 #include "comm/gpu/work.h"
+#include "comm/host/group_plan.h"
 #include "comm/host/ledger.h"
 #include "exec/gpu/launch/batch.h"
 #include "exec/gpu/launch/executor.h"
+#include "exec/gpu/launch/failures.h"
 #include "exec/gpu/launch/launch.h"
+#include "plan/plan.h"
 
 namespace tutti::comm {
 namespace {
@@ -36,6 +41,8 @@ struct GpuSubmitter::Inside {
   // Run, where the last launch can not be repeated. Not inlined: what is repeated then needs few registers, which is 1 ns of 64.
   [[gnu::noinline]] Status RunAnew(const Operation& operation, const Operation& call, sys::cuda::Stream stream);
   Result<Launch> Compile(const Operation& operation, const PreparedPlan& plan, bool direct, const Shape& shape);
+  // Of `ends` and `data`.
+  Result<Launch> CompileGroup();
   // Writes calls into the black box, and puts what they were compiled to into a stream.
   Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
   // Whether what was compiled last is this operation, but for its buffers.
@@ -54,10 +61,13 @@ struct GpuSubmitter::Inside {
   exec::gpu::Executor executor;
   GpuPlanner& planner;
   std::byte* barrier_bytes = nullptr;
-  std::vector<exec::gpu::TransferRequest> sends, receives;  // of the last group
-  Launch transfers;                                         // of that
-  std::vector<const Operation*> calls;                      // that are being enqueued,
-  std::vector<exec::gpu::Work> works;                       // and what they are about
+  GroupPlans<PreparedPlan> group_plans;
+  // The last group of sends and receives, and its launch.
+  std::vector<int> ends;
+  exec::gpu::GroupData data;
+  Launch group;
+  std::vector<const Operation*> calls;  // that are being enqueued,
+  std::vector<exec::gpu::Work> works;   // and what they are about
 };
 
 GpuSubmitter::GpuSubmitter(GpuCore& core, Ledger& ledger, GpuPlanner& planner)
@@ -123,35 +133,63 @@ Status GpuSubmitter::RunAs(const Operation& o, const GpuRecipe& recipe, sys::cud
   return inside_->Enqueue(*launch, std::span(&call, 1), stream);
 }
 
+Result<Launch> GpuSubmitter::Inside::CompileGroup() {
+  std::vector<std::size_t> to_self, from_self;
+  std::size_t sent = 0, received = 0;
+  for (const int end : ends) {
+    const std::size_t bytes = end >= 0 ? data.in[sent++].bytes : data.out[received++].bytes;
+    if (end == core.rank) to_self.push_back(bytes);
+    if (end == ~core.rank) from_self.push_back(bytes);
+  }
+  TUTTI_RETURN_IF_ERROR(CheckOwn(core.rank, to_self, from_self));
+  const PreparedPlan* plan = group_plans.Find(ends);
+  if (plan == nullptr) {
+    auto made = std::make_unique<PreparedPlan>(exec::gpu::PrepareGroup(BuildGroup(ends, core.rank, core.ranks)));
+    plan = group_plans.Keep(ends, std::move(made), [&](const PreparedPlan& old) {
+      executor.failures().Forget(old);
+      return true;
+    });
+  }
+  return executor.CompileGroup(*plan, data);
+}
+
 Status GpuSubmitter::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
   Inside& c = *inside_;
   bool same = true;  // as the group before, but for buffers
-  std::size_t sent = 0, received = 0;
-  for (const Operation& o : operations) {
-    if (!IsTransfer(o.kind)) continue;
-    const bool send = o.kind == Kind::kSend;
-    std::vector<exec::gpu::TransferRequest>& list = send ? c.sends : c.receives;
-    std::size_t& at = send ? sent : received;
-    const exec::gpu::TransferRequest request{
-        .peer = o.root, .in = o.in, .out = o.out, .bytes = o.count * SizeOf(o.type)};
-    same = same && at < list.size();
+  std::size_t count = 0, sent = 0, received = 0;
+  const auto put = [&](auto& list, std::size_t& at, auto* buffer, std::size_t bytes) {
     if (at == list.size()) list.emplace_back();
-    same = same && list[at].peer == request.peer && list[at].bytes == request.bytes;
-    list[at++] = request;
-  }
-  same = same && sent == c.sends.size() && received == c.receives.size();
-  c.sends.resize(sent);
-  c.receives.resize(received);
-  if (!same || !c.executor.ChangeBuffers(c.sends, c.receives)) {
-    const Result<Launch> launch = c.executor.CompileTransfers(c.sends, c.receives);
-    if (!launch.ok()) return launch.status();
-    c.transfers = *launch;
-  }
+    same = same && list[at].bytes == bytes;
+    list[at++] = {buffer, bytes};
+  };
   c.calls.clear();
   for (const Operation& o : operations) {
-    if (IsTransfer(o.kind)) c.calls.push_back(&o);
+    if (!IsTransfer(o.kind)) continue;
+    c.calls.push_back(&o);
+    const int end = EndOf(o);
+    same = same && count < c.ends.size() && c.ends[count] == end;
+    if (count == c.ends.size()) c.ends.emplace_back();
+    c.ends[count++] = end;
+    const std::size_t bytes = o.count * SizeOf(o.type);
+    if (o.kind == Kind::kSend) {
+      put(c.data.in, sent, o.in, bytes);
+    } else {
+      put(c.data.out, received, o.out, bytes);
+    }
   }
-  return c.Enqueue(c.transfers, c.calls, stream);
+  same = same && count == c.ends.size();
+  c.ends.resize(count);
+  c.data.in.resize(sent);
+  c.data.out.resize(received);
+  if (!same || !c.executor.ChangeBuffers(c.data)) {
+    const Result<Launch> launch = c.CompileGroup();
+    if (!launch.ok()) {
+      c.ends.clear();
+      return launch.status();
+    }
+    c.group = *launch;
+  }
+  return c.Enqueue(c.group, c.calls, stream);
 }
 
 Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, const PreparedPlan& plan,

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "algo/algorithm.h"
@@ -15,13 +15,8 @@
 #include "tune/chooser.h"
 
 namespace tutti::comm {
-namespace {
 
 using exec::cpu::PreparedPlan;
-
-constexpr std::size_t kCachedGroups = 32;
-
-}  // namespace
 
 Planner::Planner(int rank, int ranks, const Jobs& jobs) : rank_(rank), ranks_(ranks), jobs_(jobs) {}
 Planner::~Planner() = default;
@@ -75,39 +70,13 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
   return &recipe;
 }
 
-// A plan for the same list of transfers, of whatever sizes, is built once; the cache forgets the oldest.
 const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operations) {
-  const auto same_shape = [&](const CachedGroup& group) {
-    return std::ranges::equal(group.shape, operations, [](const Operation& a, const Operation& b) {
-      return a.kind == b.kind && a.root == b.root;
-    });
-  };
-  if (last_group_ < groups_.size() && same_shape(groups_[last_group_])) return groups_[last_group_].plan.get();
-  for (last_group_ = 0; last_group_ < groups_.size(); ++last_group_) {
-    if (same_shape(groups_[last_group_])) return groups_[last_group_].plan.get();
-  }
-  std::vector<algo::Transfer> sends, receives;
-  for (const Operation& o : operations) {
-    (o.kind == Collective::kSend ? sends : receives).push_back({.peer = o.root, .count = 1});
-  }
-  std::string name = "a group of sends and receives";
-  if (operations.size() == 1) {
-    name = Name(operations[0].kind);
-  }
-  CachedGroup group{{operations.begin(), operations.end()},
-                    exec::cpu::PreparePlan(algo::BuildSendRecv(rank_, ranks_, sends, receives), std::move(name))};
-  if (groups_.size() < kCachedGroups) {
-    groups_.push_back(std::move(group));
-    return groups_.back().plan.get();
-  }
-  for (std::size_t tried = 0; tried < kCachedGroups; ++tried) {
-    CachedGroup& oldest = groups_[next_group_++ % kCachedGroups];
-    if (jobs_.Hold(oldest.plan.get())) continue;  // it stays for a job that may still run it
-    oldest = std::move(group);
-    return oldest.plan.get();
-  }
-  groups_.push_back(std::move(group));
-  return groups_.back().plan.get();
+  const auto ends = std::views::transform(operations, EndOf);
+  if (const PreparedPlan* known = groups_.Find(ends)) return known;
+  std::vector<int> all(ends.begin(), ends.end());
+  std::string name = operations.size() == 1 ? std::string(Name(operations[0].kind)) : "a group of sends and receives";
+  auto plan = exec::cpu::PreparePlan(BuildGroup(all, rank_, ranks_), std::move(name));
+  return groups_.Keep(std::move(all), std::move(plan), [&](const PreparedPlan& old) { return !jobs_.Hold(&old); });
 }
 
 exec::cpu::Lane Planner::FindLane(std::size_t bytes) {

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/host/group_plan.h"
 #include "comm/host/size_class.h"
 #include "exec/cpu/lane.h"
 #include "proto/protocol.h"
@@ -57,6 +58,7 @@ class Planner {
   void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules);
 
   Result<const Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
+  // Of a group, whatever its sizes.
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
   exec::cpu::Lane FindLane(std::size_t bytes);
   // The cost model's estimate. REQUIRES: a valid operation.
@@ -78,13 +80,7 @@ class Planner {
   using RecipeTable = std::array<Recipe, kSizeClasses>;
   std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
   std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;
-  struct CachedGroup {
-    std::vector<Operation> shape;  // kind and peer of each operation
-    std::unique_ptr<exec::cpu::PreparedPlan> plan;
-  };
-  std::vector<CachedGroup> groups_;
-  std::size_t next_group_ = 0;                                      // the next to be forgotten
-  std::size_t last_group_ = 0;                                      // the last that was used
+  GroupPlans<exec::cpu::PreparedPlan> groups_;
   std::array<std::optional<exec::cpu::Lane>, kSizeClasses> lanes_;  // of sends and receives, by size
 };
 

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/host/preparer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "comm/host/group_plan.h"
 #include "comm/host/jobs.h"
 #include "comm/host/planner.h"
 #include "exec/cpu/fold.h"
@@ -131,13 +130,7 @@ Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& jo
     }
     if (o.root == rank_) (send ? to_self : from_self).push_back(bytes);
   }
-  if (to_self != from_self) {
-    return Status(Code::kInvalidUsage,
-                  fmt::format("rank {} sends to itself without a matching receive in the same group: {} sends and {} "
-                              "receives, or of different sizes; put both into one group",
-                              rank_, to_self.size(), from_self.size()),
-                  rank_);
-  }
+  TUTTI_RETURN_IF_ERROR(CheckOwn(rank_, to_self, from_self));
   job.collective = Collective::kSendRecv;
   job.divisor = 1;
   job.transfer_plan = planner_.FindTransferPlan(operations);

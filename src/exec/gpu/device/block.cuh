@@ -27,29 +27,31 @@ struct Patience {
 // Whether the operation has been given up, by the host or now by this thread. Returns when it first looked, or
 // kGone.
 static constexpr u64 kGone = ~0ull;
-static __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, int what, int step,
+static __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, int what, u32 place,
                                           int peer) {
   const u64 now = GlobalNs();
   if (since_ns == 0) since_ns = now;
   volatile HostWords* host = words;
   if (host->abort != 0) return kGone;
   if (now - since_ns <= timeout_ns) return since_ns;
-  host->failure = PackFailure(what, blockIdx.x, step, peer);
+  if (host->failure == 0)
+    host->failure = PackFailure(what, blockIdx.x, place, peer);  // what came first led to the others
   return kGone;
 }
-// After a poll in vain. False: stop waiting. P: Program or Group.
+// After a poll in vain. False: stop waiting. P: Program or Group. place: PlaceInRound.
 template <typename P>
-__device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int what, int step, int peer) {
+__device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int what, u32 place, int peer) {
   if (patience.since_ns == kGone) return false;
-  Pause(what, step, peer);
+  Pause(what, static_cast<int>(place), peer);
   if ((++patience.polls & (kPollsPerLook - 1)) != 0) return true;
-  patience.since_ns = LookUp(patience.since_ns, p.host, p.timeout_ns, what, step, peer);
+  patience.since_ns = LookUp(patience.since_ns, p.host, p.timeout_ns, what, place, peer);
   return patience.since_ns != kGone;
 }
 
 // Waits until every peer has consumed all but what a ring holds of the units before `end`. Returns up to where there is
-// room now. All threads of a warp together, which ask for a peer each; warps may come to see different values.
-static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end) {
+// room now. All threads of a warp together, which ask for a peer each; warps may come to see different values. round: that
+// needs it.
+static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end, u32 round) {
   const u64 ring = u64{1} << p.log2_ring_units;
   const u32 peers = p.ranks - 1, lane = threadIdx.x & 31;
   u32 beyond = ~0u;  // how far behind `end` the room goes
@@ -59,7 +61,7 @@ static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end) {
     const std::byte* word = p.segments[p.rank] + p.credits + (blockIdx.x * peers + lane) * 8;
     u64 room;
     while ((room = LoadAcquire8(word) + ring) < end && !TUTTI_PLANT(kNoRoomForSteps)) {
-      if (!KeepWaiting(patience, p, kWaitedForRoom, 0, peer)) {
+      if (!KeepWaiting(patience, p, kWaitedForRoom, PlaceInRound(0, round), peer)) {
         room = end + ~0u;
         break;
       }
@@ -161,9 +163,9 @@ struct Block {
   }
   __device__ __forceinline__ void PublishBy(u32 thread, u64 units) const { PublishFrom(p, thread, units); }
 
-  // Waits until all peers' rings have room up to `end`. Called by all threads of the block with the same value.
-  __device__ __forceinline__ void MakeRoom(u64 end) {
-    if (end > safe) safe = WaitForRoom(p, end);
+  // Waits until all peers' rings have room up to `end`, for a round. Called by all threads of the block with the same values.
+  __device__ __forceinline__ void MakeRoom(u64 end, u32 round) {
+    if (end > safe) safe = WaitForRoom(p, end, round);
   }
 
   // The item at hand is done: to part 0 of the next one.

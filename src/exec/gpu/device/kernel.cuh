@@ -18,9 +18,10 @@ __device__ __forceinline__ void RunStep(Block& b, int step, u32 round) {
   const ProgramStep s = b.p.step(step);
   const u32 bytes = b.Length(s, round);
   if (bytes == 0) return;
-  if constexpr (kProtocol == proto::Protocol::kLl) StepLl<Codec>(b, s, step, round, bytes);
-  if constexpr (kProtocol == proto::Protocol::kLl128) StepLl128<Codec>(b, s, step, round, bytes);
-  if constexpr (kProtocol == proto::Protocol::kSimple) StepSimple<Codec>(b, s, step, round, bytes);
+  const u32 place = PlaceInRound(step, round);
+  if constexpr (kProtocol == proto::Protocol::kLl) StepLl<Codec>(b, s, place, round, bytes);
+  if constexpr (kProtocol == proto::Protocol::kLl128) StepLl128<Codec>(b, s, place, round, bytes);
+  if constexpr (kProtocol == proto::Protocol::kSimple) StepSimple<Codec>(b, s, place, round, bytes);
 }
 
 // Divides a channel's part of the finished output: the end of an integer average.
@@ -71,10 +72,10 @@ __device__ __forceinline__ void RunItem(Block& b) {
   const Program& p = b.p;
   const u64 round_units = b.RoundUnits();
   const u32 rounds = b.Item().rounds;
-  if (rounds == 1) b.MakeRoom(b.base + round_units);
+  if (rounds == 1) b.MakeRoom(b.base + round_units, 0);
   const u32 slots = rounds + p.max_stage;
   for (u32 slot = 0; slot < slots; ++slot) {
-    if (rounds > 1) b.MakeRoom(b.base + (slot + 1 < rounds ? slot + 1 : rounds) * round_units);
+    if (rounds > 1) b.MakeRoom(b.base + (slot + 1 < rounds ? slot + 1 : rounds) * round_units, slot);
     for (int step = 0; step < p.steps; ++step) {
       const u32 round = slot - p.step(step).stage;
       if (round < rounds) RunStep<Codec, kProtocol>(b, step, round);  // also where the difference is negative

@@ -129,17 +129,18 @@ struct LinkEnd : LinkStand {
 
 // Polls until the word reaches `value` (kAtLeast) or has it. One thread.
 template <bool kAtLeast>
-__device__ __forceinline__ u64 PollWord(const Links& g, const std::byte* word, u64 value, int what, int peer) {
+__device__ __forceinline__ u64 PollWord(const Links& g, const std::byte* word, u64 value, int what, u32 place,
+                                        int peer) {
   Patience patience;
   u64 got;
   while (got = LoadAcquire8(word), kAtLeast ? got < value : got != value) {
-    if (!KeepWaiting(patience, g, what, 0, peer)) break;
+    if (!KeepWaiting(patience, g, what, place, peer)) break;
   }
   return got;
 }
 
-// The whole team: room for `units` more.
-__device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units) {
+// The whole team: room for `units` more. place: PlaceInRound, here and below.
+__device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units, u32 place) {
   using Credits = u64[kMostTeams];
   TUTTI_SHARED(Credits, credits);
   u64& credit = credits[end.team.number];
@@ -148,7 +149,7 @@ __device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units) {
   end.team.Sync();
   if (end.team.thread == 0) {
     const u64 need = end.position + units > ring ? end.position + units - ring : 0;
-    credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, end.lane.peer);
+    credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, place, end.lane.peer);
   }
   end.team.Sync();
   end.told = credit + ring;
@@ -237,19 +238,20 @@ __device__ __forceinline__ void Tell(const LinkEnd& end) {
   StoreShared8(end.FlagWord(end.messages), end.messages + 1);
 }
 
-// `posted`: messages so far, which a team that has a herald counts instead of telling the receiver.
+// `number`: of the transfer. `posted`: messages so far, which a team that has a herald counts instead of telling the receiver.
 template <bool kHeralds, int kBatch>
-__device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, const Span& part, Mail& mail,
-                                               u32& posted) {
+__device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer& t, u32 number, const Span& part,
+                                               Mail& mail, u32& posted) {
   const bool send = end.lane.kind == GroupLane::kSend;
   const u32 most = t.MessageBytes(), least_units = (end.mask + 1) >> kLog2Flags;
   std::byte* ring = end.Ring();
-  for (u64 at = 0; at < part.bytes; at += most) {
+  u32 place = PlaceInRound(number, 0);
+  for (u64 at = 0; at < part.bytes; at += most, place += PlaceInRound(0, 1)) {
     const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
     const u32 units = (bytes + 15) / 16 > least_units ? (bytes + 15) / 16 : least_units;
     const u32 start = static_cast<u32>(end.position);
     if (send) {
-      AwaitRoom(end, units);
+      AwaitRoom(end, units, place);
       std::byte* out = t.out == nullptr ? nullptr : t.out + part.begin + at;
       Move<Way::kToRing, kBatch>(end.team, {ring, start, end.mask, t.in + part.begin + at, out}, bytes);
       if constexpr (kHeralds) {
@@ -262,7 +264,7 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
       }
     } else {
       if (end.team.thread == 0) {
-        PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, end.lane.peer);
+        PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, place, end.lane.peer);
       }
       end.team.Sync();
       Move<Way::kFromRing, kBatch>(end.team, {ring, start, end.mask, nullptr, t.out + part.begin + at}, bytes);
@@ -303,19 +305,20 @@ struct UserUnit {
 // Half of the ring at a time, a unit per warp. kAlone: in a kernel that does nothing else, and so has registers for words, and
 // for the first unit's input before it is known whether there is room for it.
 template <bool kAlone>
-__device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer& t, const Span& part) {
+__device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer& t, u32 number, const Span& part) {
   const bool send = end.lane.kind == GroupLane::kSend;
   const u32 most = (end.mask + 1) / 2, warp = end.team.thread / 32;
   const u64 units = (part.bytes + kUnitData - 1) / kUnitData;
   const Share share;
   std::byte* ring = end.Ring() + share.lane * 16;
   Patience patience;
-  for (u64 first = 0; first < units; first += most) {
+  u32 place = PlaceInRound(number, 0);
+  for (u64 first = 0; first < units; first += most, place += PlaceInRound(0, 1)) {
     const u32 now = units - first < most ? static_cast<u32>(units - first) : most;
     Pack<4> v[2];
     if (send) {
       if (kAlone && warp < now) UserUnit<kAlone>(share, part, first + warp).Load(share, t.in, v);
-      AwaitRoom(end, now);
+      AwaitRoom(end, now, place);
     }
     for (u32 i = warp; i < now; i += end.team.threads / 32) {
       const UserUnit<kAlone> user(share, part, first + i);
@@ -329,7 +332,7 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
       } else {
         v[0] = LoadLine16(wire);
         v[1] = LoadLine16(wire + kHalfUnit);
-        AwaitLl128(patience, end.g, share, wire, flag, 0, end.lane.peer, v);
+        AwaitLl128(patience, end.g, share, wire, flag, place, end.lane.peer, v);
         user.Store(share, t.out, v);
       }
     }
@@ -397,7 +400,7 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
   if constexpr (!kAnySimple) {
     for (u32 i = lane.first; i != kNoTransfer; i = g.transfer[i].next) {
       const GroupTransfer& t = g.transfer[i];
-      if (channel < t.channels) TransferLl128<true>(small, t, PartOf(t, channel));
+      if (channel < t.channels) TransferLl128<true>(small, t, i, PartOf(t, channel));
     }
     team.Sync();
     if (team.thread == 0) {
@@ -417,9 +420,9 @@ __device__ __forceinline__ void RunLane(const Group& g, const GroupLane& lane, c
       if (channel >= t.channels) continue;
       const Span part = PartOf(t, channel);
       if (t.IsSimple()) {
-        TransferSimple<kHeralds, kBatch>(large, t, part, mail, posted);
+        TransferSimple<kHeralds, kBatch>(large, t, i, part, mail, posted);
       } else {
-        TransferLl128<false>(small, t, part);
+        TransferLl128<false>(small, t, i, part);
       }
     }
   }

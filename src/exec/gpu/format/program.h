@@ -122,14 +122,30 @@ struct alignas(128) HostWords {
   std::uint64_t failure;  // 0: none; see PackFailure
 };
 
-// Who waited for whom: bit 63 set, what it waited for (below), channel, step, peer.
-constexpr std::uint64_t PackFailure(int what, int channel, int step, int peer) {
-  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(what & 0xff) << 48 |
-         static_cast<std::uint64_t>(channel & 0xffff) << 32 | static_cast<std::uint64_t>(step & 0xffff) << 16 |
-         static_cast<std::uint64_t>(peer & 0xffff);
+// Where a kernel waits, in one number: the round, modulo 2^23, and a step of the program, a take of the short form, or a
+// transfer of the group.
+inline constexpr int kLog2Places = 9;
+constexpr std::uint32_t PlaceInRound(std::uint32_t place, std::uint32_t round) { return place | round << kLog2Places; }
+// Who waited for whom: bit 63 set, what it waited for (below), block, PlaceInRound, peer's seat.
+constexpr std::uint64_t PackFailure(std::uint32_t what, std::uint32_t block, std::uint32_t place, std::uint32_t peer) {
+  return std::uint64_t{1} << 63 | std::uint64_t{what & 1} << 62 | std::uint64_t{block & 0x3fff} << 48 |
+         std::uint64_t{place} << 16 | std::uint64_t{peer & 0xffff};
 }
 inline constexpr int kWaitedForData = 0;
 inline constexpr int kWaitedForRoom = 1;
+struct Failure {
+  int what, block, place, round, seat;
+};
+constexpr Failure UnpackFailure(std::uint64_t failure) {
+  const auto field = [&](int shift, int bits) {
+    return static_cast<int>(failure >> shift & ((std::uint64_t{1} << bits) - 1));
+  };
+  return {.what = field(62, 1),
+          .block = field(48, 14),
+          .place = field(16, kLog2Places),
+          .round = field(16 + kLog2Places, 32 - kLog2Places),
+          .seat = field(0, 16)};
+}
 
 // Scaling::scale.
 inline constexpr std::uint8_t kNoScale = 0, kScaleByValue = 1, kScaleFromMemory = 2;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "exec/gpu/format/program.h"
 #include "plan/cuts.h"
@@ -111,12 +112,13 @@ struct Group : Links {
 };
 static_assert(sizeof(Group) <= 4096);
 
-// One send or receive as the caller has it.
+// One send or receive of a plan of moves (compile.h), with its data.
 struct TransferRequest {
   int peer = 0;
   const void* in = nullptr;  // of a send
   void* out = nullptr;       // of a receive
   std::size_t bytes = 0;
+  int step = 0;  // of the plan
 };
 
 // What decides how transfers are cut. The same on all ranks, but for the last two.
@@ -136,19 +138,14 @@ struct OwnCopies {
   int count = 0;
 };
 
-// Whether sends to self and receives from self match; kInvalidUsage where they do not.
-Status CheckCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank);
-
 // Fills in the group, but for segments, host, timeout_ns and captured, and the copies that are left to copy engines.
-// Sends to self meet receives from self in order; where the same
-// data goes to a peer too, both is done at once. kInvalidUsage where sends and receives to self do not match, kUnsupported where the group is too large for one
-// launch.
+// Sends to self meet receives from self in order; where the same data goes to a peer too, both is done at once. kUnsupported
+// where the group is too large for one launch. REQUIRES: as many sends to self as receives from self, of the same bytes.
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const transport::p2p::Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside);
-
-// Gives a group other buffers: those of transfers as many, of as many bytes and with the same peers as those that it was
-// compiled for. False where it does not know which is whose: compile it again.
-bool ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, Group& group);
+// The steps of the plan by the group's transfers, of those with peers.
+std::vector<std::uint16_t> ListSteps(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives,
+                                     int rank);
 
 }  // namespace tutti::exec::gpu
 

@@ -135,7 +135,7 @@ Result<Launch> Executor::CompileSteps(const PreparedPlan& plan, const Work& work
   Connect(plan, program_);
   Compile(plan, work, shape, SectionOf(plan).layout.collectives, limits_.cuts, program_);
   program_.states += SectionOf(plan).shift.collectives;
-  if (const Ways ways{&plan, program_.is_short != kSteps, program_.rounds == 1}; ways != last_ways_) {
+  if (const Ways ways{&plan, program_.is_short != kSteps}; ways != last_ways_) {
     program_.host = failures_.WordsFor(LoweredOf(plan, program_));
     last_ways_ = ways;
   }
@@ -146,7 +146,14 @@ Result<Launch> Executor::CompileSteps(const PreparedPlan& plan, const Work& work
 Result<Launch> Executor::CompileTeams(const PreparedPlan& plan, const Work& work) {
   if (plan.forms.relay) return CompileRelayOf(plan, work);
   ListRequests(plan, work, sends_, receives_);
-  return CompileGroupOf(&plan, plan.moves.most_directions, sends_, receives_);
+  return CompileMoves(plan);
+}
+
+Result<Launch> Executor::CompileGroup(const PreparedPlan& plan, const GroupData& data) {
+  ListRequests(plan, data, sends_, receives_);
+  Result<Launch> launch = CompileMoves(plan);
+  if (launch.ok() && rounds_.empty()) group_plan_ = &plan;
+  return launch;
 }
 
 Result<Launch> Executor::CompileRelayOf(const PreparedPlan& plan, const Work& work) {
@@ -162,32 +169,23 @@ Result<Launch> Executor::CompileRelayOf(const PreparedPlan& plan, const Work& wo
   return LaunchOf(*kernel, relay_);
 }
 
-Result<Launch> Executor::CompileTransfers(std::span<const TransferRequest> sends,
-                                          std::span<const TransferRequest> receives) {
-  Result<Launch> launch = CompileGroupOf(nullptr, 0, sends, receives);
-  group_is_transfers_ = launch.ok() && rounds_.empty();
-  return launch;
-}
-
-Result<Launch> Executor::CompileGroupOf(const PreparedPlan* plan, int directions,
-                                        std::span<const TransferRequest> sends,
-                                        std::span<const TransferRequest> receives) {
-  group_is_transfers_ = false;
-  if (!rounds_.empty()) return CompileRounds(plan, directions, sends, receives);
+Result<Launch> Executor::CompileMoves(const PreparedPlan& plan) {
+  group_plan_ = nullptr;
+  if (!rounds_.empty()) return CompileRounds(plan);
   GroupLimits limits = limits_;
-  limits.lanes = directions * (static_cast<int>(segments_.size()) - 1);
-  return CompileGroupIn(sections_[0], rank_, limits, plan, {}, sends, receives, group_, own_copies_);
+  limits.lanes = plan.moves.most_directions * (static_cast<int>(segments_.size()) - 1);
+  return CompileMovesIn(sections_[0], rank_, limits, plan, {}, sends_, receives_, group_, own_copies_);
 }
 
-Result<Launch> Executor::CompileGroupIn(const Section& section, int self, const GroupLimits& limits,
-                                        const PreparedPlan* plan, const std::vector<int>& rank_of,
+Result<Launch> Executor::CompileMovesIn(const Section& section, int self, const GroupLimits& limits,
+                                        const PreparedPlan& plan, const std::vector<int>& rank_of,
                                         std::span<const TransferRequest> sends,
                                         std::span<const TransferRequest> receives, Group& group,
                                         OwnCopies& own_copies) {
-  TUTTI_RETURN_IF_ERROR(CompileGroup(sends, receives, self, section.layout, limits, group, own_copies));
+  TUTTI_RETURN_IF_ERROR(gpu::CompileGroup(sends, receives, self, section.layout, limits, group, own_copies));
   for (std::uint64_t& states : group.states) states += section.shift.transfers;
   group.counts = section.counts;
-  group.host = failures_.WordsFor(LoweredOf(plan, group, rank_of));
+  group.host = failures_.WordsFor(LoweredOf(plan, group, ListSteps(sends, receives, self), rank_of));
   const std::span<const OwnCopy> beside(own_copies.copies, static_cast<std::size_t>(own_copies.count));
   if (group.blocks == 0) return Launch{.beside = beside};
   const Result<sys::cuda::Kernel> kernel = launcher_.FindSendRecv(group.kernel);
@@ -197,19 +195,17 @@ Result<Launch> Executor::CompileGroupIn(const Section& section, int self, const 
   return launch;
 }
 
-Result<Launch> Executor::CompileRounds(const PreparedPlan* plan, int directions, std::span<const TransferRequest> sends,
-                                       std::span<const TransferRequest> receives) {
-  TUTTI_RETURN_IF_ERROR(CheckCopies(sends, receives, rank_));
+Result<Launch> Executor::CompileRounds(const PreparedPlan& plan) {
   GroupLimits limits = limits_;
-  limits.lanes = directions * (kSeats - 1);
+  limits.lanes = plan.moves.most_directions * (kSeats - 1);
   Launch first;
   Launch* last = &first;
   for (std::size_t r = 0; r < rounds_.size(); ++r) {
     RoundOfGroup& of = rounds_[r];
-    SelectRound(sends, of.round, of.sends);
-    SelectRound(receives, of.round, of.receives);
+    SelectRound(sends_, of.round, of.sends);
+    SelectRound(receives_, of.round, of.receives);
     if (of.sends.empty() && of.receives.empty()) continue;
-    const Result<Launch> launch = CompileGroupIn(sections_[r], of.round.SeatOf(rank_), limits, plan, of.rank_of,
+    const Result<Launch> launch = CompileMovesIn(sections_[r], of.round.SeatOf(rank_), limits, plan, of.rank_of,
                                                  of.sends, of.receives, of.group, of.own_copies);
     if (!launch.ok()) return launch.status();
     of.launch = *launch;
@@ -242,8 +238,8 @@ bool Executor::ChangeBuffers(const void* in, void* out) {
   return gpu::ChangeBuffers(in, out, static_cast<int>(segments_.size()), program_);
 }
 
-bool Executor::ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives) {
-  return group_is_transfers_ && gpu::ChangeBuffers(sends, receives, group_);
+bool Executor::ChangeBuffers(const GroupData& data) {
+  return group_plan_ != nullptr && gpu::ChangeBuffers(*group_plan_, data, group_);
 }
 
 Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {

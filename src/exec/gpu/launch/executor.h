@@ -24,6 +24,7 @@ struct BatchCut;
 struct ExecutorSetup;
 class Failures;
 struct Group;
+struct GroupData;
 struct GroupLimits;
 struct Launch;
 class Launcher;
@@ -53,16 +54,16 @@ class Executor {
   Result<Launch> CompileSteps(const PreparedPlan& plan, const Work& work, const Shape& shape);
   // What plan::Forms::ForTeams allows: as a relay, or as sends and receives.
   Result<Launch> CompileTeams(const PreparedPlan& plan, const Work& work);
-  // A group of sends and receives of the program's own.
-  Result<Launch> CompileTransfers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives);
+  // A group of sends and receives, by the plan that PrepareGroup made for it.
+  Result<Launch> CompileGroup(const PreparedPlan& plan, const GroupData& data);
   // Several that follow one plan: how they are cut, then all of it. REQUIRES: as CompileItems.
   BatchCut CutBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape);
   Result<Launch> CompileBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape,
                               const BatchCut& cut);
 
-  // Give the last of CompileSteps, and the last of CompileTransfers, other buffers. False where that needs more, as for rounds.
+  // Give the last of CompileSteps, and the last of CompileGroup, other buffers. False where that needs more, as for rounds.
   bool ChangeBuffers(const void* in, void* out);
-  bool ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives);
+  bool ChangeBuffers(const GroupData& data);
   // Puts a launch into a stream. `alone`: no other communicator is on the GPU. May be captured.
   Status Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
 
@@ -89,18 +90,16 @@ class Executor {
   // A group among more ranks than there are seats: what takes place in each round.
   struct RoundOfGroup;
   void SetUpRounds(const ExecutorSetup& setup);
-  Result<Launch> CompileRounds(const PreparedPlan* plan, int directions, std::span<const TransferRequest> sends,
-                               std::span<const TransferRequest> receives);
+  Result<Launch> CompileRounds(const PreparedPlan& plan);
   // group: of the seat `self` in a section's layout.
-  Result<Launch> CompileGroupIn(const Section& section, int self, const GroupLimits& limits, const PreparedPlan* plan,
+  Result<Launch> CompileMovesIn(const Section& section, int self, const GroupLimits& limits, const PreparedPlan& plan,
                                 const std::vector<int>& rank_of, std::span<const TransferRequest> sends,
                                 std::span<const TransferRequest> receives, Group& group, OwnCopies& own_copies);
   Status StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
 
   Result<Launch> CompileRelayOf(const PreparedPlan& plan, const Work& work);
-  // plan: null for a group of the program's own. directions: that any rank's links with a peer are used in; 0: any.
-  Result<Launch> CompileGroupOf(const PreparedPlan* plan, int directions, std::span<const TransferRequest> sends,
-                                std::span<const TransferRequest> receives);
+  // Of sends_ and receives_, which are what a plan of moves has come to.
+  Result<Launch> CompileMoves(const PreparedPlan& plan);
 
   // What launches, and what is being enqueued: segments stay, but for programs among more ranks than there are seats. All of it
   // lies in `inside_`, so that who uses an executor need not see the forms of arguments.
@@ -126,11 +125,11 @@ class Executor {
   // What program_.host is for.
   struct Ways {
     const PreparedPlan* plan = nullptr;
-    bool is_short = false, one_round = false;
+    bool is_short = false;
     bool operator==(const Ways&) const = default;
   };
   Ways last_ways_;
-  bool group_is_transfers_ = false;                // group_ is the last one, and was the program's own
+  const PreparedPlan* group_plan_ = nullptr;       // of what is in group_, where it is a group without rounds
   std::vector<TransferRequest> sends_, receives_;  // of the last plan of moves
   std::vector<RoundOfGroup> rounds_;               // of the last group, where there are rounds
 };

@@ -70,22 +70,16 @@ int StepOfRole(const PreparedPlan& plan, std::uint8_t role, bool data, int peer)
   });
 }
 
-void ReadTeam(const Lowered& lowered, int block, int number, FailedWait& wait) {
-  const auto step_of = [&](const Lowered::Teams& teams) {
-    if (lowered.plan == nullptr) return -1;
-    if (lowered.form == Form::kRelay) return StepOfRole(*lowered.plan, teams.part, wait.for_data, wait.peer);
-    const Program& p = lowered.plan->program;
-    return OnlyStep(*lowered.plan, [&](const ProgramStep& s) {
-      return wait.for_data ? TakesFrom(p, s, wait.peer) : SendsTo(p, s, wait.peer);
-    });
-  };
+void ReadTeam(const Lowered& lowered, const Failure& failure, FailedWait& wait) {
+  const bool relay = lowered.form == Form::kRelay;
   int matches = 0;
   for (int t = 0; t < lowered.teams_per_block; ++t) {
-    const int team = t * lowered.blocks + block;
+    const int team = t * lowered.blocks + failure.block;
     for (const Lowered::Teams& teams : lowered.teams) {
       if (team < teams.first_team || team >= teams.first_team + teams.channels) continue;
-      if (((wait.for_data ? teams.sources : teams.targets) & Bit(wait.peer)) == 0) continue;
-      const int channel = team - teams.first_team, step = step_of(teams);
+      if (((wait.for_data ? teams.sources : teams.targets) & Bit(failure.seat)) == 0) continue;
+      const int channel = team - teams.first_team;
+      const int step = relay ? StepOfRole(*lowered.plan, teams.part, wait.for_data, failure.seat) : -1;
       if (++matches == 1) {
         wait.channel = channel;
         wait.step = step;
@@ -96,27 +90,22 @@ void ReadTeam(const Lowered& lowered, int block, int number, FailedWait& wait) {
     }
   }
   if (matches > 2) wait.step = wait.or_step = -1;
-  if (lowered.form == Form::kRelay) wait.round = number;
+  for (int* step : {&wait.step, &wait.or_step}) {
+    if (*step >= 0) *step = lowered.plan->plan_steps[static_cast<std::size_t>(*step)];
+  }
+  const auto transfer = static_cast<std::size_t>(failure.place);
+  if (!relay && transfer < lowered.steps.size()) wait.step = lowered.steps[transfer];
 }
 
-// With the plan's own number of a step instead of the program's, and with the peer's rank instead of its seat.
-FailedWait InPlan(const Lowered& lowered, FailedWait wait) {
-  if (static_cast<std::size_t>(wait.peer) < lowered.rank_of.size()) {
-    wait.peer = lowered.rank_of[static_cast<std::size_t>(wait.peer)];
-  }
-  for (int* step : {&wait.step, &wait.or_step}) {
-    if (wait.plan != nullptr && *step >= 0) *step = wait.plan->plan_steps[static_cast<std::size_t>(*step)];
-  }
-  return wait;
+int RankAt(const Lowered& lowered, int seat) {
+  const auto at = static_cast<std::size_t>(seat);
+  return at < lowered.rank_of.size() ? lowered.rank_of[at] : seat;
 }
 
 }  // namespace
 
 Lowered LoweredOf(const PreparedPlan& plan, const Program& program) {
-  return {.form = program.is_short == kSteps ? Form::kSteps : Form::kShort,
-          .plan = &plan,
-          .one_round = program.rounds == 1,
-          .rank_of = plan.rank_of};
+  return {.form = program.is_short == kSteps ? Form::kSteps : Form::kShort, .plan = &plan, .rank_of = plan.rank_of};
 }
 
 Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay) {
@@ -134,11 +123,13 @@ Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay) {
   return lowered;
 }
 
-Lowered LoweredOf(const PreparedPlan* plan, const Group& group, std::vector<int> rank_of) {
-  Lowered lowered{.form = plan == nullptr ? Form::kGroup : Form::kMoves,
-                  .plan = plan,
+Lowered LoweredOf(const PreparedPlan& plan, const Group& group, std::vector<std::uint16_t> steps,
+                  std::vector<int> rank_of) {
+  Lowered lowered{.form = Form::kMoves,
+                  .plan = &plan,
                   .blocks = group.blocks,
                   .teams_per_block = group.teams_per_block,
+                  .steps = std::move(steps),
                   .rank_of = std::move(rank_of)};
   for (int i = 0; i < group.lanes; ++i) {
     const GroupLane& lane = group.lane[i];
@@ -151,37 +142,39 @@ Lowered LoweredOf(const PreparedPlan* plan, const Group& group, std::vector<int>
   return lowered;
 }
 
-FailedWait ReadFailure(const Lowered& lowered, std::uint64_t failure) {
-  const auto field = [&](int shift, int bits) { return static_cast<int>(failure >> shift & ((1u << bits) - 1)); };
-  const int number = field(kPeerBits, kNumberBits), block = field(kPeerBits + kNumberBits, kBlockBits);
-  const int what = field(kPeerBits + kNumberBits + kBlockBits, 8);
-  FailedWait wait{
-      .form = lowered.form, .plan = lowered.plan, .for_data = what == kWaitedForData, .peer = field(0, kPeerBits)};
-  if (lowered.form != Form::kSteps && lowered.form != Form::kShort) {
-    ReadTeam(lowered, block, number, wait);
-    return InPlan(lowered, wait);
+FailedWait ReadFailure(const Lowered& lowered, std::uint64_t word) {
+  const Failure failure = UnpackFailure(word);
+  FailedWait wait{.form = lowered.form,
+                  .collective = lowered.plan->collective,
+                  .for_data = failure.what == kWaitedForData,
+                  .peer = RankAt(lowered, failure.seat),
+                  .round = failure.round};
+  if (lowered.form == Form::kRelay || lowered.form == Form::kMoves) {
+    ReadTeam(lowered, failure, wait);
+    return wait;
   }
-  wait.channel = block;
-  if (lowered.one_round) wait.round = 0;
-  // Room is waited for by a channel, before the steps of a round.
-  if (!wait.for_data) return InPlan(lowered, wait);
-  wait.step = lowered.form == Form::kSteps ? number : StepOfTake(*lowered.plan, number, wait.peer);
-  return InPlan(lowered, wait);
+  wait.channel = failure.block;
+  if (!wait.for_data) return wait;  // a channel waits for room before the steps of a round
+  const int step =
+      lowered.form == Form::kSteps ? failure.place : StepOfTake(*lowered.plan, failure.place, failure.seat);
+  if (step >= 0) wait.step = lowered.plan->plan_steps[static_cast<std::size_t>(step)];
+  return wait;
 }
 
 std::string Describe(const FailedWait& wait) {
   constexpr std::string_view kForms[] = {"step by step", "in short form", "as a relay", "as sends and receives"};
-  std::string text = !wait.form             ? std::string("one of many")
-                     : wait.plan == nullptr ? std::string("a group of sends and receives")
-                                            : fmt::format("{} {}", Name(wait.plan->collective),
-                                                          kForms[static_cast<std::size_t>(*wait.form)]);
+  std::string text = !wait.form ? std::string("one of many")
+                     : wait.collective == Collective::kSendRecv
+                         ? std::string("a group of sends and receives")
+                         : fmt::format("{} {}", Name(wait.collective), kForms[static_cast<std::size_t>(*wait.form)]);
   if (wait.step >= 0) {
     const std::string other = wait.or_step >= 0 ? fmt::format(" or {}", wait.or_step) : "";
     text += fmt::format(", at step {}{} of its plan", wait.step, other);
   }
   if (wait.round >= 0) text += fmt::format(", round {}", wait.round);
   if (wait.channel >= 0) text += fmt::format(", channel {}", wait.channel);
-  return text + fmt::format(": waited for {} rank {}", wait.for_data ? "data from" : "room at", wait.peer);
+  const std::string peer = wait.peer >= 0 ? fmt::format("rank {}", wait.peer) : "another rank";
+  return text + fmt::format(": waited for {} {}", wait.for_data ? "data from" : "room at", peer);
 }
 
 HostWords* Failures::WordsFor(const Lowered& lowered) {
@@ -192,9 +185,21 @@ HostWords* Failures::WordsFor(const Lowered& lowered) {
   const int turn = used_++ % kSlots;
   if (used_ == 2 * kSlots) used_ = kSlots;  // so that it stays small
   Slot& slot = slots_[static_cast<std::size_t>(turn)];
-  slot.shared |= slot.lowered.has_value();
+  if (slot.lowered) {
+    slot.shared = true;
+    slot.one_seating &= slot.lowered->rank_of == lowered.rank_of;
+  }
   slot.lowered = lowered;
   return device_ + turn;
+}
+
+void Failures::Forget(const PreparedPlan& plan) {
+  const std::lock_guard lock(mutex_);
+  for (Slot& slot : slots_) {
+    if (!slot.lowered || slot.lowered->plan != &plan) continue;
+    slot.shared = true;
+    slot.lowered->plan = nullptr;
+  }
 }
 
 void Failures::EndKernels() {
@@ -212,9 +217,10 @@ std::optional<FailedWait> Failures::Find() {
     const std::lock_guard lock(mutex_);
     const Slot& slot = slots_[static_cast<std::size_t>(i)];
     if (!slot.lowered) continue;
-    FailedWait wait = ReadFailure(*slot.lowered, failure);
-    if (slot.shared) wait = {.for_data = wait.for_data, .peer = wait.peer};
-    return wait;
+    if (!slot.shared) return ReadFailure(*slot.lowered, failure);
+    const Failure open = UnpackFailure(failure);
+    return FailedWait{.for_data = open.what == kWaitedForData,
+                      .peer = slot.one_seating ? RankAt(*slot.lowered, open.seat) : -1};
   }
   return std::nullopt;
 }

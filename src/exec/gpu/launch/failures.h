@@ -20,13 +20,7 @@
 
 namespace tutti::exec::gpu {
 
-enum class Form : std::uint8_t {
-  kSteps,
-  kShort,
-  kRelay,
-  kMoves,
-  kGroup
-};  // kGroup: sends and receives of the program's own
+enum class Form : std::uint8_t { kSteps, kShort, kRelay, kMoves };
 
 // How a kernel's blocks, numbers and peers lead back to the plan.
 struct Lowered {
@@ -38,25 +32,26 @@ struct Lowered {
     bool operator==(const Teams&) const = default;
   };
   Form form = Form::kSteps;
-  const PreparedPlan* plan = nullptr;  // null of kGroup; must stay
-  bool one_round = false;              // of kSteps and kShort
-  std::vector<Teams> teams;            // of the other forms
+  const PreparedPlan* plan = nullptr;  // must stay until Failures::Forget
+  std::vector<Teams> teams;            // of kRelay and kMoves
   std::uint16_t blocks = 0;            // likewise
   std::uint8_t teams_per_block = 0;    // likewise
+  std::vector<std::uint16_t> steps;    // of kMoves: of the plan, by the group's transfers
   std::vector<int> rank_of = {};       // by seat; empty: seats are ranks
 
   bool operator==(const Lowered&) const = default;
 };
 Lowered LoweredOf(const PreparedPlan& plan, const Program& program);
 Lowered LoweredOf(const PreparedPlan& plan, const Relay& relay);
-// plan: null for a group of the program's own. rank_of: as of Lowered.
-Lowered LoweredOf(const PreparedPlan* plan, const Group& group, std::vector<int> rank_of = {});
+// steps, rank_of: as of Lowered.
+Lowered LoweredOf(const PreparedPlan& plan, const Group& group, std::vector<std::uint16_t> steps,
+                  std::vector<int> rank_of = {});
 
 // A wait that ended after the timeout. -1: what the kernel's words leave open.
 struct FailedWait {
-  std::optional<Form> form;  // none: several ways share the words
-  const PreparedPlan* plan = nullptr;
-  bool for_data = false;  // else for room at the peer
+  std::optional<Form> form;                        // none: several ways share the words
+  Collective collective = Collective::kAllReduce;  // where there is a form
+  bool for_data = false;                           // else for room at the peer
   int peer = -1;
   int step = -1;     // of the plan
   int or_step = -1;  // or this one, where teams of a block wait for the same peer
@@ -81,6 +76,8 @@ class Failures {
   // The words for a kernel that is lowered so. Where there are more ways than slots, several share one, and what differs
   // between them is left open.
   HostWords* WordsFor(const Lowered& lowered);
+  // A plan is about to end. What kernels that run it would say is left open.
+  void Forget(const PreparedPlan& plan);
   // Lets all kernels end.
   void EndKernels();
   bool ending() const;
@@ -90,7 +87,8 @@ class Failures {
  private:
   struct Slot {
     std::optional<Lowered> lowered;
-    bool shared = false;
+    bool shared = false;      // by several ways, or by one that has been forgotten
+    bool one_seating = true;  // they know the same ranks
   };
   HostWords* host_ = nullptr;
   HostWords* device_ = nullptr;

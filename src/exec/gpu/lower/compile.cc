@@ -362,6 +362,16 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank, cons
   return prepared;
 }
 
+PreparedPlan PrepareGroup(const RankPlan& own) {
+  PreparedPlan prepared;
+  prepared.rank = own.rank;
+  prepared.ranks = own.ranks;
+  prepared.collective = own.collective;
+  prepared.forms = {.moves = true};
+  prepared.moves = plan::ListMoves(own);
+  return prepared;
+}
+
 void ConnectSeats(const PreparedPlan& plan, std::span<std::byte* const> segments, std::size_t begin, Program& program) {
   using transport::p2p::Place;
   const int self = plan.program.rank;

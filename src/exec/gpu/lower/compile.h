@@ -48,6 +48,10 @@ struct Seating {
 // than kSeats a plan has no other form than that of a program by its seating, or without one that of moves.
 Result<PreparedPlan> PreparePlan(std::span<const plan::RankPlan> plans, int rank, const Seating* seating = nullptr);
 
+// The same for a group of sends and receives, of which a rank knows its own plan only; its one form is that of moves. Sizes in the
+// plan do not matter.
+PreparedPlan PrepareGroup(const plan::RankPlan& own);
+
 // Lets a program find the ranks that a plan with a seating meets. `segments`: every rank's; the plan's section is at `begin`
 // there. Where nobody sits there is this rank itself, which gives its own word credit for rings of that seat; nobody writes them.
 void ConnectSeats(const PreparedPlan& plan, std::span<std::byte* const> segments, std::size_t begin, Program& program);
@@ -85,9 +89,29 @@ void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, con
 void ListRequests(const PreparedPlan& plan, const Work& work, std::vector<TransferRequest>& sends,
                   std::vector<TransferRequest>& receives);
 
+// The data of a group of sends and receives, by the blocks of its plan.
+struct GroupData {
+  struct In {
+    const void* at;
+    std::size_t bytes;
+  };
+  struct Out {
+    void* at;
+    std::size_t bytes;
+  };
+  std::vector<In> in;
+  std::vector<Out> out;
+};
+// The same of a group. REQUIRES: PrepareGroup made the plan.
+void ListRequests(const PreparedPlan& plan, const GroupData& data, std::vector<TransferRequest>& sends,
+                  std::vector<TransferRequest>& receives);
+
 // Gives a program that Compile has filled in other buffers. `ranks`: of the communicator. False where that needs more: compile
 // it again.
 bool ChangeBuffers(const void* in, void* out, int ranks, Program& program);
+// Gives a group of kernels other buffers: of blocks of as many bytes as those that it was compiled for. False where it does
+// not know which is whose: compile it again.
+bool ChangeBuffers(const PreparedPlan& plan, const GroupData& data, Group& group);
 
 // Scaling of inputs and division of results that the operator asks for.
 void SetScaling(Collective collective, const Work& work, int ranks, Scaling& scaling);

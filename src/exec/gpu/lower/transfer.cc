@@ -94,7 +94,7 @@ GroupTransfer* SendOfTheSame(const TransferRequest& own, Group& group) {
   return nullptr;
 }
 
-// After the sends to peers. REQUIRES: CheckCopies found no fault.
+// After the sends to peers.
 void AddCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                const GroupLimits& limits, Group& group, Chains& chains, OwnCopies& beside) {
   std::size_t r = 0;
@@ -136,6 +136,17 @@ int BlocksOf(const GroupLimits& limits, const Group& group) {
   };
   const bool copies_beside = is(GroupLane::kCopy) && !is(GroupLane::kReceive);
   return copies_beside ? std::min(2 * part, limits.most_blocks) : part;
+}
+
+// The transfers of a group with peers, in their order there.
+template <typename F>
+void ForEachWithAPeer(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
+                      F f) {
+  for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive}) {
+    for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
+      if (request.peer != rank && request.bytes != 0) f(kind, request);
+    }
+  }
 }
 
 // As few teams in a block as the limit allows: blocks that are small start sooner.
@@ -198,44 +209,40 @@ void ListRequests(const PreparedPlan& plan, const Work& work, std::vector<Transf
   sends.clear();
   receives.clear();
   for (const auto& send : plan.moves.sends) {
-    sends.push_back({.peer = send.peer, .in = in(send.in), .bytes = bytes(send.in)});
+    sends.push_back({.peer = send.peer, .in = in(send.in), .bytes = bytes(send.in), .step = send.step});
   }
   for (const auto& copy : plan.moves.copies) {
     sends.push_back({.peer = plan.rank, .in = in(copy.in), .bytes = bytes(copy.in)});
     receives.push_back({.peer = plan.rank, .out = out(copy.out), .bytes = bytes(copy.out)});
   }
   for (const auto& receive : plan.moves.receives) {
-    receives.push_back({.peer = receive.peer, .out = out(receive.out), .bytes = bytes(receive.out)});
+    receives.push_back(
+        {.peer = receive.peer, .out = out(receive.out), .bytes = bytes(receive.out), .step = receive.step});
   }
 }
 
-Status CheckCopies(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank) {
-  std::size_t r = 0;
-  const auto next_receive = [&] {
-    while (r < receives.size() && receives[r].peer != rank) ++r;
-    return r < receives.size();
-  };
-  for (const TransferRequest& send : sends) {
-    if (send.peer != rank) continue;
-    if (next_receive() && receives[r].bytes == send.bytes) {
-      ++r;
-      continue;
-    }
-    return Status(Code::kInvalidUsage,
-                  fmt::format("rank {} sends to itself without a matching receive in the same group; put both into "
-                              "one group, with equal counts",
-                              rank),
-                  rank);
+void ListRequests(const PreparedPlan& plan, const GroupData& data, std::vector<TransferRequest>& sends,
+                  std::vector<TransferRequest>& receives) {
+  const auto in = [&](int block) { return data.in[static_cast<std::size_t>(block)]; };
+  const auto out = [&](int block) { return data.out[static_cast<std::size_t>(block)]; };
+  sends.clear();
+  receives.clear();
+  for (const auto& send : plan.moves.sends) {
+    sends.push_back({.peer = send.peer, .in = in(send.in).at, .bytes = in(send.in).bytes, .step = send.step});
   }
-  if (!next_receive()) return Status::Ok();
-  return Status(Code::kInvalidUsage,
-                fmt::format("rank {} receives from itself without a matching send in the same group", rank), rank);
+  for (const auto& copy : plan.moves.copies) {
+    sends.push_back({.peer = plan.rank, .in = in(copy.in).at, .bytes = in(copy.in).bytes});
+    receives.push_back({.peer = plan.rank, .out = out(copy.out).at, .bytes = out(copy.out).bytes});
+  }
+  for (const auto& receive : plan.moves.receives) {
+    receives.push_back(
+        {.peer = receive.peer, .out = out(receive.out).at, .bytes = out(receive.out).bytes, .step = receive.step});
+  }
 }
 
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,
                     const Layout& layout, const GroupLimits& limits, Group& group, OwnCopies& beside) {
   if (sends.size() + receives.size() > kMaxTransfers) return TooLarge(sends.size() + receives.size());
-  TUTTI_RETURN_IF_ERROR(CheckCopies(sends, receives, rank));
   SetOffsets(layout, rank, group);
   group.transfers = 0;
   group.lanes = 0;
@@ -244,16 +251,13 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   const int ranks = layout.transfers.ranks;
   const LinkChannels most_channels(layout, limits);
   Chains chains[3];
-  for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive}) {
-    for (const TransferRequest& request : kind == GroupLane::kSend ? sends : receives) {
-      if (request.peer == rank || request.bytes == 0) continue;
-      GroupTransfer& transfer = Append(group, chains[kind], request.peer);
-      Cut(transfer, request.bytes, most_channels, limits, group.ring_bytes[kSimple]);
-      transfer.in = static_cast<const std::byte*>(request.in);
-      transfer.out = kind == GroupLane::kReceive ? static_cast<std::byte*>(request.out) : nullptr;
-      chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);
-    }
-  }
+  ForEachWithAPeer(sends, receives, rank, [&](GroupLane::Kind kind, const TransferRequest& request) {
+    GroupTransfer& transfer = Append(group, chains[kind], request.peer);
+    Cut(transfer, request.bytes, most_channels, limits, group.ring_bytes[kSimple]);
+    transfer.in = static_cast<const std::byte*>(request.in);
+    transfer.out = kind == GroupLane::kReceive ? static_cast<std::byte*>(request.out) : nullptr;
+    chains[kind].channels[request.peer] = std::max(chains[kind].channels[request.peer], transfer.channels);
+  });
   AddCopies(sends, receives, rank, limits, group, chains[GroupLane::kCopy], beside);
   for (int hops = 0; hops < ranks; ++hops) {
     for (const GroupLane::Kind kind : {GroupLane::kSend, GroupLane::kReceive, GroupLane::kCopy}) {
@@ -273,12 +277,23 @@ Status CompileGroup(std::span<const TransferRequest> sends, std::span<const Tran
   return Status::Ok();
 }
 
-bool ChangeBuffers(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, Group& group) {
-  const auto skipped = [&](const TransferRequest& request) { return request.peer == group.rank || request.bytes == 0; };
-  if (std::ranges::any_of(sends, skipped) || std::ranges::any_of(receives, skipped)) return false;
-  GroupTransfer* transfer = group.transfer;  // sends first, then receives
-  for (const TransferRequest& send : sends) (transfer++)->in = static_cast<const std::byte*>(send.in);
-  for (const TransferRequest& receive : receives) (transfer++)->out = static_cast<std::byte*>(receive.out);
+std::vector<std::uint16_t> ListSteps(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives,
+                                     int rank) {
+  std::vector<std::uint16_t> steps;
+  ForEachWithAPeer(sends, receives, rank, [&](GroupLane::Kind, const TransferRequest& request) {
+    steps.push_back(static_cast<std::uint16_t>(request.step));
+  });
+  return steps;
+}
+
+bool ChangeBuffers(const PreparedPlan& plan, const GroupData& data, Group& group) {
+  const auto nothing = [](const auto& block) { return block.bytes == 0; };
+  if (!plan.moves.copies.empty() || std::ranges::any_of(data.in, nothing) || std::ranges::any_of(data.out, nothing)) {
+    return false;
+  }
+  GroupTransfer* transfer = group.transfer;  // sends first, then receives, in the order of blocks
+  for (const GroupData::In& in : data.in) (transfer++)->in = static_cast<const std::byte*>(in.at);
+  for (const GroupData::Out& out : data.out) (transfer++)->out = static_cast<std::byte*>(out.at);
   return true;
 }
 
