@@ -74,10 +74,24 @@ TEST(Forms, WhatIsSentAndStoredIsMoves) {
   EXPECT_FALSE(forms.relay);
   EXPECT_TRUE(forms.ForTeams());
   const Moves root = ListMoves(Broadcast(4), 0), leaf = ListMoves(Broadcast(4), 2);
-  EXPECT_EQ(root.sends, (std::vector<Moves::Send>{{1, 0, 0}, {2, 0, 0}, {3, 0, 0}}));
+  EXPECT_EQ(root.sends, (std::vector<Moves::Send>{{1, 0, 0, 0}, {2, 0, 0, 1}, {3, 0, 0, 2}}));
   EXPECT_EQ(root.copies, (std::vector<Moves::Copy>{{0, 0}}));
-  EXPECT_EQ(leaf.receives, (std::vector<Moves::Receive>{{0, 0}}));
+  EXPECT_EQ(leaf.receives, (std::vector<Moves::Receive>{{0, 0, 0}}));
   EXPECT_EQ(root.most_directions, 1);
+}
+
+TEST(Forms, OfAGroupARankKnowsItsOwnPart) {
+  RankPlan group(Collective::kSendRecv, 1, 3);
+  group.in_blocks = 3;
+  group.out_blocks = 2;
+  group.Add({In(2)}, {2}, kNoBlock);
+  group.Add({Recv(0)}, {}, 1);
+  group.Add({In(1)}, {}, 0);
+  group.Add({In(0)}, {0}, kNoBlock);
+  const Moves moves = ListMoves(group);
+  EXPECT_EQ(moves.sends, (std::vector<Moves::Send>{{0, 0, kNoBlock, 3}, {2, 2, kNoBlock, 0}}));
+  EXPECT_EQ(moves.receives, (std::vector<Moves::Receive>{{0, 1, 1}}));
+  EXPECT_EQ(moves.copies, (std::vector<Moves::Copy>{{1, 0}}));
 }
 
 TEST(Forms, SendsBeginBehindTheRank) {
@@ -92,8 +106,8 @@ TEST(Forms, SendsBeginBehindTheRank) {
     }
   }
   const Moves moves = ListMoves(plans, 1);
-  EXPECT_EQ(moves.sends, (std::vector<Moves::Send>{{2, 0, 1}, {0, 0, 1}}));
-  EXPECT_EQ(moves.receives, (std::vector<Moves::Receive>{{0, 0}, {2, 2}}));
+  EXPECT_EQ(moves.sends, (std::vector<Moves::Send>{{2, 0, 1, 1}, {0, 0, 1, 0}}));
+  EXPECT_EQ(moves.receives, (std::vector<Moves::Receive>{{0, 0, 3}, {2, 2, 4}}));
   EXPECT_EQ(moves.copies, (std::vector<Moves::Copy>{{0, 1}}));
   EXPECT_EQ(moves.most_directions, 2);
 }

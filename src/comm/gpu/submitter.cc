@@ -2,23 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/submitter.h"
 
-#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "comm/gpu/core.h"
 #include "comm/gpu/log_batch.h"
 #include "comm/gpu/planner.h"
 #include "comm/gpu/recipe.h"
+#include "comm/gpu/transfers.h"
 #include "comm/gpu/work.h"
-#include "comm/host/group_plan.h"
 #include "comm/host/ledger.h"
 #include "exec/gpu/launch/batch.h"
 #include "exec/gpu/launch/executor.h"
-#include "exec/gpu/launch/failures.h"
 #include "exec/gpu/launch/launch.h"
-#include "plan/plan.h"
 
 namespace tutti::comm {
 namespace {
@@ -36,13 +32,17 @@ constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
 struct GpuSubmitter::Inside {
   Inside(GpuCore& core, Ledger& ledger, GpuPlanner& planner)
-      : core(core), ledger(ledger), executor(core.driver), planner(planner) {}
+      : core(core),
+        ledger(ledger),
+        executor(core.driver),
+        planner(planner),
+        transfers(core.rank, core.ranks, executor.failures()) {}
 
   // Run, where the last launch can not be repeated. Not inlined: what is repeated then needs few registers, which is 1 ns of 64.
   [[gnu::noinline]] Status RunAnew(const Operation& operation, const Operation& call, sys::cuda::Stream stream);
   Result<Launch> Compile(const Operation& operation, const PreparedPlan& plan, bool direct, const Shape& shape);
-  // Of `ends` and `data`.
-  Result<Launch> CompileGroup();
+  // Of those that were taken.
+  Result<Launch> CompileTransfers();
   // Writes calls into the black box, and puts what they were compiled to into a stream.
   Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
   // Whether what was compiled last is this operation, but for its buffers.
@@ -61,13 +61,9 @@ struct GpuSubmitter::Inside {
   exec::gpu::Executor executor;
   GpuPlanner& planner;
   std::byte* barrier_bytes = nullptr;
-  GroupPlans<PreparedPlan> group_plans;
-  // The last group of sends and receives, and its launch.
-  std::vector<int> ends;
-  exec::gpu::GroupData data;
-  Launch group;
-  std::vector<const Operation*> calls;  // that are being enqueued,
-  std::vector<exec::gpu::Work> works;   // and what they are about
+  GpuTransfers transfers;
+  Launch of_transfers;                 // of the last ones
+  std::vector<exec::gpu::Work> works;  // that are being enqueued
 };
 
 GpuSubmitter::GpuSubmitter(GpuCore& core, Ledger& ledger, GpuPlanner& planner)
@@ -133,63 +129,23 @@ Status GpuSubmitter::RunAs(const Operation& o, const GpuRecipe& recipe, sys::cud
   return inside_->Enqueue(*launch, std::span(&call, 1), stream);
 }
 
-Result<Launch> GpuSubmitter::Inside::CompileGroup() {
-  std::vector<std::size_t> to_self, from_self;
-  std::size_t sent = 0, received = 0;
-  for (const int end : ends) {
-    const std::size_t bytes = end >= 0 ? data.in[sent++].bytes : data.out[received++].bytes;
-    if (end == core.rank) to_self.push_back(bytes);
-    if (end == ~core.rank) from_self.push_back(bytes);
-  }
-  TUTTI_RETURN_IF_ERROR(CheckOwn(core.rank, to_self, from_self));
-  const PreparedPlan* plan = group_plans.Find(ends);
-  if (plan == nullptr) {
-    auto made = std::make_unique<PreparedPlan>(exec::gpu::PrepareGroup(BuildGroup(ends, core.rank, core.ranks)));
-    plan = group_plans.Keep(ends, std::move(made), [&](const PreparedPlan& old) {
-      executor.failures().Forget(old);
-      return true;
-    });
-  }
-  return executor.CompileGroup(*plan, data);
+Result<Launch> GpuSubmitter::Inside::CompileTransfers() {
+  const Result<const PreparedPlan*> plan = transfers.FindPlan();
+  if (!plan.ok()) return plan.status();
+  return executor.CompileGroup(**plan, transfers.data());
 }
 
 Status GpuSubmitter::RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream) {
   Inside& c = *inside_;
-  bool same = true;  // as the group before, but for buffers
-  std::size_t count = 0, sent = 0, received = 0;
-  const auto put = [&](auto& list, std::size_t& at, auto* buffer, std::size_t bytes) {
-    if (at == list.size()) list.emplace_back();
-    same = same && list[at].bytes == bytes;
-    list[at++] = {buffer, bytes};
-  };
-  c.calls.clear();
-  for (const Operation& o : operations) {
-    if (!IsTransfer(o.kind)) continue;
-    c.calls.push_back(&o);
-    const int end = EndOf(o);
-    same = same && count < c.ends.size() && c.ends[count] == end;
-    if (count == c.ends.size()) c.ends.emplace_back();
-    c.ends[count++] = end;
-    const std::size_t bytes = o.count * SizeOf(o.type);
-    if (o.kind == Kind::kSend) {
-      put(c.data.in, sent, o.in, bytes);
-    } else {
-      put(c.data.out, received, o.out, bytes);
-    }
-  }
-  same = same && count == c.ends.size();
-  c.ends.resize(count);
-  c.data.in.resize(sent);
-  c.data.out.resize(received);
-  if (!same || !c.executor.ChangeBuffers(c.data)) {
-    const Result<Launch> launch = c.CompileGroup();
+  if (!c.transfers.Take(operations) || !c.executor.ChangeBuffers(c.transfers.data())) {
+    const Result<Launch> launch = c.CompileTransfers();
     if (!launch.ok()) {
-      c.ends.clear();
+      c.transfers.Forget();
       return launch.status();
     }
-    c.group = *launch;
+    c.of_transfers = *launch;
   }
-  return c.Enqueue(c.group, c.calls, stream);
+  return c.Enqueue(c.of_transfers, c.transfers.calls(), stream);
 }
 
 Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, const PreparedPlan& plan,

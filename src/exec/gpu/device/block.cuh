@@ -38,13 +38,19 @@ static __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 ti
     host->failure = PackFailure(what, blockIdx.x, place, peer);  // what came first led to the others
   return kGone;
 }
-// After a poll in vain. False: stop waiting. P: Program or Group. place: PlaceInRound.
+// What PlaceInRound is made of: where a kernel waits needs no register of its own.
+struct Where {
+  int place;
+  u32 round;
+};
+// After a poll in vain. False: stop waiting. P: Program or Group.
 template <typename P>
-__device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int what, u32 place, int peer) {
+__device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int what, const Where& where, int peer) {
   if (patience.since_ns == kGone) return false;
-  Pause(what, static_cast<int>(place), peer);
+  Pause(what, where.place, peer);
   if ((++patience.polls & (kPollsPerLook - 1)) != 0) return true;
-  patience.since_ns = LookUp(patience.since_ns, p.host, p.timeout_ns, what, place, peer);
+  patience.since_ns =
+      LookUp(patience.since_ns, p.host, p.timeout_ns, what, PlaceInRound(where.place, where.round), peer);
   return patience.since_ns != kGone;
 }
 
@@ -61,7 +67,7 @@ static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end, u32 ro
     const std::byte* word = p.segments[p.rank] + p.credits + (blockIdx.x * peers + lane) * 8;
     u64 room;
     while ((room = LoadAcquire8(word) + ring) < end && !TUTTI_PLANT(kNoRoomForSteps)) {
-      if (!KeepWaiting(patience, p, kWaitedForRoom, PlaceInRound(0, round), peer)) {
+      if (!KeepWaiting(patience, p, kWaitedForRoom, {0, round}, peer)) {
         room = end + ~0u;
         break;
       }

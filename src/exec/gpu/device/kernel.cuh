@@ -18,10 +18,9 @@ __device__ __forceinline__ void RunStep(Block& b, int step, u32 round) {
   const ProgramStep s = b.p.step(step);
   const u32 bytes = b.Length(s, round);
   if (bytes == 0) return;
-  const u32 place = PlaceInRound(step, round);
-  if constexpr (kProtocol == proto::Protocol::kLl) StepLl<Codec>(b, s, place, round, bytes);
-  if constexpr (kProtocol == proto::Protocol::kLl128) StepLl128<Codec>(b, s, place, round, bytes);
-  if constexpr (kProtocol == proto::Protocol::kSimple) StepSimple<Codec>(b, s, place, round, bytes);
+  if constexpr (kProtocol == proto::Protocol::kLl) StepLl<Codec>(b, s, step, round, bytes);
+  if constexpr (kProtocol == proto::Protocol::kLl128) StepLl128<Codec>(b, s, step, round, bytes);
+  if constexpr (kProtocol == proto::Protocol::kSimple) StepSimple<Codec>(b, s, step, round, bytes);
 }
 
 // Divides a channel's part of the finished output: the end of an integer average.

@@ -318,7 +318,7 @@ struct RelayLink {
   __device__ __forceinline__ u64 Poll(const std::byte* word, u64 value, int what, u32 step) {
     u64 got;
     while (got = LoadAcquire8(word), kAtLeast ? got < value : got != value) {
-      if (!KeepWaiting(patience, end.g, what, PlaceInRound(0, step), end.lane.peer)) break;
+      if (!KeepWaiting(patience, end.g, what, {0, step}, end.lane.peer)) break;
     }
     return got;
   }

@@ -59,8 +59,8 @@ struct LlUnit {
     return line.w[1] == flag && (line.w[3] == flag || TUTTI_PLANT(kHalfALineOfShort));
   }
   // What was sent, once it is there; `line`: what was there.
-  __device__ __forceinline__ Value Await(Patience& patience, const Program& p, const std::byte* at, u32 flag, u32 where,
-                                         int peer, Wire line) const {
+  __device__ __forceinline__ Value Await(Patience& patience, const Program& p, const std::byte* at, u32 flag,
+                                         const Where& where, int peer, Wire line) const {
     while (!IsThere(line, flag)) {
       if (!KeepWaiting(patience, p, kWaitedForData, where, peer)) break;
       line = LoadShared16(at);
@@ -141,8 +141,8 @@ struct Ll128Unit {
   }
   __device__ __forceinline__ static Wire AsWire(const Value& v) { return v; }
   __device__ __forceinline__ static Value AsValue(const Wire& wire) { return wire; }
-  __device__ __forceinline__ Value Await(Patience& patience, const Program& p, const std::byte* at, u64 flag, u32 where,
-                                         int peer, Wire unit) const {
+  __device__ __forceinline__ Value Await(Patience& patience, const Program& p, const std::byte* at, u64 flag,
+                                         const Where& where, int peer, Wire unit) const {
     AwaitLl128(patience, p, share, at, flag, where, peer, unit.v);
     return unit;
   }
@@ -177,12 +177,12 @@ struct ShortRun {
   const u64 ring;  // how far behind channel 0's, and this thread's place in a unit
   const u32 part_bytes, block_bytes;
   // Of the round at hand:
-  u64 data = 0;      // where it begins, behind channel 0's beginning
-  u32 bytes = 0;     // of a piece, from there on
-  u32 most = 0;      // of a message
-  u32 place = 0;     // its first unit, from the ring's beginning
-  Flag flag = 0;     // of units before the ring's end
-  u32 in_round = 0;  // what a take adds its number to, to say where it waits
+  u64 data = 0;   // where it begins, behind channel 0's beginning
+  u32 bytes = 0;  // of a piece, from there on
+  u32 most = 0;   // of a message
+  u32 place = 0;  // its first unit, from the ring's beginning
+  Flag flag = 0;  // of units before the ring's end
+  u32 at_round = 0;
   Patience patience;
 
   __device__ __forceinline__ explicit ShortRun(const Program& program)
@@ -196,7 +196,7 @@ struct ShortRun {
 
   // The round at hand: its data, and its first unit.
   __device__ __forceinline__ void ChooseData(u32 round) {
-    in_round = Unit::kBlocks ? PlaceInRound(0, round) : 0;
+    at_round = Unit::kBlocks ? round : 0;
     const u32 behind = Unit::kBlocks ? round * form.chunk_bytes : 0;
     data = u64{blockIdx.x} * form.bytes[0] + behind;
     bytes = part_bytes > behind ? part_bytes - behind : 0;
@@ -341,7 +341,7 @@ struct ShortRun {
             missing = first + k;
             wire[k] = unit.Get(Place(t.at, t.unit, i));
           }
-        } while (missing >= 0 && KeepWaiting(patience, p, kWaitedForData, missing, form.take[missing].peer));
+        } while (missing >= 0 && KeepWaiting(patience, p, kWaitedForData, {missing, 0}, form.take[missing].peer));
 #pragma unroll
         for (int k = 0; k < kTakesTogether; ++k) {
           if (first + k >= form.takes) break;
@@ -369,7 +369,7 @@ struct ShortRun {
   __device__ __forceinline__ void Finish(const Taken& t, int number, u32 i, const Wire& wire, Sum& sum) {
     Value v = Unit::AsValue(wire);
     if (t.ring != 0) {
-      v = unit.Await(patience, p, Place(t.at, t.unit, i), FlagOf(t.unit, i), in_round | number, form.take[number].peer,
+      v = unit.Await(patience, p, Place(t.at, t.unit, i), FlagOf(t.unit, i), {number, at_round}, form.take[number].peer,
                      wire);
     }
     Conclude(t, number, i, v, sum);

@@ -28,7 +28,7 @@ __device__ __forceinline__ void SendLl(const Block& b, const ProgramTarget& targ
 
 // The operands' pack i, folded.
 template <typename Codec>
-__device__ __forceinline__ Pack<2> GatherLl(Block& b, const ProgramStep& s, u32 place, u32 round, u32 i, u32 valid) {
+__device__ __forceinline__ Pack<2> GatherLl(Block& b, const ProgramStep& s, int step, u32 round, u32 i, u32 valid) {
   const Program& p = b.p;
   Fold<std::conditional_t<kFolds<Codec>, Codec, FloatCodec<SumOp>>, 2> fold;
   Pack<2> v{};
@@ -57,7 +57,8 @@ __device__ __forceinline__ Pack<2> GatherLl(Block& b, const ProgramStep& s, u32 
       if (first + k >= s.operands) break;
       if (at[k] != nullptr) {
         while (line[k].w[1] != flag[k] || (line[k].w[3] != flag[k] && !TUTTI_PLANT(kHalfALine))) {
-          if (!KeepWaiting(b.patience, p, kWaitedForData, place, p.operand(s.first_operand + first + k).peer)) break;
+          if (!KeepWaiting(b.patience, p, kWaitedForData, {step, round}, p.operand(s.first_operand + first + k).peer))
+            break;
           line[k] = LoadShared16(at[k]);
         }
       }
@@ -80,11 +81,11 @@ __device__ __forceinline__ Pack<2> GatherLl(Block& b, const ProgramStep& s, u32 
 }
 
 template <typename Codec>
-__device__ __forceinline__ void StepLl(Block& b, const ProgramStep& s, u32 place, u32 round, u32 bytes) {
+__device__ __forceinline__ void StepLl(Block& b, const ProgramStep& s, int step, u32 round, u32 bytes) {
   const u32 packs = (bytes + 7) / 8;
   for (u32 i = threadIdx.x; i < packs; i += blockDim.x) {
     const u32 valid = bytes - i * 8 < 8 ? bytes - i * 8 : 8;
-    const Pack<2> v = GatherLl<Codec>(b, s, place, round, i, valid);
+    const Pack<2> v = GatherLl<Codec>(b, s, step, round, i, valid);
     for (int t = 0; t < s.targets; ++t) SendLl(b, b.p.target(s.first_target + t), round, i, v);
     if (s.stores) StorePack(b.Output(s, round) + i * 8, v, valid, b.Item().element);
   }

@@ -74,12 +74,12 @@ __device__ __forceinline__ void SendLl128(const Block& b, const Share& share, co
 // Waits until both halves of a unit have arrived. All threads of the warp together.
 template <typename P>
 __device__ __forceinline__ void AwaitLl128(Patience& patience, const P& p, const Share& share, const std::byte* at,
-                                           u64 flag, u32 place, int peer, Pack<4> (&v)[2]) {
+                                           u64 flag, const Where& where, int peer, Pack<4> (&v)[2]) {
   while (true) {
     const u64 a = v[0].w[2] | static_cast<u64>(v[0].w[3]) << 32, c = v[1].w[2] | static_cast<u64>(v[1].w[3]) << 32;
     const bool here = !share.flags || (a == flag && (c == flag || TUTTI_PLANT(kHalfAUnit)));
     if (__all_sync(~0u, here)) break;
-    const bool stop = !KeepWaiting(patience, p, kWaitedForData, place, peer);
+    const bool stop = !KeepWaiting(patience, p, kWaitedForData, where, peer);
     if (__any_sync(~0u, stop)) {
       patience.since_ns = kGone;
       break;
@@ -92,7 +92,7 @@ __device__ __forceinline__ void AwaitLl128(Patience& patience, const P& p, const
 
 // The operands' packs of unit i, folded.
 template <typename Codec>
-__device__ __forceinline__ void GatherLl128(Block& b, const Share& share, const ProgramStep& s, u32 place, u32 round,
+__device__ __forceinline__ void GatherLl128(Block& b, const Share& share, const ProgramStep& s, int step, u32 round,
                                             u32 i, const u32 (&valid)[2], Pack<4> (&v)[2]) {
   const Program& p = b.p;
   using FoldCodec = std::conditional_t<kFolds<Codec>, Codec, FloatCodec<SumOp>>;
@@ -126,7 +126,7 @@ __device__ __forceinline__ void GatherLl128(Block& b, const Share& share, const 
       if (at[k] != nullptr) {
         const ProgramOperand operand = p.operand(s.first_operand + first + k);
         const u64 flag = transport::p2p::Ll128Flag(b.Unit(round, operand.index) + i, p.log2_ring_units);
-        AwaitLl128(b.patience, p, share, at[k], flag, place, operand.peer, got[k]);
+        AwaitLl128(b.patience, p, share, at[k], flag, {step, round}, operand.peer, got[k]);
       }
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -152,14 +152,14 @@ __device__ __forceinline__ void GatherLl128(Block& b, const Share& share, const 
 }
 
 template <typename Codec>
-__device__ __forceinline__ void StepLl128(Block& b, const ProgramStep& s, u32 place, u32 round, u32 bytes) {
+__device__ __forceinline__ void StepLl128(Block& b, const ProgramStep& s, int step, u32 round, u32 bytes) {
   const Share share;
   const u32 units = (bytes + kUnitData - 1) / kUnitData;
   for (u32 i = threadIdx.x / 32; i < units; i += blockDim.x / 32) {
     const u32 valid[2] = {ValidBytes(i * kUnitData + share.offset[0], bytes),
                           share.flags ? 0 : ValidBytes(i * kUnitData + share.offset[1], bytes)};
     Pack<4> v[2];
-    GatherLl128<Codec>(b, share, s, place, round, i, valid, v);
+    GatherLl128<Codec>(b, share, s, step, round, i, valid, v);
     for (int t = 0; t < s.targets; ++t) SendLl128(b, share, b.p.target(s.first_target + t), round, i, v);
     if (!s.stores) continue;
     std::byte* out = b.Output(s, round) + i * kUnitData;

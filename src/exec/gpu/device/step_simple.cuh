@@ -52,7 +52,7 @@ __device__ __forceinline__ u64 MessageNumber(const Block& b, u32 round, u32 mess
 }
 
 // Thread k of the team waits for operand k. True where the team then needs a barrier.
-__device__ __forceinline__ bool AwaitOperands(Block& b, const Team& team, const ProgramStep& s, u32 place, u32 round) {
+__device__ __forceinline__ bool AwaitOperands(Block& b, const Team& team, const ProgramStep& s, int step, u32 round) {
   const Program& p = b.p;
   bool receives = false;
   for (int k = 0; k < s.operands; ++k) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ bool AwaitOperands(Block& b, const Team& team, const 
     const std::byte* word = FlagWord(p.segments[p.rank], p, team.number, Place(p.rank, operand.peer), number);
     while ((TUTTI_PLANT(kFlagWithoutAcquire) ? LoadShared8(word) : LoadAcquire8(word)) != number + 1) {
       if (TUTTI_PLANT(kAnyFlag) && LoadAcquire8(word) != 0) break;
-      if (!KeepWaiting(b.patience, p, kWaitedForData, place, operand.peer)) break;
+      if (!KeepWaiting(b.patience, p, kWaitedForData, {step, round}, operand.peer)) break;
     }
   }
   return receives;
@@ -184,9 +184,9 @@ __device__ __forceinline__ void MoveRange(const Block& b, const Team& team, cons
 }
 
 template <typename Codec>
-__device__ __forceinline__ void StepSimple(Block& b, const ProgramStep& s, u32 place, u32 round, u32 bytes) {
+__device__ __forceinline__ void StepSimple(Block& b, const ProgramStep& s, int step, u32 round, u32 bytes) {
   const Team team(b.p.flag_groups);
-  if (AwaitOperands(b, team, s, place, round) && !TUTTI_PLANT(kNoBarrierBehindFlag)) team.Sync();
+  if (AwaitOperands(b, team, s, step, round) && !TUTTI_PLANT(kNoBarrierBehindFlag)) team.Sync();
   const u32 whole = bytes / 16;
   MoveRange<Codec>(b, team, s, round, team.Begin(whole), team.End(whole));
   if (bytes % 16 != 0 && team.number == team.teams - 1 && team.thread == 0) {

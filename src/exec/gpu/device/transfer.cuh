@@ -129,18 +129,18 @@ struct LinkEnd : LinkStand {
 
 // Polls until the word reaches `value` (kAtLeast) or has it. One thread.
 template <bool kAtLeast>
-__device__ __forceinline__ u64 PollWord(const Links& g, const std::byte* word, u64 value, int what, u32 place,
+__device__ __forceinline__ u64 PollWord(const Links& g, const std::byte* word, u64 value, int what, const Where& where,
                                         int peer) {
   Patience patience;
   u64 got;
   while (got = LoadAcquire8(word), kAtLeast ? got < value : got != value) {
-    if (!KeepWaiting(patience, g, what, place, peer)) break;
+    if (!KeepWaiting(patience, g, what, where, peer)) break;
   }
   return got;
 }
 
-// The whole team: room for `units` more. place: PlaceInRound, here and below.
-__device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units, u32 place) {
+// The whole team: room for `units` more.
+__device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units, const Where& where) {
   using Credits = u64[kMostTeams];
   TUTTI_SHARED(Credits, credits);
   u64& credit = credits[end.team.number];
@@ -149,7 +149,7 @@ __device__ __forceinline__ void AwaitRoom(LinkEnd& end, u64 units, u32 place) {
   end.team.Sync();
   if (end.team.thread == 0) {
     const u64 need = end.position + units > ring ? end.position + units - ring : 0;
-    credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, place, end.lane.peer);
+    credit = PollWord<true>(end.g, end.CreditWord(), need, kWaitedForRoom, where, end.lane.peer);
   }
   end.team.Sync();
   end.told = credit + ring;
@@ -245,13 +245,13 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
   const bool send = end.lane.kind == GroupLane::kSend;
   const u32 most = t.MessageBytes(), least_units = (end.mask + 1) >> kLog2Flags;
   std::byte* ring = end.Ring();
-  u32 place = PlaceInRound(number, 0);
-  for (u64 at = 0; at < part.bytes; at += most, place += PlaceInRound(0, 1)) {
+  Where where{static_cast<int>(number), 0};
+  for (u64 at = 0; at < part.bytes; at += most, ++where.round) {
     const u32 bytes = part.bytes - at < most ? static_cast<u32>(part.bytes - at) : most;
     const u32 units = (bytes + 15) / 16 > least_units ? (bytes + 15) / 16 : least_units;
     const u32 start = static_cast<u32>(end.position);
     if (send) {
-      AwaitRoom(end, units, place);
+      AwaitRoom(end, units, where);
       std::byte* out = t.out == nullptr ? nullptr : t.out + part.begin + at;
       Move<Way::kToRing, kBatch>(end.team, {ring, start, end.mask, t.in + part.begin + at, out}, bytes);
       if constexpr (kHeralds) {
@@ -264,7 +264,7 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
       }
     } else {
       if (end.team.thread == 0) {
-        PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, place, end.lane.peer);
+        PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, where, end.lane.peer);
       }
       end.team.Sync();
       Move<Way::kFromRing, kBatch>(end.team, {ring, start, end.mask, nullptr, t.out + part.begin + at}, bytes);
@@ -312,13 +312,13 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
   const Share share;
   std::byte* ring = end.Ring() + share.lane * 16;
   Patience patience;
-  u32 place = PlaceInRound(number, 0);
-  for (u64 first = 0; first < units; first += most, place += PlaceInRound(0, 1)) {
+  Where where{static_cast<int>(number), 0};
+  for (u64 first = 0; first < units; first += most, ++where.round) {
     const u32 now = units - first < most ? static_cast<u32>(units - first) : most;
     Pack<4> v[2];
     if (send) {
       if (kAlone && warp < now) UserUnit<kAlone>(share, part, first + warp).Load(share, t.in, v);
-      AwaitRoom(end, now, place);
+      AwaitRoom(end, now, where);
     }
     for (u32 i = warp; i < now; i += end.team.threads / 32) {
       const UserUnit<kAlone> user(share, part, first + i);
@@ -332,7 +332,7 @@ __device__ __forceinline__ void TransferLl128(LinkEnd& end, const GroupTransfer&
       } else {
         v[0] = LoadLine16(wire);
         v[1] = LoadLine16(wire + kHalfUnit);
-        AwaitLl128(patience, end.g, share, wire, flag, place, end.lane.peer, v);
+        AwaitLl128(patience, end.g, share, wire, flag, where, end.lane.peer, v);
         user.Store(share, t.out, v);
       }
     }
