@@ -11,13 +11,11 @@ RINGS = []
 
 # Sources that see more headers of the project than check_layers.py allows.
 SEES = {
-    "src/comm/life/create.cc",
     "src/exec/cpu/engine.cc",
 }
 
 # Files, and functions and classes of files, that are longer than check_files.py allows.
 TOO_LONG = {
     "src/capi/handle.h:ncclComm",
-    "src/comm/life/create.cc:Connect",
     "src/exec/cpu/job.h:Job",
 }

@@ -12,6 +12,7 @@
 #include "exec/cpu/fold.h"
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
+#include "transport/shm/fabric.h"
 
 namespace tutti::comm {
 namespace {

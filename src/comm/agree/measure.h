@@ -10,9 +10,12 @@
 
 #include <functional>
 
-#include "transport/shm/fabric.h"
 #include "tune/model.h"
 #include "tutti/status.h"
+
+namespace tutti::transport::shm {
+class Fabric;
+}
 
 namespace tutti::comm {
 

@@ -242,7 +242,7 @@ TEST_F(CommunicatorLogTest, OtherDifferencesAreOneWarningOfRankZero) {
   EXPECT_EQ(Run(settings, [](Communicator& c) { return c.Run(Barrier()); }), std::vector<std::string>(3));
   EXPECT_EQ(Count("NCCL_ALGO is unset on ranks 0-1 and ring on rank 2; rank 0's holds for all"), 1) << Log();
   EXPECT_EQ(Count("TUTTI_TIMEOUT_MS is 1800000 on ranks 0-1 and 1000 on rank 2; each rank goes by its own"), 1);
-  EXPECT_EQ(Count("[0] comm/life/create.cc:"), 2) << Log();
+  EXPECT_EQ(Count("[0] comm/agree/profiles.cc:"), 2) << Log();
   EXPECT_EQ(Count("\n"), 2) << Log();
 }
 

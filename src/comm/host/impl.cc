@@ -6,9 +6,9 @@
 
 #include <utility>
 
+#include "base/hash.h"
 #include "comm/host/parts.h"
 #include "sys/os/memory.h"
-#include "trace/view.h"
 
 namespace tutti {
 
@@ -16,8 +16,8 @@ Communicator::Impl::Impl(const CommunicatorOptions& options, const std::string& 
     : Core(options.rank, options.ranks, fmt::format("comm {} {}", fmt::ptr(this), who), options.settings,
            options.origin),
       id(options.id),
+      id_hash(Fnv1a({reinterpret_cast<const char*>(options.id.bytes.data()), options.id.bytes.size()})),
       name(std::move(name)),
-      cancel(options.cancel),
       parts(std::make_unique<comm::Parts>(*this)),
       planner(parts->planner),
       ledger(parts->ledger),

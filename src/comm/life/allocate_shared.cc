@@ -1,0 +1,73 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "comm/host/impl.h"
+#include "comm/identity/unique_id.h"
+#include "comm/meet/bootstrap.h"
+#include "sys/os/memory.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti {
+
+using transport::shm::Fabric;
+
+Result<void*> Communicator::AllocateShared(std::size_t bytes) {
+  Impl& c = *impl_;
+  TUTTI_RETURN_IF_ERROR(c.Broken());
+  if (bytes == 0) return Status(Code::kInvalidArgument, "AllocateShared of 0 bytes");
+  Result<sys::Fd> fd = sys::CreateSharedMemory("tutti-region", bytes);
+  if (!fd.ok()) return fd.status();
+  Fabric::Region region;
+  region.bytes = bytes;
+  Result<sys::SharedMapping> own = sys::MapOnce(*fd, bytes, sys::Access::kReadWrite);
+  if (!own.ok()) return own.status();
+  region.own = std::move(*own);
+  void* address = region.own.data();
+  if (c.ranks == 1) {
+    c.own_regions.push_back(std::move(region.own));
+    return address;
+  }
+  region.peers.resize(c.ranks);
+  // The ranks meet once more, under an id of their own for this allocation.
+  const Result<UniqueId> id = comm::NextId(c.id, ++c.shared_allocations);
+  if (!id.ok()) return id.status();
+  const std::uint64_t size = bytes;
+  const Status met = comm::Meet(
+      {.id = *id,
+       .rank = c.rank,
+       .ranks = c.ranks,
+       .timeout_ms = c.settings.init_timeout_ms,
+       .payload = std::as_bytes(std::span(&size, 1)),
+       .shared = &*fd,
+       .look = [&] { return c.FindDead(); }},
+      [&](int peer, comm::Member&& member) -> Status {
+        std::uint64_t theirs = 0;
+        if (member.payload.size() == sizeof(theirs)) {
+          std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+        }
+        if (theirs != size) {
+          return Status(
+              Code::kInvalidUsage,
+              fmt::format("AllocateShared: rank {} asked for {} bytes, rank {} for {}", c.rank, size, peer, theirs),
+              peer);
+        }
+        if (peer == c.rank) return Status::Ok();
+        Result<sys::SharedMapping> mapping = sys::MapOnce(member.shared, size, sys::Access::kRead);
+        if (!mapping.ok()) return mapping.status();
+        region.peers[peer] = std::move(*mapping);
+        return Status::Ok();
+      });
+  if (!met.ok()) {
+    c.Break(met);
+    return c.InParent(met);
+  }
+  c.fabric->AddRegion(std::move(region));
+  // Nobody may refer to the region before everybody has it.
+  TUTTI_RETURN_IF_ERROR(Run(Barrier()));
+  return address;
+}
+
+}  // namespace tutti

@@ -1,0 +1,24 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "comm/life/creation.h"
+#include "comm/life/foreigners.h"
+#include "sys/os/clock.h"
+
+namespace tutti::comm {
+
+Status Creation::Connect() {
+  MeetOptions meeting = Meeting();
+  meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
+  TUTTI_RETURN_IF_ERROR(WatchForeigners(*made.fabric, meeting));
+  made.fabric->FinishConnecting();
+  return Await([this] { return made.fabric->EveryoneConnected(); },
+               "met the others, but not all of them finished connecting");
+}
+
+bool Creation::CanRefer() const {
+  return made.fabric != nullptr && made.settings.single_copy != SingleCopy::kOff && made.fabric->EveryoneCanRefer();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,23 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/life/creation.h"
+
+#include "comm/agree/profiles.h"
+#include "sys/os/clock.h"
+
+namespace tutti::comm {
+
+Creation::Creation(Communicator::Impl& made, const std::atomic<bool>* cancel)
+    : made(made), cancel(cancel), deadline_ns(sys::NowNs() + made.settings.init_timeout_ms * sys::kNsPerMs) {}
+
+Creation::~Creation() = default;
+
+Status Creation::Run() {
+  TUTTI_RETURN_IF_ERROR(Offer());
+  TUTTI_RETURN_IF_ERROR(Meet());
+  TUTTI_RETURN_IF_ERROR(Connect());
+  TUTTI_RETURN_IF_ERROR(Agree());
+  return Start();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,62 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_LIFE_CREATION_H_
+#define TUTTI_COMM_LIFE_CREATION_H_
+
+// How a communicator is made: what its steps share, and the steps, each in a file of its own.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "comm/host/impl.h"
+#include "tutti/status.h"
+
+namespace tutti::comm {
+
+struct MeetOptions;
+class Profiles;
+
+// Lives while Communicator::Create runs. Threads: one. An error of a step is the error of Create.
+struct Creation {
+  // `cancel`: CommunicatorOptions::cancel.
+  Creation(Communicator::Impl& made, const std::atomic<bool>* cancel);
+  ~Creation();
+
+  // All steps of a communicator of several ranks, in the order in which they stand here. Every rank takes the same ones.
+  Status Run();  // creation.cc
+  // What this rank brings: its profile, its shared pages, and its black box in them.
+  Status Offer();  // offer.cc
+  // Finds the other ranks, maps the pages of each, and compares the settings of all.
+  Status Meet();  // meet.cc
+  // Tells the others that this rank has mapped them all, and waits until all have.
+  Status Connect();  // connect.cc
+  // The machine's constants and the settings that hold for all.
+  Status Agree();  // agree.cc
+  // The engine, how its waits spin, the view of all black boxes, and the planner.
+  Status Start();  // start.cc
+  // What the only rank of a communicator does instead of Run.
+  Status RunAlone();  // alone.cc
+
+  // Parts of the steps.
+  MeetOptions Meeting() const;  // meet.cc
+  void CreateBlackBox();        // black_boxes.cc
+  Status OpenBlackBoxes();
+  void SetSpins();  // start.cc
+  // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
+  Status Await(const std::function<bool()>& ready, const char* what) const;  // await.cc
+  Status Cancelled() const;
+  // Whether ranks may read each other's memory, and all can. REQUIRES: Connect has ended, or there is one rank.
+  bool CanRefer() const;  // connect.cc
+
+  Communicator::Impl& made;
+  const std::atomic<bool>* const cancel;
+  const std::int64_t deadline_ns;
+  std::unique_ptr<Profiles> profiles;  // since Offer
+  int common_cpus = 1;                 // processors that all ranks choose by, since Agree
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_LIFE_CREATION_H_

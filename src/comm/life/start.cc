@@ -1,0 +1,40 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/life/creation.h"
+#include "comm/life/start_planner.h"
+#include "exec/cpu/engine.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::comm {
+namespace {
+
+// How long a wait for a peer on another core spins: with a core for each rank, and where they share cores (about what
+// it costs to switch to another rank and back).
+constexpr std::int64_t kSpinNs = 10000;
+constexpr std::int64_t kCrowdedSpinNs = 700;
+
+}  // namespace
+
+Status Creation::Start() {
+  made.recorder.Switch(made.settings.black_box);
+  made.engine = std::make_shared<exec::cpu::Engine>(made.fabric.get(), &made.recorder, made.rank, made.ranks);
+  SetSpins();
+  TUTTI_RETURN_IF_ERROR(OpenBlackBoxes());
+  return StartPlanner(made.planner, made.settings,
+                      {.rank = made.rank,
+                       .ranks = made.ranks,
+                       .cpus = common_cpus,
+                       .machine = *made.machine,
+                       .channels = made.fabric == nullptr ? 1 : made.fabric->channels(),
+                       .can_refer = CanRefer(),
+                       .chunks = made.engine->chunks()});
+}
+
+void Creation::SetSpins() {
+  made.crowded = made.ranks > made.cpus;
+  const std::int64_t own_ns = made.crowded ? kCrowdedSpinNs : kSpinNs;
+  made.spin_ns = made.settings.spin_us >= 0 ? made.settings.spin_us * 1000 : own_ns;
+  if (made.crowded) made.engine->set_spins(0);  // a wait decides first whether anything is worth polling for
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,47 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/life/start_planner.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "comm/host/planner.h"
+#include "exec/cpu/chunks.h"
+#include "tune/chooser.h"
+
+namespace tutti::comm {
+
+Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs) {
+  Result<tune::Chooser> chooser = tune::Chooser::Create(
+      {.ranks = inputs.ranks,
+       .cpus = inputs.cpus,
+       .machine = inputs.machine,
+       .algo_filter = settings.algo,
+       .proto_filter = settings.proto,
+       .can_refer = inputs.can_refer,
+       .force_reference = settings.single_copy == SingleCopy::kForce,
+       .min_channels = std::min(std::max(settings.min_channels, 1), inputs.channels),
+       .max_channels = inputs.channels,
+       .chunk_bytes = [rules = inputs.chunks](
+                          const plan::Footprint& footprint, proto::Protocol protocol, bool by_reference,
+                          int channels) { return rules.ForPlan(footprint, protocol, by_reference, channels); },
+       .transfer_chunk_bytes = [rules = inputs.chunks](
+                                   proto::Protocol protocol,
+                                   bool by_reference) { return rules.ForTransfer(protocol, by_reference); }});
+  if (!chooser.ok()) return chooser.status();
+  if (inputs.rank == 0 && !chooser->ignored_algorithms().empty()) {
+    const std::string line =
+        fmt::format("NCCL_ALGO=\"{}\": {} is ignored: an algorithm of network switches, which Tutti does not have",
+                    settings.algo, fmt::join(chooser->ignored_algorithms(), ", "));
+    if (log::FirstTime(line)) TUTTI_WARN("{}", line);
+  }
+  planner.Start(std::move(*chooser), inputs.chunks);
+  return Status::Ok();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,39 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_LIFE_START_PLANNER_H_
+#define TUTTI_COMM_LIFE_START_PLANNER_H_
+
+#include "tutti/settings.h"
+#include "tutti/status.h"
+
+namespace tutti {
+namespace exec::cpu {
+struct ChunkRules;
+}
+namespace tune {
+struct Machine;
+}
+}  // namespace tutti
+
+namespace tutti::comm {
+
+class Planner;
+
+// What choices go by, besides the settings. The same on all ranks, but for `rank`.
+struct ChoiceInputs {
+  int rank;
+  int ranks;
+  int cpus;
+  const tune::Machine& machine;
+  int channels;                         // that the links have
+  bool can_refer;                       // whether ranks may read each other's memory, and all can
+  const exec::cpu::ChunkRules& chunks;  // must outlive the planner
+};
+
+// Starts the planner of a communicator's operations in host memory. An error where the settings leave nothing to choose.
+// Rank 0 warns of algorithms that the settings name and Tutti does not have.
+Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs);
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_LIFE_START_PLANNER_H_
