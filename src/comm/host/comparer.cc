@@ -81,7 +81,7 @@ Status Comparer::CompareCollectives(std::uint64_t sequence) {
 // The n-th send from one rank to another and the n-th receive there must agree in bytes.
 Status Comparer::CompareTransfers(const Job& job) {
   std::vector<CallRecord> own;
-  for (std::uint64_t n = job.first_call(); n <= job.last_call; ++n) {
+  for (std::uint64_t n = job.calls.first(); n <= job.calls.last; ++n) {
     if (const std::optional<CallRecord> record = core_.boxes[core_.rank].Find(n)) own.push_back(*record);
   }
   return CompareTransfers(std::move(own), &DifferInBytes);
@@ -172,7 +172,7 @@ Status Comparer::CompareAtEnd() {
 Status Comparer::ExplainForeign(const Job& job, const exec::cpu::Foreign& foreign) {
   TUTTI_RETURN_IF_ERROR(CompareHistory(foreign.peer));
   const auto mark_of = [](const CallRecord& r) { return trace::TransferMark(r.call.bytes(), r.sequence); };
-  std::optional<CallRecord> mine = core_.boxes[core_.rank].Find(job.last_call);
+  std::optional<CallRecord> mine = core_.boxes[core_.rank].Find(job.calls.last);
   if (mine && mine->call.is_transfer()) {
     mine = core_.boxes[core_.rank].FindLatest([&](const CallRecord& r) {
       return r.call.function() == Collective::kRecv && r.call.root() == foreign.peer && mark_of(r) == foreign.expected;
@@ -184,7 +184,7 @@ Status Comparer::ExplainForeign(const Job& job, const exec::cpu::Foreign& foreig
   });
   // Not a send, so it is a collective, which this rank has not called yet.
   if (!theirs) {
-    const std::optional<CallRecord> last = core_.boxes[core_.rank].LastCollective(job.first_call());
+    const std::optional<CallRecord> last = core_.boxes[core_.rank].LastCollective(job.calls.first());
     theirs = core_.boxes[foreign.peer].FindCollective(last ? last->sequence + 1 : 1);
   }
   if (mine && theirs) return Mismatch(ledger_.own_collectives, foreign.peer, *theirs, core_.rank, *mine);
@@ -209,7 +209,7 @@ Status Comparer::FindStandoff(const Job& job, std::int64_t since_ns) {
     return core_.boxes[owner].FindLatest(
         [&](const CallRecord& r) { return r.number <= last && r.call.is_transfer() && r.call.root() == other; });
   };
-  const std::optional<CallRecord> mine = find(core_.rank, peer, job.last_call),
+  const std::optional<CallRecord> mine = find(core_.rank, peer, job.calls.last),
                                   theirs = find(peer, core_.rank, wait.number);
   if (!mine || !theirs || mine->call.is_transfer() == theirs->call.is_transfer()) return Status::Ok();
   // The send or receive may have been met already, by one of another size.
@@ -234,7 +234,7 @@ Status Comparer::CompareCalls(std::int64_t since_ns) {
   if (!foreign && since_ns == 0) return Status::Ok();
   if (job->collective == Collective::kSendRecv) {
     TUTTI_RETURN_IF_ERROR(CompareTransfers(*job));
-  } else if (const std::optional<CallRecord> mine = core_.boxes[core_.rank].Find(job->last_call)) {
+  } else if (const std::optional<CallRecord> mine = core_.boxes[core_.rank].Find(job->calls.last)) {
     // A rank that is behind may be so because of an earlier call: its latest is compared too.
     std::uint64_t earliest = mine->sequence;
     for (const trace::View& box : core_.boxes) {

@@ -42,8 +42,8 @@ class Jobs {
   bool IsFirst(const exec::cpu::Job& job) const { return &job == &first_; }
   // Whether a job runs a plan of sends and receives, or is ready to.
   bool Hold(const exec::cpu::PreparedPlan* plan) const {
-    return first_.transfer_plan == plan ||
-           std::ranges::any_of(others_, [&](const auto& job) { return job->in_use && job->transfer_plan == plan; });
+    return first_.group.plan == plan ||
+           std::ranges::any_of(others_, [&](const auto& job) { return job->in_use && job->group.plan == plan; });
   }
 
  private:

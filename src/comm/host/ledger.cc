@@ -11,6 +11,7 @@ namespace tutti::comm {
 namespace {
 
 using exec::cpu::Job;
+using exec::cpu::JobCalls;
 
 // Times are taken of calls that move so much, where two looks at the clock do not show, and of every so many-th call.
 constexpr std::size_t kTimedBytes = 1 << 20;
@@ -32,23 +33,24 @@ void Ledger::Record(const Operation& o, Job& job) {
 }
 
 void Ledger::RecordCollective(Job& job) {
-  job.timed = false;
+  JobCalls& calls = job.calls;
+  calls.timed = false;
   if (!core_.recorder.on()) {
-    job.mark = 0;
+    calls.mark = 0;
     return;
   }
-  if (job.run == core_.recorder.run()) [[likely]] {
-    job.mark = mark_ = job.next_mark;
-    job.last_call = core_.recorder.Repeat();
+  if (calls.run == core_.recorder.run()) [[likely]] {
+    calls.mark = mark_ = calls.next_mark;
+    calls.last = core_.recorder.Repeat();
   } else {
-    job.mark = mark_ = trace::NextMark(mark_, job.signature);
-    job.calls = 1;
-    job.last_call = core_.recorder.Add(job.call, job.call_count, collectives() + 1, job.how);
-    job.run = core_.recorder.run();
+    calls.mark = mark_ = trace::NextMark(mark_, calls.signature);
+    calls.count = 1;
+    calls.last = core_.recorder.Add(calls.word, calls.elements, collectives() + 1, calls.how);
+    calls.run = core_.recorder.run();
   }
-  job.next_mark = trace::NextMark(mark_, job.signature);
-  if (job.call_count * job.element >= kTimedBytes || job.last_call % kTimedEvery == 0) [[unlikely]]
-    TimeCalls(job);
+  calls.next_mark = trace::NextMark(mark_, calls.signature);
+  if (calls.elements * job.element >= kTimedBytes || calls.last % kTimedEvery == 0) [[unlikely]]
+    TimeCalls(calls);
 }
 
 std::uint64_t Ledger::NumberTransfer(const Operation& o) {
@@ -66,23 +68,21 @@ std::uint64_t Ledger::RecordTransfer(const Operation& o, std::uint64_t* its_mark
 }
 
 void Ledger::RecordGroup(std::span<const Operation> operations, Job& job) {
-  job.in_marks.clear();
-  job.out_marks.clear();
-  std::size_t bytes = 0;
-  job.calls = operations.size();
-  job.timed = false;
-  if (!core_.recorder.on()) {
-    for (const Operation& o : operations) (o.kind == Collective::kSend ? job.in_marks : job.out_marks).push_back(0);
-    return;
-  }
+  const bool recorded = core_.recorder.on();
+  JobCalls& calls = job.calls;
+  calls.count = operations.size();
+  calls.timed = false;
+  std::size_t bytes = 0, sends = 0, receives = 0;
   for (const Operation& o : operations) {
-    std::uint64_t its_mark;
-    job.last_call = RecordTransfer(o, &its_mark);
-    (o.kind == Collective::kSend ? job.in_marks : job.out_marks).push_back(its_mark);
+    std::uint64_t& mark =
+        o.kind == Collective::kSend ? job.group.sends[sends++].mark : job.group.receives[receives++].mark;
+    mark = 0;
+    if (recorded) calls.last = RecordTransfer(o, &mark);
     bytes += o.count * SizeOf(o.type);
   }
-  if (bytes >= kTimedBytes || (job.last_call - job.calls) / kTimedEvery != job.last_call / kTimedEvery) [[unlikely]]
-    TimeCalls(job);
+  if (!recorded) return;
+  if (bytes >= kTimedBytes || (calls.last - calls.count) / kTimedEvery != calls.last / kTimedEvery) [[unlikely]]
+    TimeCalls(calls);
 }
 
 void Ledger::RecordEmpty(const Operation& o) {
@@ -112,10 +112,10 @@ void Ledger::RecordGpuCall(const Operation& o) {
   if (core_.engine->idle()) core_.recorder.Finish(number);
 }
 
-void Ledger::TimeCalls(Job& job) {
+void Ledger::TimeCalls(JobCalls& calls) {
   const std::int64_t now_ns = sys::NowNs();
-  job.timed = true;
-  for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) {
+  calls.timed = true;
+  for (std::uint64_t call = calls.first(); call <= calls.last; ++call) {
     core_.recorder.TimeEnqueued(call, now_ns, core_.engine->idle() ? now_ns : 0);
   }
 }

@@ -13,7 +13,8 @@
 namespace tutti {
 namespace exec::cpu {
 struct Job;
-}
+struct JobCalls;
+}  // namespace exec::cpu
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -51,7 +52,7 @@ class Ledger {
   std::uint64_t RecordTransfer(const Operation& operation, std::uint64_t* its_mark);
   // Counts a send or receive; its number among those with the same peer.
   std::uint64_t NumberTransfer(const Operation& operation);
-  void TimeCalls(exec::cpu::Job& job);
+  void TimeCalls(exec::cpu::JobCalls& calls);
 
   Core& core_;
   Planner& planner_;

@@ -69,10 +69,10 @@ Status Preparer::PrepareCollective(const Operation& o, Job& job) {
     part.first = cut.Begin(c);
     part.count = cut.Size(c);
   }
-  job.how = (*recipe)->how;
-  job.call = trace::PackCall(o);
-  job.call_count = barrier ? 0 : o.count;
-  job.signature = trace::Signature(job.call, job.call_count);
+  job.calls.how = (*recipe)->how;
+  job.calls.word = trace::PackCall(o);
+  job.calls.elements = barrier ? 0 : o.count;
+  job.calls.signature = trace::Signature(job.calls.word, job.calls.elements);
   return Status::Ok();
 }
 
@@ -80,7 +80,7 @@ Status Preparer::Prepare(const Operation& o, Job& job) {
   const bool repeatable = jobs_.IsFirst(job);
   if (!repeatable || !PreparedFor(o)) {
     if (repeatable) prepared_.reset();
-    job.run = Job::kNoRun;
+    job.calls.run = exec::cpu::JobCalls::kNoRun;
     TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : PrepareCollective(o, job));
     if (repeatable && o.op != ReduceOp::kPreMulSum) prepared_ = o;
   } else if (prepared_->in != o.in || prepared_->out != o.out) {
@@ -92,15 +92,15 @@ Status Preparer::Prepare(const Operation& o, Job& job) {
 
 Status Preparer::PrepareGroup(std::span<const Operation> operations, Job& job) {
   if (jobs_.IsFirst(job)) prepared_.reset();
-  job.run = Job::kNoRun;
+  job.calls.run = exec::cpu::JobCalls::kNoRun;
   return PrepareTransfers(operations, job);
 }
 
 void Preparer::ChangeBuffers(const Operation& o, Job& job) {
   if (o.kind == Collective::kSend) {
-    job.in_addresses[0] = static_cast<const std::byte*>(o.in);
+    job.group.sends[0].address = static_cast<const std::byte*>(o.in);
   } else if (o.kind == Collective::kRecv) {
-    job.out_addresses[0] = static_cast<std::byte*>(o.out);
+    job.group.receives[0].address = static_cast<std::byte*>(o.out);
   } else if (o.kind != Collective::kBarrier) {
     job.in = static_cast<const std::byte*>(o.in);
     job.out = static_cast<std::byte*>(o.out);
@@ -109,31 +109,23 @@ void Preparer::ChangeBuffers(const Operation& o, Job& job) {
 
 Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& job) {
   std::vector<std::size_t> to_self, from_self;
-  job.in_addresses.clear();
-  job.out_addresses.clear();
-  job.in_sizes.clear();
-  job.out_sizes.clear();
-  job.in_lanes.clear();
-  job.out_lanes.clear();
+  job.group.sends.clear();
+  job.group.receives.clear();
   for (const Operation& o : operations) {
     const bool send = o.kind == Collective::kSend;
     const std::size_t bytes = o.count * SizeOf(o.type);
     const exec::cpu::Lane lane = planner_.FindLane(bytes);
     if (send) {
-      job.in_addresses.push_back(static_cast<const std::byte*>(o.in));
-      job.in_sizes.push_back(bytes);
-      job.in_lanes.push_back(lane);
+      job.group.sends.push_back({.address = static_cast<const std::byte*>(o.in), .bytes = bytes, .lane = lane});
     } else {
-      job.out_addresses.push_back(static_cast<std::byte*>(o.out));
-      job.out_sizes.push_back(bytes);
-      job.out_lanes.push_back(lane);
+      job.group.receives.push_back({.address = static_cast<std::byte*>(o.out), .bytes = bytes, .lane = lane});
     }
     if (o.root == rank_) (send ? to_self : from_self).push_back(bytes);
   }
   TUTTI_RETURN_IF_ERROR(CheckOwn(rank_, to_self, from_self));
   job.collective = Collective::kSendRecv;
   job.divisor = 1;
-  job.transfer_plan = planner_.FindTransferPlan(operations);
+  job.group.plan = planner_.FindTransferPlan(operations);
   return Status::Ok();
 }
 

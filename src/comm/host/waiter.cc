@@ -110,7 +110,7 @@ void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns) {
   const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
   auto kind = static_cast<trace::WaitKind>(job->waits_what);
   if (kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
-  core_.recorder.Wait(job->last_call, job->waits_for, kind, channel, since_ns, now_ns);
+  core_.recorder.Wait(job->calls.last, job->waits_for, kind, channel, since_ns, now_ns);
   ReportLinks();
 }
 

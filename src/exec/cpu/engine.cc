@@ -106,13 +106,13 @@ void Engine::StartPart(Part& part) {
 }
 
 void Engine::StartTransfers(Job& job) {
-  job.transfers_left = job.transfer_plan->plan.step_count();
-  job.transfers.assign(job.transfers_left, {});
+  job.group.left = job.group.plan->plan.step_count();
+  job.group.steps.assign(job.group.left, {});
 }
 
 void Engine::TimeFinished(const Job& job) {
   const std::int64_t now_ns = sys::NowNs();
-  for (std::uint64_t call = job.first_call(); call <= job.last_call; ++call) recorder_->TimeFinished(call, now_ns);
+  for (std::uint64_t call = job.calls.first(); call <= job.calls.last; ++call) recorder_->TimeFinished(call, now_ns);
 }
 
 bool Engine::Advance() {
@@ -123,15 +123,15 @@ bool Engine::Advance() {
       continue;
     }
     job.done = true;
-    recorder_->Finish(job.last_call);
-    if (job.timed) [[unlikely]]
+    recorder_->Finish(job.calls.last);
+    if (job.calls.timed) [[unlikely]]
       TimeFinished(job);
     first_ = job.next;
     if (first_ == nullptr) {
       last_ = nullptr;
     } else {
       Start(*first_);
-      if (first_->timed) recorder_->TimeStarted(first_->last_call, sys::NowNs());
+      if (first_->calls.timed) recorder_->TimeStarted(first_->calls.last, sys::NowNs());
     }
   }
   return true;
@@ -289,18 +289,18 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
   const int slots = part.plan->footprint.link_slots;
   if constexpr (P == Protocol::kLl) {
     if (!RoomLl(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl(tx, rings, job.mark, part.value, bytes);
+    WriteLl(tx, rings, job.calls.mark, part.value, bytes);
   } else if constexpr (P == Protocol::kLl128) {
     if (!RoomLl128(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl128(tx, rings, job.mark, part.value, bytes);
+    WriteLl128(tx, rings, job.calls.mark, part.value, bytes);
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     if (part.pool_slot < 0) {
-      PostReference(part.channel, peer, job.mark, part.value, bytes);
+      PostReference(part.channel, peer, job.calls.mark, part.value, bytes);
     } else {
       const std::uint64_t offset = pool_->Offset(part.pool_slot);
       pool_->AddReader(part.pool_slot, &tx,
-                       WritePost(tx, rings, job.mark, PostKind::kPool, offset, bytes, 0,
+                       WritePost(tx, rings, job.calls.mark, PostKind::kPool, offset, bytes, 0,
                                  static_cast<std::uint32_t>(step.to.size())));
     }
   }
@@ -331,13 +331,13 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     bool arrived;
     const std::byte* where = landing;
     if constexpr (P == Protocol::kLl) {
-      arrived = ReadLl(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
     } else if constexpr (P == Protocol::kLl128) {
-      arrived = ReadLl128(rx, fabric_->rings(), job.mark, landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl128(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
     } else {
       const Sharing sharing = job.by_reference ? part.plan->sharing[part.step] : Sharing::kNone;
       arrived = ReceivePost(
-          job, {part.channel, operand.index, job.mark, work.bytes, landing, sharing, part.plan->long_bytes_max},
+          job, {part.channel, operand.index, job.calls.mark, work.bytes, landing, sharing, part.plan->long_bytes_max},
           &where);
     }
     if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
@@ -388,66 +388,67 @@ bool Engine::Finish(Job& job) {
 }
 
 bool Engine::RunTransfers(Job& job) {
-  const int steps = job.transfer_plan->plan.step_count();
-  const std::vector<int>& previous = job.transfer_plan->previous;
+  TransferGroup& group = job.group;
+  const int steps = group.plan->plan.step_count();
+  const std::vector<int>& previous = group.plan->previous;
   bool moved = true;
-  while (moved && job.transfers_left > 0) {
+  while (moved && group.left > 0) {
     moved = false;
     for (int i = 0; i < steps; ++i) {
-      Job::Transfer& t = job.transfers[i];
-      if (t.done || (previous[i] >= 0 && !job.transfers[previous[i]].done)) continue;
-      const std::size_t before = t.moved;
-      t.done = RunTransfer(job, i);
-      job.transfers_left -= t.done ? 1 : 0;
-      moved |= t.done || t.moved != before;
+      TransferGroup::Progress& step = group.steps[i];
+      if (step.done || (previous[i] >= 0 && !group.steps[previous[i]].done)) continue;
+      const std::size_t before = step.moved;
+      step.done = RunTransfer(job, i);
+      group.left -= step.done ? 1 : 0;
+      moved |= step.done || step.moved != before;
     }
   }
-  return job.transfers_left == 0;
+  return group.left == 0;
 }
 
 // Moves one send, receive or self-copy on by as many parts as go without waiting. True when it has ended.
 bool Engine::RunTransfer(Job& job, int index) {
-  const Step step = job.transfer_plan->plan.step(index);
-  Job::Transfer& t = job.transfers[index];
+  TransferGroup& group = job.group;
+  const Step step = group.plan->plan.step(index);
   const Operand& source = step.operands[0];
-  if (IsLocal(source) && step.to.empty()) {
-    CopyBytes(job.out_addresses[step.out], job.in_addresses[source.index], job.in_sizes[source.index]);
+  const bool sends = !step.to.empty();
+  if (IsLocal(source) && !sends) {
+    CopyBytes(group.receives[step.out].address, group.sends[source.index].address, group.sends[source.index].bytes);
     return true;
   }
-  const bool sends = !step.to.empty();
-  const std::size_t bytes = sends ? job.in_sizes[source.index] : job.out_sizes[step.out];
-  const Lane& lane = sends ? job.in_lanes[source.index] : job.out_lanes[step.out];
+  const std::size_t bytes = sends ? group.sends[source.index].bytes : group.receives[step.out].bytes;
+  const Lane& lane = sends ? group.sends[source.index].lane : group.receives[step.out].lane;
   const std::size_t chunk = chunks_->ForTransfer(lane.protocol, lane.by_reference);
-  while (t.moved < bytes) {
-    const std::size_t part = std::min(chunk, bytes - t.moved);
-    const bool ok = sends ? SendPart(job, step.to[0], lane, job.in_marks[source.index],
-                                     job.in_addresses[source.index] + t.moved, part)
-                          : ReceivePart(job, index, source.index, lane, job.out_marks[step.out],
-                                        job.out_addresses[step.out] + t.moved, part);
+  std::size_t& moved = group.steps[index].moved;
+  while (moved < bytes) {
+    const std::size_t part = std::min(chunk, bytes - moved);
+    const bool ok = sends ? SendPart(job, step.to[0], group.sends[source.index], moved, part)
+                          : ReceivePart(job, index, source.index, group.receives[step.out], part);
     if (!ok) return false;
-    t.moved += part;
+    moved += part;
     ++moves_;
   }
   return true;
 }
 
-bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, const std::byte* data,
-                      std::size_t bytes) {
+// Sends [at, at + bytes) of a block, if there is room.
+bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at, std::size_t bytes) {
+  const std::byte* data = block.address + at;
   const transport::RingSizes& rings = fabric_->rings();
   transport::Outgoing& tx = fabric_->out(kTransferChannel, peer);
-  switch (lane.protocol) {
+  switch (block.lane.protocol) {
     case Protocol::kLl:
       if (!RoomLl(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl(tx, rings, mark, data, bytes);
+      WriteLl(tx, rings, block.mark, data, bytes);
       break;
     case Protocol::kLl128:
       if (!RoomLl128(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl128(tx, rings, mark, data, bytes);
+      WriteLl128(tx, rings, block.mark, data, bytes);
       break;
     case Protocol::kSimple:
       if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      if (lane.by_reference) {
-        PostReference(kTransferChannel, peer, mark, data, bytes);
+      if (block.lane.by_reference) {
+        PostReference(kTransferChannel, peer, block.mark, data, bytes);
         break;
       }
       if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
@@ -455,7 +456,7 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, 
       const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       CopyBytes(pool_->Data(slot), data, bytes);
-      pool_->AddReader(slot, &tx, WritePost(tx, rings, mark, PostKind::kPool, pool_->Offset(slot), bytes));
+      pool_->AddReader(slot, &tx, WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes));
       pool_->Release(slot);
       break;
   }
@@ -463,23 +464,24 @@ bool Engine::SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, 
   return true;
 }
 
-bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
-                         std::size_t bytes) {
+// Receives the next `bytes` of a block, once they have arrived.
+bool Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes) {
+  TransferGroup::Progress& step = job.group.steps[index];
+  std::byte* out = block.address + step.moved;
   const transport::RingSizes& rings = fabric_->rings();
   transport::Incoming& rx = fabric_->in(kTransferChannel, peer);
-  std::size_t& progress = job.transfers[index].progress;
   bool arrived = false;
-  switch (lane.protocol) {
+  switch (block.lane.protocol) {
     case Protocol::kLl:
-      arrived = ReadLl(rx, rings, mark, out, bytes, progress, spins_);
+      arrived = ReadLl(rx, rings, block.mark, out, bytes, step.arrived, spins_);
       break;
     case Protocol::kLl128:
-      arrived = ReadLl128(rx, rings, mark, out, bytes, progress, spins_);
+      arrived = ReadLl128(rx, rings, block.mark, out, bytes, step.arrived, spins_);
       break;
     case Protocol::kSimple: {
       const std::byte* where = out;
-      const Sharing sharing = lane.by_reference ? job.transfer_plan->sharing[index] : Sharing::kNone;
-      arrived = ReceivePost(job, {kTransferChannel, peer, mark, bytes, out, sharing}, &where);
+      const Sharing sharing = block.lane.by_reference ? job.group.plan->sharing[index] : Sharing::kNone;
+      arrived = ReceivePost(job, {kTransferChannel, peer, block.mark, bytes, out, sharing}, &where);
       if (!arrived) break;
       CopyBytes(out, where, bytes);
       ReleasePosts(rx);
@@ -487,7 +489,7 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const Lane& lane, std::u
     }
   }
   if (!arrived) return Waits(job, peer, Job::WaitsFor::kData);
-  progress = 0;
+  step.arrived = 0;
   fabric_->Nudge(peer);
   return true;
 }

@@ -129,9 +129,8 @@ class Engine {
   void StartTransfers(Job& job);
   bool RunTransfers(Job& job);
   bool RunTransfer(Job& job, int index);
-  bool SendPart(Job& job, int peer, const Lane& lane, std::uint64_t mark, const std::byte* data, std::size_t bytes);
-  bool ReceivePart(Job& job, int index, int peer, const Lane& lane, std::uint64_t mark, std::byte* out,
-                   std::size_t bytes);
+  bool SendPart(Job& job, int peer, const SendBlock& block, std::size_t at, std::size_t bytes);
+  bool ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes);
   bool Finish(Job& job);
   void OfferEarly(Job& job);
   Share& ShareOf(int channel, int peer) { return shares_[channel * ranks_ + peer]; }

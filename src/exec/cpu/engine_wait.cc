@@ -62,16 +62,17 @@ std::optional<Foreign> Engine::FindForeign() const {
   if (job.collective != Collective::kSendRecv) {
     if (job.waits_what != Job::WaitsFor::kData) return std::nullopt;
     const Part& part = job.parts[job.waiting_part];
-    return check(part.channel, job.waits_for, job.protocol, job.mark, part.progress);
+    return check(part.channel, job.waits_for, job.protocol, job.calls.mark, part.progress);
   }
-  const std::vector<int>& previous = job.transfer_plan->previous;
-  for (int i = 0; i < static_cast<int>(job.transfers.size()); ++i) {
-    const Step step = job.transfer_plan->plan.step(i);
-    if (job.transfers[i].done || step.operands[0].kind != Operand::Kind::kRecv) continue;
-    if (previous[i] >= 0 && !job.transfers[previous[i]].done) continue;
+  const TransferGroup& group = job.group;
+  const std::vector<int>& previous = group.plan->previous;
+  for (int i = 0; i < static_cast<int>(group.steps.size()); ++i) {
+    const Step step = group.plan->plan.step(i);
+    if (group.steps[i].done || step.operands[0].kind != Operand::Kind::kRecv) continue;
+    if (previous[i] >= 0 && !group.steps[previous[i]].done) continue;
+    const ReceiveBlock& block = group.receives[step.out];
     const std::optional<Foreign> found =
-        check(kTransferChannel, step.operands[0].index, job.out_lanes[step.out].protocol, job.out_marks[step.out],
-              job.transfers[i].progress);
+        check(kTransferChannel, step.operands[0].index, block.lane.protocol, block.mark, group.steps[i].arrived);
     if (found) return found;
   }
   return std::nullopt;

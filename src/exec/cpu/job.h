@@ -45,6 +45,53 @@ struct Part {
   const std::byte* value = nullptr;
 };
 
+// What one send or receive moves: an in-block or out-block of its group's plan.
+template <typename Byte>
+struct TransferBlock {
+  Byte* address = nullptr;
+  std::size_t bytes = 0;
+  Lane lane;
+  std::uint64_t mark = 0;  // of its messages (trace/call.h)
+};
+
+using SendBlock = TransferBlock<const std::byte>;
+using ReceiveBlock = TransferBlock<std::byte>;
+
+// Sends and receives that proceed together. The plan's own sizes are not used, so that one plan serves all sizes.
+struct TransferGroup {
+  const PreparedPlan* plan = nullptr;
+  std::vector<SendBlock> sends;        // by in-block
+  std::vector<ReceiveBlock> receives;  // by out-block
+
+  // How far each step of the plan is, and how many steps have not ended.
+  struct Progress {
+    std::size_t moved = 0;    // bytes
+    std::size_t arrived = 0;  // units of the message that is being received
+    bool done = false;
+  };
+  std::vector<Progress> steps;
+  int left = 0;
+};
+
+// The calls that a job runs, as the black box and messages know them (trace/call.h): one collective, or all sends and
+// receives of a group.
+struct JobCalls {
+  // What the black box is told of a collective.
+  std::uint32_t word = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t signature = 0;
+  std::uint16_t how = 0;        // trace::How
+  std::uint64_t mark = 0;       // of a collective's messages
+  std::uint64_t next_mark = 0;  // where it is called again at once: known before the call, which waits for it
+  // Their numbers in the black box: [first(), last].
+  std::uint64_t count = 1;
+  std::uint64_t last = 0;
+  std::uint64_t first() const { return last + 1 - count; }
+  static constexpr std::uint64_t kNoRun = ~std::uint64_t{0};
+  std::uint64_t run = kNoRun;  // trace::Recorder::run when it was last written down; kNoRun: for another call
+  bool timed = false;          // their times are taken
+};
+
 // One operation on its way through the executor. Filled by the communicator, then owned by the engine until done.
 struct Job {
   // What to do.
@@ -69,44 +116,11 @@ struct Job {
   std::vector<Part> parts;
   int channels = 1;
 
-  // Groups of sends and receives only: the plan, address and bytes of each in-block and out-block, and their lanes.
-  // (The plan's own sizes are not used, so that one plan serves all sizes.)
-  const PreparedPlan* transfer_plan = nullptr;
-  std::vector<const std::byte*> in_addresses;
-  std::vector<std::byte*> out_addresses;
-  std::vector<std::size_t> in_sizes;
-  std::vector<std::size_t> out_sizes;
-  std::vector<Lane> in_lanes;
-  std::vector<Lane> out_lanes;
-  std::vector<std::uint64_t> in_marks;
-  std::vector<std::uint64_t> out_marks;
-  // Per step of that plan: bytes moved so far, and units of the message being received.
-  struct Transfer {
-    std::size_t moved = 0;
-    std::size_t progress = 0;
-    bool done = false;
-  };
-  std::vector<Transfer> transfers;
-  int transfers_left = 0;
+  TransferGroup group;  // where the collective is kSendRecv
 
-  const PreparedPlan& first_plan() const {
-    return collective == Collective::kSendRecv ? *transfer_plan : *parts[0].plan;
-  }
+  const PreparedPlan& first_plan() const { return collective == Collective::kSendRecv ? *group.plan : *parts[0].plan; }
 
-  // What the black box is told of a collective (trace/call.h, trace::How).
-  std::uint32_t call = 0;
-  std::uint64_t call_count = 0;
-  std::uint64_t signature = 0;
-  std::uint16_t how = 0;
-  // Its calls in the black box: their numbers (sends and receives are several), whether their times are taken.
-  std::uint64_t mark = 0;       // of a collective's messages (trace/call.h)
-  std::uint64_t next_mark = 0;  // where it is called again at once: known before the call, which waits for it
-  std::uint64_t calls = 1;
-  std::uint64_t first_call() const { return last_call + 1 - calls; }
-  std::uint64_t last_call = 0;
-  static constexpr std::uint64_t kNoRun = ~std::uint64_t{0};
-  std::uint64_t run = kNoRun;  // trace::Recorder::run when it was last written down; kNoRun: for another call
-  bool timed = false;
+  JobCalls calls;
 
   bool done = false;
   Status status;

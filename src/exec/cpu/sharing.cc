@@ -108,7 +108,7 @@ void Engine::OfferEarly(Job& job) {
       std::size_t elements;
       std::byte* out = job.out + Offset(job, part, false, step.out, 0, &elements);
       const std::size_t bytes = elements * job.element;
-      if (bytes >= kLeastSharedBytes) Offer({part.channel, step.operands[0].index, job.mark, bytes, out});
+      if (bytes >= kLeastSharedBytes) Offer({part.channel, step.operands[0].index, job.calls.mark, bytes, out});
     }
   }
 }
