@@ -1,0 +1,386 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// The part of Engine that runs a job: a collective, channel by channel and step by step, or a group of sends and receives.
+#include <algorithm>
+
+#include "exec/cpu/chunks.h"
+#include "exec/cpu/engine.h"
+#include "exec/cpu/fold.h"
+#include "exec/cpu/pool.h"
+#include "exec/cpu/prepared_plan.h"
+#include "exec/cpu/shared_copy.h"
+#include "exec/cpu/wire.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::exec::cpu {
+
+using plan::Operand;
+using plan::Step;
+using proto::PostKind;
+using proto::Protocol;
+
+namespace {
+
+constexpr std::size_t kSlotsPerPeer = 2;
+
+bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
+
+// Whether a step's value lies in user memory, where receivers may read it.
+bool StaysInPlace(const Step& step) {
+  return step.out != plan::kNoBlock || (step.operands.size() == 1 && IsLocal(step.operands[0]));
+}
+
+}  // namespace
+
+// Moves every channel on as far as it goes.
+bool Engine::RunCollective(Job& job) {
+  if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
+    if (job.chunk_bytes <= kMaxPoolChunkBytes &&
+        !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
+      return Waits(job, -1, Job::WaitsFor::kPages);
+  }
+  bool all_done = true;
+  for (int c = 0; c < job.channels; ++c) {
+    Part& part = job.parts[c];
+    if (part.done) continue;
+    switch (job.protocol) {
+      case Protocol::kLl:
+        part.done = RunPart<Protocol::kLl>(job, part);
+        break;
+      case Protocol::kLl128:
+        part.done = RunPart<Protocol::kLl128>(job, part);
+        break;
+      case Protocol::kSimple:
+        part.done = RunPart<Protocol::kSimple>(job, part);
+        break;
+    }
+    all_done &= part.done;
+  }
+  return all_done;
+}
+
+template <Protocol P>
+bool Engine::RunPart(Job& job, Part& part) {
+  const plan::RankPlan& plan = part.plan->plan;
+  const int steps = plan.step_count();
+  const int slots = part.rounds + part.plan->max_stage;
+  for (; part.slot < slots; ++part.slot) {
+    for (; part.step < steps; ++part.step) {
+      const Step step = plan.step(part.step);
+      const int round = part.slot - step.stage;
+      if (round < 0 || round >= part.rounds) continue;
+      if (!RunStep<P>(job, part, step, round)) return false;
+      ++moves_;
+      part.operand = 0;
+      part.progress = 0;
+      part.computed = false;
+      part.sent = 0;
+    }
+    part.step = 0;
+  }
+  return true;
+}
+
+std::byte* Engine::Scratch(Part& part, std::size_t operand, std::size_t bytes) {
+  return part.scratch.data() + operand * ((bytes + 63) / 64 * 64);
+}
+
+// Byte offset of chunk `round` of a block in its buffer, and its length in elements.
+std::size_t Engine::Offset(const Job& job, const Part& part, bool input, int block, int round,
+                           std::size_t* elements) const {
+  const int per_piece = input ? part.plan->in_blocks_per_piece : part.plan->out_blocks_per_piece;
+  const plan::BlockCut& cut = input ? part.in_cut : part.out_cut;
+  std::size_t piece = block;
+  int sub = 0;
+  if (per_piece != 1) {
+    piece = block / per_piece;
+    sub = block % per_piece;
+  }
+  const std::size_t begin = cut.Begin(sub) + round * part.chunk;
+  const std::size_t end = cut.End(sub);
+  *elements = begin < end ? std::min(part.chunk, end - begin) : 0;
+  return (piece * job.count + part.first + begin) * job.element;
+}
+
+template <Protocol P>
+bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
+  Work work{0, 0, nullptr};
+  if (step.out != plan::kNoBlock) {
+    work.out = job.out + Offset(job, part, false, step.out, round, &work.elements);
+  } else {
+    const auto local = std::ranges::find_if(step.operands, IsLocal);
+    const bool found = local != step.operands.end();
+    // A step without a block of its own passes on a whole piece that it does not keep.
+    const bool input = !found || local->kind == Operand::Kind::kIn;
+    Offset(job, part, input, found ? local->index : 0, round, &work.elements);
+  }
+  if (work.elements == 0) return true;
+  work.bytes = work.elements * job.element;
+
+  if (!part.computed) {
+    if (!Gather<P>(job, part, step, work, round)) return false;
+    if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step, work.bytes)) return false;
+    Compute<P>(job, part, step, work);
+    part.computed = true;
+  }
+  for (; part.sent < step.to.size(); ++part.sent) {
+    if (!Send<P>(job, part, step, work.bytes)) return false;
+  }
+  if (part.pool_slot >= 0) {
+    pool_->Release(part.pool_slot);
+    part.pool_slot = -1;
+  }
+  return true;
+}
+
+// Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
+bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes) {
+  if (MayRefer(job) && StaysInPlace(step)) return true;
+  part.pool_slot = pool_->Take(bytes, part.channel);
+  return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kPages, part.channel);
+}
+
+// Folds or moves the operands to where the step wants its value, and gives the received ones back.
+template <Protocol P>
+void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
+  const int operand_count = static_cast<int>(step.operands.size());
+  std::byte* pages = part.pool_slot >= 0 ? pool_->Data(part.pool_slot) : nullptr;
+  part.value = static_cast<const std::byte*>(part.operands[0]);
+  if (operand_count > 1) {
+    std::byte* target = work.out;
+    if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
+    job.fold(target, part.operands.data(), operand_count, work.elements,
+             target == work.out && step.to.empty() ? job.stores : Stores::kCached);
+    part.value = target;
+  } else if (work.out != nullptr) {
+    if (job.stores == Stores::kNonTemporal && part.value != work.out) {
+      CopyBytesStreaming(work.out, part.value, work.bytes);
+    } else {
+      CopyBytes(work.out, part.value, work.bytes);
+    }
+    part.value = work.out;
+  }
+  if (pages != nullptr) {
+    CopyBytes(pages, part.value, work.bytes);
+    part.value = pages;
+  }
+  if constexpr (P == Protocol::kSimple) {
+    for (const Operand& operand : step.operands) {
+      if (IsLocal(operand)) continue;
+      ReleasePosts(fabric_->in(part.channel, operand.index));
+      fabric_->Nudge(operand.index);
+    }
+  }
+}
+
+template <Protocol P>
+bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
+  const int peer = step.to[part.sent];
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Outgoing& tx = fabric_->out(part.channel, peer);
+  const int slots = part.plan->footprint.link_slots;
+  if constexpr (P == Protocol::kLl) {
+    if (!RoomLl(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    WriteLl(tx, rings, job.calls.mark, part.value, bytes);
+  } else if constexpr (P == Protocol::kLl128) {
+    if (!RoomLl128(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    WriteLl128(tx, rings, job.calls.mark, part.value, bytes);
+  } else {
+    if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
+    if (part.pool_slot < 0) {
+      PostReference(part.channel, peer, job.calls.mark, part.value, bytes);
+    } else {
+      const std::uint64_t offset = pool_->Offset(part.pool_slot);
+      pool_->AddReader(part.pool_slot, &tx,
+                       WritePost(tx, rings, job.calls.mark, PostKind::kPool, offset, bytes, 0,
+                                 static_cast<std::uint32_t>(step.to.size())));
+    }
+  }
+  fabric_->Nudge(peer);
+  return true;
+}
+
+// Finds or receives the operands of a step, in order.
+template <Protocol P>
+bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, int round) {
+  const int count = static_cast<int>(step.operands.size());
+  for (; part.operand < count; ++part.operand) {
+    const int i = part.operand;
+    const Operand& operand = step.operands[i];
+    std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(part, i, work.bytes);
+    if (IsLocal(operand)) {
+      std::size_t elements;
+      const bool input = operand.kind == Operand::Kind::kIn;
+      const std::size_t offset = Offset(job, part, input, operand.index, round, &elements);
+      part.operands[i] = input ? job.in + offset : job.out + offset;
+      if (input && job.scale_inputs) {
+        Scale(landing, part.operands[i], work.elements, job.type, job.scale);
+        part.operands[i] = landing;
+      }
+      continue;
+    }
+    transport::Incoming& rx = fabric_->in(part.channel, operand.index);
+    bool arrived;
+    const std::byte* where = landing;
+    if constexpr (P == Protocol::kLl) {
+      arrived = ReadLl(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
+    } else if constexpr (P == Protocol::kLl128) {
+      arrived = ReadLl128(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
+    } else {
+      const Sharing sharing = job.by_reference ? part.plan->sharing[part.step] : Sharing::kNone;
+      arrived = ReceivePost(
+          job, {part.channel, operand.index, job.calls.mark, work.bytes, landing, sharing, part.plan->long_bytes_max},
+          &where);
+    }
+    if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
+    part.operands[i] = where;
+    part.progress = 0;
+  }
+  return true;
+}
+
+// Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
+bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** where) {
+  const int peer = message.peer;
+  transport::Incoming& rx = fabric_->in(message.channel, peer);
+  const proto::Post* post = ReadPost(rx, fabric_->rings(), message.mark, spins_);
+  if (post == nullptr) return false;
+  *where = message.landing;
+  switch (post->kind) {
+    case PostKind::kPool:
+      *where = rx.PoolData(post->address, message.bytes, post->readers == 1 ? message.long_bytes_max : 0);
+      break;
+    case PostKind::kRegion:
+      *where = fabric_->RegionAddress(post->region, peer, post->address);
+      break;
+    case PostKind::kReference: {
+      if (message.sharing != Sharing::kNone && message.bytes >= kLeastSharedBytes) {
+        --rx.post_head;  // until all of it is there
+        return ReceiveShared(job, message, *post);
+      }
+      const bool here = rx.reach == transport::Reach::kSameProcess;
+      if (here && fabric_->StateOf(peer) != transport::shm::RankState::kFailed) [[likely]] {
+        *where = reinterpret_cast<const std::byte*>(post->address);
+      } else {
+        Fetch(job, peer, post->address, message.landing, message.bytes);
+      }
+      break;
+    }
+  }
+  if (message.sharing != Sharing::kNone) ShareOf(message.channel, peer).open = false;  // nobody will come to help
+  return true;
+}
+
+void Engine::StartTransfers(Job& job) {
+  job.group.left = job.group.plan->plan.step_count();
+  job.group.steps.assign(job.group.left, {});
+}
+
+bool Engine::RunTransfers(Job& job) {
+  TransferGroup& group = job.group;
+  const int steps = group.plan->plan.step_count();
+  const std::vector<int>& previous = group.plan->previous;
+  bool moved = true;
+  while (moved && group.left > 0) {
+    moved = false;
+    for (int i = 0; i < steps; ++i) {
+      TransferGroup::Progress& step = group.steps[i];
+      if (step.done || (previous[i] >= 0 && !group.steps[previous[i]].done)) continue;
+      const std::size_t before = step.moved;
+      step.done = RunTransfer(job, i);
+      group.left -= step.done ? 1 : 0;
+      moved |= step.done || step.moved != before;
+    }
+  }
+  return group.left == 0;
+}
+
+// Moves one send, receive or self-copy on by as many parts as go without waiting. True when it has ended.
+bool Engine::RunTransfer(Job& job, int index) {
+  TransferGroup& group = job.group;
+  const Step step = group.plan->plan.step(index);
+  const Operand& source = step.operands[0];
+  const bool sends = !step.to.empty();
+  if (IsLocal(source) && !sends) {
+    CopyBytes(group.receives[step.out].address, group.sends[source.index].address, group.sends[source.index].bytes);
+    return true;
+  }
+  const std::size_t bytes = sends ? group.sends[source.index].bytes : group.receives[step.out].bytes;
+  const Lane& lane = sends ? group.sends[source.index].lane : group.receives[step.out].lane;
+  const std::size_t chunk = chunks_->ForTransfer(lane.protocol, lane.by_reference);
+  std::size_t& moved = group.steps[index].moved;
+  while (moved < bytes) {
+    const std::size_t part = std::min(chunk, bytes - moved);
+    const bool ok = sends ? SendPart(job, step.to[0], group.sends[source.index], moved, part)
+                          : ReceivePart(job, index, source.index, group.receives[step.out], part);
+    if (!ok) return false;
+    moved += part;
+    ++moves_;
+  }
+  return true;
+}
+
+// Sends [at, at + bytes) of a block, if there is room.
+bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at, std::size_t bytes) {
+  const std::byte* data = block.address + at;
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Outgoing& tx = fabric_->out(kTransferChannel, peer);
+  switch (block.lane.protocol) {
+    case Protocol::kLl:
+      if (!RoomLl(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      WriteLl(tx, rings, block.mark, data, bytes);
+      break;
+    case Protocol::kLl128:
+      if (!RoomLl128(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      WriteLl128(tx, rings, block.mark, data, bytes);
+      break;
+    case Protocol::kSimple:
+      if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      if (block.lane.by_reference) {
+        PostReference(kTransferChannel, peer, block.mark, data, bytes);
+        break;
+      }
+      if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
+        return Waits(job, peer, Job::WaitsFor::kPages);
+      const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
+      if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
+      CopyBytes(pool_->Data(slot), data, bytes);
+      pool_->AddReader(slot, &tx, WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes));
+      pool_->Release(slot);
+      break;
+  }
+  fabric_->Nudge(peer);
+  return true;
+}
+
+// Receives the next `bytes` of a block, once they have arrived.
+bool Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes) {
+  TransferGroup::Progress& step = job.group.steps[index];
+  std::byte* out = block.address + step.moved;
+  const transport::RingSizes& rings = fabric_->rings();
+  transport::Incoming& rx = fabric_->in(kTransferChannel, peer);
+  bool arrived = false;
+  switch (block.lane.protocol) {
+    case Protocol::kLl:
+      arrived = ReadLl(rx, rings, block.mark, out, bytes, step.arrived, spins_);
+      break;
+    case Protocol::kLl128:
+      arrived = ReadLl128(rx, rings, block.mark, out, bytes, step.arrived, spins_);
+      break;
+    case Protocol::kSimple: {
+      const std::byte* where = out;
+      const Sharing sharing = block.lane.by_reference ? job.group.plan->sharing[index] : Sharing::kNone;
+      arrived = ReceivePost(job, {kTransferChannel, peer, block.mark, bytes, out, sharing}, &where);
+      if (!arrived) break;
+      CopyBytes(out, where, bytes);
+      ReleasePosts(rx);
+      break;
+    }
+  }
+  if (!arrived) return Waits(job, peer, Job::WaitsFor::kData);
+  step.arrived = 0;
+  fabric_->Nudge(peer);
+  return true;
+}
+
+}  // namespace tutti::exec::cpu
