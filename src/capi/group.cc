@@ -57,14 +57,14 @@ class UnbornGuard {
  public:
   explicit UnbornGuard(const LifeJob& job) : job_(job) {
     if (job_.parent == nullptr || job_.comm == nullptr) return;
-    std::lock_guard lock(job_.parent->mutex);
-    job_.parent->unborn.push_back(job_.comm);
+    std::lock_guard lock(job_.parent->background.mutex);
+    job_.parent->background.unborn.push_back(job_.comm);
     if (job_.parent->abort) job_.comm->abort = true;
   }
   ~UnbornGuard() {
     if (job_.parent == nullptr || job_.comm == nullptr) return;
-    std::lock_guard lock(job_.parent->mutex);
-    std::erase(job_.parent->unborn, job_.comm);
+    std::lock_guard lock(job_.parent->background.mutex);
+    std::erase(job_.parent->background.unborn, job_.comm);
   }
 
  private:
@@ -87,18 +87,18 @@ void Discard(LifeJob& job) {
 }
 
 void BeginBackground(ncclComm& comm) {
-  std::lock_guard lock(comm.mutex);
-  ++comm.background;
+  std::lock_guard lock(comm.background.mutex);
+  ++comm.background.jobs;
   comm.state.store(State::kPending, std::memory_order_release);
 }
 
 void EndBackground(ncclComm& comm, const Status& outcome, State next) {
-  std::lock_guard lock(comm.mutex);
-  if (!outcome.ok() && comm.failure.ok()) comm.failure = outcome;
+  std::lock_guard lock(comm.background.mutex);
+  if (!outcome.ok() && comm.background.failure.ok()) comm.background.failure = outcome;
   State pending = State::kPending;
   comm.state.compare_exchange_strong(pending, next, std::memory_order_release);
-  --comm.background;
-  comm.ended.notify_all();
+  --comm.background.jobs;
+  comm.background.ended.notify_all();
 }
 
 // Lets a job go on behind its caller's back. Its communicators are pending until it has ended.

@@ -68,7 +68,7 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
   }
   comm.gpu_owner = std::move(gpu->queue);
   comm.host_only_owner = std::move(gpu->host_only);
-  std::lock_guard lock(comm.mutex);
+  std::lock_guard lock(comm.background.mutex);
   if (comm.abort) {
     comm.owner->Abort(fmt::format("rank {} aborted while it was made", comm.rank.load()));
     if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
@@ -83,8 +83,8 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
 }
 
 void FailHandle(ncclComm& comm, const Status& why) {
-  std::lock_guard lock(comm.mutex);
-  if (comm.failure.ok()) comm.failure = why;
+  std::lock_guard lock(comm.background.mutex);
+  if (comm.background.failure.ok()) comm.background.failure = why;
   State pending = State::kPending;
   comm.state.compare_exchange_strong(pending, State::kFailed, std::memory_order_release);
 }
@@ -138,11 +138,11 @@ Status CheckSettled(const ncclComm* comm) {
               : "the communicator is still busy with a call that gave ncclInProgress: wait until "
                 "ncclCommGetAsyncError gives ncclSuccess");
     case State::kFailed: {
-      std::lock_guard lock(const_cast<ncclComm*>(comm)->mutex);
-      return Status(comm->failure.code(),
+      std::lock_guard lock(comm->background.mutex);
+      return Status(comm->background.failure.code(),
                     fmt::format("the communicator could not be {}: {}", comm->owner == nullptr ? "made" : "finalized",
-                                comm->failure.message()),
-                    comm->failure.peer());
+                                comm->background.failure.message()),
+                    comm->background.failure.peer());
     }
     case State::kGone:
       return InvalidArgument("the communicator is being destroyed");

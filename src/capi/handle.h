@@ -43,6 +43,16 @@ enum class State : std::uint32_t {
   kGone     // destroyed or aborted
 };
 
+// What goes on behind the caller's back for a handle. The mutex guards the rest, and that the handle is given what was
+// made for it.
+struct Background {
+  mutable std::mutex mutex;
+  std::condition_variable ended;                  // a job has
+  int jobs = 0;                                   // that have not ended
+  Status failure;                                 // of the first job that failed
+  std::vector<std::shared_ptr<ncclComm>> unborn;  // being split off from it
+};
+
 }  // namespace tutti::capi
 
 struct ncclComm : std::enable_shared_from_this<ncclComm> {
@@ -75,13 +85,8 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   std::set<std::uintptr_t> registrations;  // their handles: numbers, never used again
   std::uintptr_t last_registration = 0;
 
-  // What went on in the background.
-  std::mutex mutex;
-  std::condition_variable ended;
-  int background = 0;                             // guarded by mutex: jobs that have not ended
-  tutti::Status failure;                          // guarded by mutex: of the first job that failed
-  std::vector<std::shared_ptr<ncclComm>> unborn;  // guarded by mutex: being split off from it
-  std::atomic<bool> abort{false};                 // whoever makes it gives up, or takes it down at once
+  tutti::capi::Background background;
+  std::atomic<bool> abort{false};  // whoever makes it gives up, or takes it down at once
 
   bool alive() const { return magic.load(std::memory_order_relaxed) == kMagic; }
   bool foreign() const { return fork_generation != tutti::sys::ForkGeneration(); }

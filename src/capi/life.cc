@@ -25,8 +25,8 @@ Status Finalize(ncclComm* comm) {
 }
 
 void WaitForBackground(ncclComm& comm) {
-  std::unique_lock lock(comm.mutex);
-  comm.ended.wait(lock, [&] { return comm.background == 0; });
+  std::unique_lock lock(comm.background.mutex);
+  comm.background.ended.wait(lock, [&] { return comm.background.jobs == 0; });
 }
 
 // In a forked child: forgets the handle; the parent's communicator does not notice.
@@ -54,7 +54,7 @@ void EndOperations(ncclComm& comm, const std::string& reason) {
   comm.owner->Abort(reason);
   comm::GpuQueue* gpu;
   {
-    std::lock_guard lock(comm.mutex);
+    std::lock_guard lock(comm.background.mutex);
     gpu = comm.gpu;
   }
   if (gpu != nullptr) (void)gpu->Look();
@@ -67,11 +67,11 @@ Status Abort(ncclComm* comm) {
   const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
   bool pending;
   {
-    std::lock_guard lock(comm->mutex);
+    std::lock_guard lock(comm->background.mutex);
     if (comm->state.exchange(State::kGone) == State::kGone) return Status::Ok();
-    pending = comm->background > 0;
+    pending = comm->background.jobs > 0;
     comm->abort = true;
-    for (const std::shared_ptr<ncclComm>& child : comm->unborn) child->abort = true;
+    for (const std::shared_ptr<ncclComm>& child : comm->background.unborn) child->abort = true;
   }
   if (comm->owner != nullptr) {
     EndOperations(*comm, fmt::format("rank {} aborted: ncclCommAbort was called", comm->rank.load()));
@@ -111,8 +111,8 @@ Status AsyncError(ncclComm* comm, ncclResult_t* error) {
       *error = ncclInProgress;
       return Status::Ok();
     case State::kFailed: {
-      std::lock_guard lock(comm->mutex);
-      *error = Report("ncclCommGetAsyncError", comm->failure, Told::kAlready);
+      std::lock_guard lock(comm->background.mutex);
+      *error = Report("ncclCommGetAsyncError", comm->background.failure, Told::kAlready);
       return Status::Ok();
     }
     case State::kGone:
@@ -122,9 +122,9 @@ Status AsyncError(ncclComm* comm, ncclResult_t* error) {
       break;
   }
   {
-    std::lock_guard lock(comm->mutex);
-    if (!comm->failure.ok()) {
-      *error = Report("ncclCommGetAsyncError", comm->failure, Told::kAlready);
+    std::lock_guard lock(comm->background.mutex);
+    if (!comm->background.failure.ok()) {
+      *error = Report("ncclCommGetAsyncError", comm->background.failure, Told::kAlready);
       return Status::Ok();
     }
   }
