@@ -22,18 +22,21 @@ namespace {
 constexpr std::size_t kMostPieces = 16;
 constexpr int kEphemeralTries = 16;  // ports that are tried where several addresses need one port
 
+// SystemError with the likely cause of a network's error behind it.
+Status NetworkError(int error, const std::string& what) { return SystemError(error, what, LikelyCause(error)); }
+
 Result<Fd> MakeSocket(IpFamily family) {
   Fd fd(socket(family == IpFamily::kV4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (fd.valid()) return fd;
-  return SystemError(errno, fmt::format("cannot make an {} socket", family == IpFamily::kV4 ? "IPv4" : "IPv6"),
-                     errno == EAFNOSUPPORT
-                         ? "This host has that family switched off; NCCL_SOCKET_FAMILY chooses the other"
-                         : LikelyCause(errno));
+  const int error = errno;
+  const std::string what = fmt::format("cannot make an {} socket", family == IpFamily::kV4 ? "IPv4" : "IPv6");
+  if (error != EAFNOSUPPORT) return NetworkError(error, what);
+  return SystemError(error, what, "This host has that family switched off; NCCL_SOCKET_FAMILY chooses the other");
 }
 
 // An error that stays as long as nobody changes what was asked for is kInvalidUsage.
 Status Refusal(int error, const std::string& what) {
-  const Status status = SystemError(error, what, LikelyCause(error));
+  const Status status = NetworkError(error, what);
   const bool lasting = error == EADDRNOTAVAIL || error == EACCES || error == EINVAL || error == EAFNOSUPPORT;
   return lasting ? Status(Code::kInvalidUsage, status.message()) : status;
 }
@@ -119,8 +122,7 @@ std::string_view LikelyCause(int error_number) {
   switch (error_number) {
     case ECONNREFUSED:
       return "Nothing listens there: that process has ended, or the address belongs to another machine or container, "
-             "or "
-             "a firewall answers for it";
+             "or a firewall answers for it";
     case ETIMEDOUT:
       return "The other host does not answer: it is off or cut off, or a firewall drops what is sent there; allow TCP "
              "between all hosts of the job";
@@ -128,8 +130,7 @@ std::string_view LikelyCause(int error_number) {
     case ENETUNREACH:
     case ENETDOWN:
       return "No way leads there from here: look at the routes of this host, and choose an interface that both hosts "
-             "share "
-             "with NCCL_SOCKET_IFNAME";
+             "share with NCCL_SOCKET_IFNAME";
     case ECONNRESET:
     case EPIPE:
       return "The other process has ended, or a firewall has cut the connection";
@@ -170,8 +171,7 @@ Result<TcpConnection> TcpConnection::Adopt(Fd socket, const TcpPatience& patienc
 std::string TcpConnection::Name() const { return fmt::format("{} to {}", local_.ToString(), remote_.ToString()); }
 
 Status TcpConnection::Broken(const char* what, int error) const {
-  const Status status =
-      SystemError(error, fmt::format("cannot {} on the connection from {}", what, Name()), LikelyCause(error));
+  const Status status = NetworkError(error, fmt::format("cannot {} on the connection from {}", what, Name()));
   switch (error) {
     case ECONNRESET:
     case EPIPE:
@@ -278,8 +278,7 @@ Result<TcpConnection> TcpListener::Accept(const TcpPatience& patience) {
       next_ = place + 1;
       ++idle;
     } else if (errno != EINTR && !IsOfTheCaller(errno)) {
-      return SystemError(errno, fmt::format("cannot accept a connection on {}", endpoints_[place].ToString()),
-                         LikelyCause(errno));
+      return NetworkError(errno, fmt::format("cannot accept a connection on {}", endpoints_[place].ToString()));
     }
   }
   return Status(Code::kInProgress, "nobody waits for a connection");
@@ -315,7 +314,7 @@ Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const Tc
   if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
   if (error == 0) return TcpConnection::Adopt(std::move(socket), patience);
   const std::string from = local.ok() && !local->address.IsUnspecified() ? " from " + local->address.ToString() : "";
-  return SystemError(error, fmt::format("cannot connect{} to {}", from, remote.ToString()), LikelyCause(error));
+  return NetworkError(error, fmt::format("cannot connect{} to {}", from, remote.ToString()));
 }
 
 }  // namespace tutti::sys
