@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
+#include "base/bytes.h"
 #include "tutti/communicator.h"
 
 namespace tutti::comm {
@@ -19,76 +18,41 @@ constexpr std::size_t kIntroductionBytes = 36;
 
 using sys::Bytes;
 
-class Writer {
+class Writer : public ByteWriter {
  public:
   explicit Writer(MessageKind kind) {
-    Put(kMagic);
-    Put(kind);
-  }
-
-  template <typename T>
-  requires std::is_trivially_copyable_v<T>
-  void Put(const T& value) { PutBytes(std::as_bytes(std::span(&value, 1))); }
-  void PutBytes(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) message_.push_back(byte);  // GCC 12 takes a range's insertion for an overflow
+    Number(kMagic);
+    Number(static_cast<std::uint32_t>(kind));
   }
   void Put(const Introduction& self) {
-    Put(self.process.pid);
-    Put(self.process.start_ticks);
-    Put(self.process_namespace);
-    Put(self.uid);
-    Put(self.has_shared);
-    Put(static_cast<std::uint64_t>(self.payload.size()));
-    PutBytes(self.payload);
+    Number(self.process.pid);
+    Number(self.process.start_ticks);
+    Number(self.process_namespace);
+    Number(self.uid);
+    Number(self.has_shared);
+    Number(static_cast<std::uint64_t>(self.payload.size()));
+    Bytes(self.payload);
   }
-  Message Take() { return std::move(message_); }
-
- private:
-  Message message_;
 };
 
-// Takes values off the front of a message. After the first that is missing or out of bounds all fail.
-class Reader {
+class Reader : public ByteReader {
  public:
-  Reader(std::span<const std::byte> message, MessageKind kind) : rest_(message) {
-    if (Get<std::uint32_t>() != kMagic || Get<MessageKind>() != kind) good_ = false;
+  Reader(std::span<const std::byte> message, MessageKind kind) : ByteReader(message) {
+    Require(Number<std::uint32_t>() == kMagic);
+    Require(Number<std::uint32_t>() == static_cast<std::uint32_t>(kind));
   }
-
-  template <typename T>
-  requires std::is_trivially_copyable_v<T> T Get() {
-    T value{};
-    const std::span<const std::byte> bytes = GetBytes(sizeof(T));
-    if (good_) std::memcpy(&value, bytes.data(), sizeof(T));
-    return value;
-  }
-  std::span<const std::byte> GetBytes(std::uint64_t count) {
-    if (count > rest_.size()) good_ = false;
-    if (!good_) return {};
-    const std::span<const std::byte> bytes = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return bytes;
-  }
-  std::span<const std::byte> GetRest() { return GetBytes(rest_.size()); }
   Introduction GetIntroduction() {
     Introduction self;
-    self.process.pid = Get<std::int32_t>();
-    self.process.start_ticks = Get<std::uint64_t>();
-    self.process_namespace = Get<std::uint64_t>();
-    self.uid = Get<std::uint32_t>();
-    self.has_shared = Get<std::uint32_t>();
-    const auto payload_bytes = Get<std::uint64_t>();
+    self.process.pid = Number<std::int32_t>();
+    self.process.start_ticks = Number<std::uint64_t>();
+    self.process_namespace = Number<std::uint64_t>();
+    self.uid = Number<std::uint32_t>();
+    self.has_shared = Number<std::uint32_t>();
+    const auto payload_bytes = Number<std::uint64_t>();
     Require(self.has_shared <= 1 && payload_bytes <= kMostPayloadBytes);
-    self.payload = GetBytes(payload_bytes);
+    self.payload = Bytes(payload_bytes);
     return self;
   }
-  void Require(bool condition) { good_ = good_ && condition; }
-  bool good() const { return good_; }
-  // Whether all was there and nothing is left.
-  bool AtEnd() const { return good_ && rest_.empty(); }
-
- private:
-  std::span<const std::byte> rest_;
-  bool good_ = true;
 };
 
 Status Malformed(const char* name, std::span<const std::byte> message) {
@@ -107,8 +71,8 @@ struct SignedBody {
 };
 Result<SignedBody> SplitHello(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kHello);
-  const auto mac = in.Get<sys::Mac>();
-  const std::span<const std::byte> body = in.GetRest();
+  const auto mac = in.Array<sizeof(sys::Mac)>();
+  const std::span<const std::byte> body = in.Rest();
   if (!in.AtEnd()) return Malformed("Hello", message);
   return SignedBody{mac, body};
 }
@@ -116,14 +80,13 @@ Result<SignedBody> SplitHello(std::span<const std::byte> message) {
 }  // namespace
 
 Result<MessageKind> KindOf(std::span<const std::byte> message) {
-  if (message.size() >= kHeaderBytes) {
-    std::uint32_t words[2];
-    std::memcpy(words, message.data(), sizeof(words));
-    const bool known = words[1] >= static_cast<std::uint32_t>(MessageKind::kGreeting) &&
-                       words[1] <= static_cast<std::uint32_t>(MessageKind::kFailure);
-    if (words[0] == kMagic && known) return static_cast<MessageKind>(words[1]);
-  }
-  return Malformed("bootstrap", message);
+  ByteReader in(message);
+  in.Require(in.Number<std::uint32_t>() == kMagic);
+  const auto kind = in.Number<std::uint32_t>();
+  in.Require(kind >= static_cast<std::uint32_t>(MessageKind::kGreeting) &&
+             kind <= static_cast<std::uint32_t>(MessageKind::kFailure));
+  if (!in.good()) return Malformed("bootstrap", message);
+  return static_cast<MessageKind>(kind);
 }
 
 Message EncodeBare(MessageKind kind) { return Writer(kind).Take(); }
@@ -134,13 +97,13 @@ Status ParseBare(std::span<const std::byte> message, MessageKind kind) {
 
 Message Encode(const Greeting& greeting) {
   Writer out(MessageKind::kGreeting);
-  out.Put(greeting.nonce);
+  out.Bytes(greeting.nonce);
   return out.Take();
 }
 
 Result<Greeting> ParseGreeting(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kGreeting);
-  const Greeting greeting{.nonce = in.Get<sys::Nonce>()};
+  const Greeting greeting{.nonce = in.Array<sizeof(sys::Nonce)>()};
   if (!in.AtEnd()) return Malformed("Greeting", message);
   return greeting;
 }
@@ -151,27 +114,27 @@ sys::Mac ChallengeMac(const sys::Key& secret, const sys::Nonce& visitor, const s
 
 Message Encode(const Challenge& challenge) {
   Writer out(MessageKind::kChallenge);
-  out.Put(challenge.nonce);
-  out.Put(challenge.mac);
+  out.Bytes(challenge.nonce);
+  out.Bytes(challenge.mac);
   return out.Take();
 }
 
 Result<Challenge> ParseChallenge(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kChallenge);
   Challenge challenge;
-  challenge.nonce = in.Get<sys::Nonce>();
-  challenge.mac = in.Get<sys::Mac>();
+  challenge.nonce = in.Array<sizeof(sys::Nonce)>();
+  challenge.mac = in.Array<sizeof(sys::Mac)>();
   if (!in.AtEnd()) return Malformed("Challenge", message);
   return challenge;
 }
 
 Message Encode(const Hello& hello, const sys::Key& secret, const sys::Nonce& visitor, const sys::Nonce& gatherer) {
   Writer out(MessageKind::kHello);
-  out.Put(sys::Mac{});
-  out.Put(hello.version);
-  out.Put(hello.rank);
-  out.Put(hello.ranks);
-  out.Put(hello.left_ms);
+  out.Bytes(sys::Mac{});
+  out.Number(hello.version);
+  out.Number(hello.rank);
+  out.Number(hello.ranks);
+  out.Number(hello.left_ms);
   out.Put(hello.self);
   Message message = out.Take();
   const std::span<const std::byte> body = std::span(message).subspan(kHeaderBytes + sizeof(sys::Mac));
@@ -182,13 +145,13 @@ Message Encode(const Hello& hello, const sys::Key& secret, const sys::Nonce& vis
 
 Result<Hello> ParseUncheckedHello(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kHello);
-  (void)in.Get<sys::Mac>();
+  (void)in.Array<sizeof(sys::Mac)>();
   Hello hello;
-  hello.version = in.Get<std::uint32_t>();
-  hello.rank = in.Get<std::int32_t>();
-  hello.ranks = in.Get<std::int32_t>();
+  hello.version = in.Number<std::uint32_t>();
+  hello.rank = in.Number<std::int32_t>();
+  hello.ranks = in.Number<std::int32_t>();
   if (in.good() && hello.version != kBootstrapVersion) return hello;
-  hello.left_ms = in.Get<std::int64_t>();
+  hello.left_ms = in.Number<std::int64_t>();
   hello.self = in.GetIntroduction();
   if (!in.AtEnd()) return Malformed("Hello", message);
   return hello;
@@ -206,33 +169,33 @@ Result<Hello> ParseHello(std::span<const std::byte> message, const sys::Key& sec
 
 Message Encode(const Welcome& welcome) {
   Writer out(MessageKind::kWelcome);
-  out.Put(welcome.rank);
-  out.Put(welcome.process.pid);
-  out.Put(welcome.process.start_ticks);
-  out.Put(welcome.process_namespace);
+  out.Number(welcome.rank);
+  out.Number(welcome.process.pid);
+  out.Number(welcome.process.start_ticks);
+  out.Number(welcome.process_namespace);
   return out.Take();
 }
 
 Result<Welcome> ParseWelcome(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kWelcome);
   Welcome welcome;
-  welcome.rank = in.Get<std::int32_t>();
-  welcome.process.pid = in.Get<std::int32_t>();
-  welcome.process.start_ticks = in.Get<std::uint64_t>();
-  welcome.process_namespace = in.Get<std::uint64_t>();
+  welcome.rank = in.Number<std::int32_t>();
+  welcome.process.pid = in.Number<std::int32_t>();
+  welcome.process.start_ticks = in.Number<std::uint64_t>();
+  welcome.process_namespace = in.Number<std::uint64_t>();
   if (!in.AtEnd()) return Malformed("Welcome", message);
   return welcome;
 }
 
 Message Encode(const Place& place) {
   Writer out(MessageKind::kPlace);
-  out.Put(place.children);
+  out.Number(place.children);
   return out.Take();
 }
 
 Result<Place> ParsePlace(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kPlace);
-  const Place place{.children = in.Get<std::uint32_t>()};
+  const Place place{.children = in.Number<std::uint32_t>()};
   in.Require(place.children <= kMostChildren);
   if (!in.AtEnd()) return Malformed("Place", message);
   return place;
@@ -242,8 +205,8 @@ std::size_t EncodedBytes(const Introduction& member) { return kIntroductionBytes
 
 Message Encode(const Members& members) {
   Writer out(MessageKind::kMembers);
-  out.Put(members.first);
-  out.Put(static_cast<std::uint32_t>(members.members.size()));
+  out.Number(members.first);
+  out.Number(static_cast<std::uint32_t>(members.members.size()));
   for (const Introduction& member : members.members) out.Put(member);
   return out.Take();
 }
@@ -251,8 +214,8 @@ Message Encode(const Members& members) {
 Result<Members> ParseMembers(std::span<const std::byte> message) {
   Reader in(message, MessageKind::kMembers);
   Members members;
-  members.first = in.Get<std::int32_t>();
-  const auto count = in.Get<std::uint32_t>();
+  members.first = in.Number<std::int32_t>();
+  const auto count = in.Number<std::uint32_t>();
   in.Require(members.first >= 0 && members.first < kMostRanks && count <= static_cast<std::uint32_t>(kMostRanks));
   for (std::uint32_t i = 0; i < count && in.good(); ++i) members.members.push_back(in.GetIntroduction());
   if (!in.AtEnd()) return Malformed("Members", message);
@@ -262,17 +225,17 @@ Result<Members> ParseMembers(std::span<const std::byte> message) {
 Message Encode(const Status& failure) {
   const std::string_view sentence = std::string_view(failure.message()).substr(0, kMostSentenceBytes);
   Writer out(MessageKind::kFailure);
-  out.Put(static_cast<std::uint32_t>(failure.code()));
-  out.Put(static_cast<std::int32_t>(failure.peer()));
-  out.PutBytes(Bytes(sentence));
+  out.Number(static_cast<std::uint32_t>(failure.code()));
+  out.Number(static_cast<std::int32_t>(failure.peer()));
+  out.Bytes(Bytes(sentence));
   return out.Take();
 }
 
 Status ParseFailure(std::span<const std::byte> message, Status& failure) {
   Reader in(message, MessageKind::kFailure);
-  const auto code = in.Get<std::uint32_t>();
-  const auto peer = in.Get<std::int32_t>();
-  const std::span<const std::byte> sentence = in.GetRest();
+  const auto code = in.Number<std::uint32_t>();
+  const auto peer = in.Number<std::int32_t>();
+  const std::span<const std::byte> sentence = in.Rest();
   in.Require(code >= static_cast<std::uint32_t>(Code::kSystem) &&
              code <= static_cast<std::uint32_t>(Code::kUnsupported) && peer >= -1 && peer < kMostRanks &&
              sentence.size() <= kMostSentenceBytes);

@@ -3,9 +3,9 @@
 #ifndef TUTTI_COMM_MEET_BOOTSTRAP_MESSAGE_H_
 #define TUTTI_COMM_MEET_BOOTSTRAP_MESSAGE_H_
 
-// What the ranks of a job say to each other while they meet. Whole messages, over packet sockets of one host,
-// so in the host's byte order. Parsing trusts nothing: every length is checked, every byte must have been
-// asked for, and what comes back points into the message.
+// What the ranks of a job say to each other while they meet. Whole messages, over packet sockets of one host; numbers are
+// little endian (base/bytes.h). Parsing trusts nothing: every length is checked, every byte must have been asked for, and
+// what comes back points into the message.
 //
 //   visitor                               gatherer
 //      | -- Greeting: nonce ------------->  |

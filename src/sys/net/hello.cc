@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "base/bytes.h"
 
 namespace tutti::sys {
 namespace {
@@ -17,66 +18,34 @@ using internal::HelloChallenge;
 using internal::HelloKind;
 using internal::HelloOpening;
 
-class Writer {
+class Writer : public ByteWriter {
  public:
   explicit Writer(HelloKind kind) {
-    Number<std::uint16_t>(static_cast<std::uint16_t>(kind));
-    Number<std::uint16_t>(kHelloForm);
-  }
-  template <typename T>
-  void Number(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) message_.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
-  }
-  void Bytes(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) message_.push_back(byte);  // GCC 12 takes a range's insertion for an overflow
+    Number(static_cast<std::uint16_t>(kind));
+    Number(kHelloForm);
   }
   void Version(const HelloVersion& version) {
     const std::string_view name = std::string_view(version.name).substr(0, kMostVersionName);
-    Number<std::uint32_t>(version.number);
-    Number<std::uint16_t>(static_cast<std::uint16_t>(name.size()));
-    Bytes(sys::Bytes(name));
+    Number(version.number);
+    Sized(sys::Bytes(name));
   }
-  NetMessage Take() { return std::move(message_); }
-
- private:
-  NetMessage message_;
+  void Sized(std::span<const std::byte> bytes) {
+    Number(static_cast<std::uint16_t>(bytes.size()));
+    Bytes(bytes);
+  }
 };
 
-// Takes values off the front of a message. After the first that is missing or out of bounds all fail.
-class Reader {
+class Reader : public ByteReader {
  public:
-  Reader(std::span<const std::byte> message, HelloKind kind) : rest_(message) {
-    good_ = Number<std::uint16_t>() == static_cast<std::uint16_t>(kind) && good_;
+  Reader(std::span<const std::byte> message, HelloKind kind) : ByteReader(message) {
+    Require(Number<std::uint16_t>() == static_cast<std::uint16_t>(kind));
     form_ = Number<std::uint16_t>();
-    other_form_ = good_ && form_ != kHelloForm;
-    good_ = good_ && !other_form_;
-  }
-  template <typename T>
-  T Number() {
-    T value = 0;
-    const std::span<const std::byte> bytes = Bytes(sizeof(T));
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      value = static_cast<T>(value | static_cast<T>(std::to_integer<T>(bytes[i]) << (8 * i)));
-    }
-    return value;
-  }
-  std::span<const std::byte> Bytes(std::size_t count) {
-    if (count > rest_.size()) good_ = false;
-    if (!good_) return {};
-    const std::span<const std::byte> bytes = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return bytes;
-  }
-  template <std::size_t kBytes>
-  std::array<std::byte, kBytes> Array() {
-    std::array<std::byte, kBytes> array{};
-    const std::span<const std::byte> bytes = Bytes(kBytes);
-    if (good_) std::memcpy(array.data(), bytes.data(), kBytes);
-    return array;
+    other_form_ = good() && form_ != kHelloForm;
+    Require(!other_form_);
   }
   std::span<const std::byte> Sized(std::size_t most) {
     const std::size_t bytes = Number<std::uint16_t>();
-    if (bytes > most) good_ = false;
+    Require(bytes <= most);
     return Bytes(bytes);
   }
   HelloVersion Version() {
@@ -84,12 +53,11 @@ class Reader {
     version.number = Number<std::uint32_t>();
     for (const std::byte byte : Sized(kMostVersionName)) {
       const auto c = static_cast<char>(byte);
-      if (c < 32 || c > 126) good_ = false;  // it goes into sentences
+      Require(c >= 32 && c <= 126);  // it goes into sentences
       version.name += c;
     }
     return version;
   }
-  bool AtEnd() const { return good_ && rest_.empty(); }
   bool other_form() const { return other_form_; }
   Status Error(const char* name) const {
     if (other_form_) {
@@ -102,9 +70,7 @@ class Reader {
   }
 
  private:
-  std::span<const std::byte> rest_;
   std::uint16_t form_ = 0;
-  bool good_ = true;
   bool other_form_ = false;
 };
 
@@ -187,8 +153,7 @@ Result<HelloChallenge> ParseChallenge(std::span<const std::byte> message) {
 
 NetMessage Encode(const HelloAnswer& answer, HelloKind kind) {
   Writer out(kind);
-  out.Number<std::uint16_t>(static_cast<std::uint16_t>(answer.payload.size()));
-  out.Bytes(answer.payload);
+  out.Sized(answer.payload);
   out.Bytes(answer.mac);
   return out.Take();
 }
