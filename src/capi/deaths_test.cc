@@ -17,6 +17,7 @@
 
 #include "nccl.h"
 #include "tests/support/nccl_ranks.h"
+#include "tests/support/soon.h"
 
 namespace {
 // Set in a process that is to die where it would make its shared memory for the next communicator: it has exchanged with
@@ -33,11 +34,9 @@ extern "C" [[gnu::visibility("default")]] int memfd_create(const char* name, uns
 namespace tutti {
 namespace {
 
-using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
+using tests::kSoon;
 
-// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
-constexpr milliseconds kSoon{5000};
 constexpr int kRanks = 4;
 constexpr int kVictim = 2;
 

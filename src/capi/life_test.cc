@@ -16,22 +16,16 @@
 
 #include "nccl.h"
 #include "tests/support/nccl_ranks.h"
+#include "tests/support/soon.h"
 
 namespace tutti {
 namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
+using tests::kSoon;
+using tests::Sum;
 using tests::WithRanks;
-
-// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
-constexpr milliseconds kSoon{5000};
-
-int Sum(ncclComm_t comm, int value) {
-  int out = -1;
-  if (ncclAllReduce(&value, &out, 1, ncclInt32, ncclSum, comm, nullptr) != ncclSuccess) return -2;
-  return ncclTuttiSynchronize(comm) == ncclSuccess ? out : -3;
-}
 
 ncclConfig_t NonBlocking() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

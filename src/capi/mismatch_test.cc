@@ -11,17 +11,17 @@
 
 #include "nccl.h"
 #include "tests/support/nccl_ranks.h"
+#include "tests/support/soon.h"
 
 namespace tutti {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using tests::kSoon;
 using tests::WithRanks;
 
 constexpr int kRanks = 4;
-// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
-constexpr milliseconds kSoon{5000};
 constexpr std::size_t kElements = 4096;
 
 struct Buffers {

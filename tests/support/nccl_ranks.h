@@ -55,6 +55,13 @@ inline void WithRanks(int ranks, const std::function<void(ncclComm_t& comm, int 
   for (std::thread& thread : threads) thread.join();
 }
 
+// An all_reduce of one int, run to its end: the sum of all ranks' values, or a negative number where a call fails.
+inline int Sum(ncclComm_t comm, int value) {
+  int out = -1;
+  if (ncclAllReduce(&value, &out, 1, ncclInt32, ncclSum, comm, nullptr) != ncclSuccess) return -2;
+  return ncclTuttiSynchronize(comm) == ncclSuccess ? out : -3;
+}
+
 // Processes, each of which runs `body` and exits with what it returns. Ends them when it goes out of scope.
 class Processes {
  public:

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/soon.h"
 #include "tutti/tutti.h"
 
 namespace tutti::tests {
@@ -27,8 +28,6 @@ namespace tutti::tests {
 using Clock = std::chrono::steady_clock;
 
 inline constexpr int kMaxRanks = 8;
-// What a user is promised is a second; sanitizers and a busy machine get some more before a test fails.
-inline constexpr std::chrono::milliseconds kSoon{5000};
 
 // A page that the test and all its ranks share.
 struct Board {

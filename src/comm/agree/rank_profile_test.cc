@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "comm/identity/settings_source.h"
 #include "sys/log/log_output.h"
 #include "sys/os/text_file.h"
+#include "tests/support/scratch_folder.h"
 #include "tutti/communicator.h"
 
 namespace tutti::comm {
@@ -131,18 +131,11 @@ TEST(SettingsComparisonTest, SentencesStayBounded) {
 
 class CommunicatorLogTest : public testing::Test {
  protected:
-  CommunicatorLogTest() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tutti-log-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CommunicatorLogTest() override {
-    sys::ReopenLog({.level = log::Level::kWarn});
-    std::filesystem::remove_all(folder_);
-  }
+  ~CommunicatorLogTest() override { sys::ReopenLog({.level = log::Level::kWarn}); }
   void Open(log::Level level, log::Subsystems subsystems = log::kInit) {
-    sys::ReopenLog({.level = level, .subsystems = subsystems, .file = folder_ / "log"});
+    sys::ReopenLog({.level = level, .subsystems = subsystems, .file = folder_.Path("log")});
   }
-  std::string Log() const { return *sys::ReadFile(folder_ / "log"); }
+  std::string Log() const { return *sys::ReadFile(folder_.Path("log")); }
   int Count(std::string_view what) const {
     const std::string text = Log();
     int count = 0;
@@ -167,7 +160,7 @@ class CommunicatorLogTest : public testing::Test {
     for (std::thread& thread : threads) thread.join();
     return sentences;
   }
-  std::filesystem::path folder_;
+  tests::ScratchFolder folder_;
 };
 
 Status DoNothing(Communicator&) { return Status::Ok(); }
@@ -185,7 +178,7 @@ TEST_F(CommunicatorLogTest, OneLineAtInitAndOneAtTheEnd) {
 TEST_F(CommunicatorLogTest, TheVersionIsNamedOnceWhereItIsAskedFor) {
   for (const char* level : {"WARN", "VERSION"}) {
     const std::vector<std::string> environment = {fmt::format("NCCL_DEBUG={}", level),
-                                                  fmt::format("NCCL_DEBUG_FILE={}/log", folder_.string())};
+                                                  fmt::format("NCCL_DEBUG_FILE={}/log", folder_.path())};
     const Settings settings = ReadSettings(environment, {});
     sys::ReopenLog(LogConfig(settings));
     for (const int rank : {1, 0, 0}) StartLog(settings, rank);

@@ -7,31 +7,27 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
+
+#include "tests/support/scratch_folder.h"
 
 namespace tutti::comm {
 namespace {
 
 class SettingsSourceTest : public testing::Test {
  protected:
-  SettingsSourceTest() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tutti-settings-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~SettingsSourceTest() override { std::filesystem::remove_all(folder_); }
   std::string Write(const char* name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+    std::ofstream(Path(name)) << text;
+    return Path(name);
   }
-  std::string Path(const char* name) const { return (folder_ / name).string(); }
-  std::filesystem::path folder_;
+  std::string Path(const char* name) const { return folder_.Path(name); }
+  tests::ScratchFolder folder_;
 };
 
 TEST_F(SettingsSourceTest, HomeFileThenSystemFile) {
   const std::string user = Write(".nccl.conf", "NCCL_ALGO=ring\n");
   const std::string system = Write("system", "NCCL_PROTO=LL\n");
-  const SettingsSources sources = internal::FindSettings({"A=b", "HOME=" + folder_.string()}, system);
+  const SettingsSources sources = internal::FindSettings({"A=b", "HOME=" + folder_.path()}, system);
   ASSERT_EQ(sources.files.size(), 2u);
   EXPECT_EQ(sources.files[0].name, user);
   EXPECT_EQ(sources.files[0].text, "NCCL_ALGO=ring\n");
@@ -44,19 +40,19 @@ TEST_F(SettingsSourceTest, TheNamedFileReplacesTheHomeFile) {
   Write(".nccl.conf", "NCCL_ALGO=ring\n");
   const std::string named = Write("named", "NCCL_ALGO=tree\n");
   const SettingsSources sources =
-      internal::FindSettings({"HOME=" + folder_.string(), "NCCL_CONF_FILE=" + named}, Path("no-system-file"));
+      internal::FindSettings({"HOME=" + folder_.path(), "NCCL_CONF_FILE=" + named}, Path("no-system-file"));
   ASSERT_EQ(sources.files.size(), 1u);
   EXPECT_EQ(sources.files[0].name, named);
 }
 
 TEST_F(SettingsSourceTest, FilesThatAreMissingOrUnreadable) {
-  EXPECT_EQ(internal::FindSettings({"HOME=" + folder_.string()}, Path("none")).warnings, "");
+  EXPECT_EQ(internal::FindSettings({"HOME=" + folder_.path()}, Path("none")).warnings, "");
   EXPECT_EQ(internal::FindSettings({}, Path("none")).warnings, "");
   const SettingsSources missing = internal::FindSettings({"NCCL_CONF_FILE=" + Path("none")}, Path("none"));
   EXPECT_EQ(missing.files.size(), 0u);
   EXPECT_NE(missing.warnings.find("No such file"), std::string::npos) << missing.warnings;
   EXPECT_NE(missing.warnings.find("NCCL_CONF_FILE names it"), std::string::npos) << missing.warnings;
-  const SettingsSources folder = internal::FindSettings({}, folder_.string());
+  const SettingsSources folder = internal::FindSettings({}, folder_.path());
   EXPECT_NE(folder.warnings.find("Is a directory"), std::string::npos) << folder.warnings;
   const SettingsSources huge = internal::FindSettings({}, Write("huge", std::string(3 << 20, 'x')));
   EXPECT_NE(huge.warnings.find("holds more than"), std::string::npos) << huge.warnings;

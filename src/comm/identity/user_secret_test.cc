@@ -9,36 +9,33 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
+
 namespace tutti::comm {
 namespace {
 
 class UserSecretTest : public testing::Test {
  protected:
-  UserSecretTest() {
-    char name[] = "/tmp/tutti-user-secret-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~UserSecretTest() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  tests::ScratchFolder folder_;
 };
 
 TEST_F(UserSecretTest, IsMadeOnceAndDiffersBetweenHomes) {
-  const auto secret = internal::UserSecretIn(folder_ + "/a/secret");
+  const auto secret = internal::UserSecretIn(folder_.Path("a/secret"));
   ASSERT_TRUE(secret.ok()) << secret.status().ToString();
   EXPECT_EQ(secret->size(), 32u);
-  EXPECT_EQ(*internal::UserSecretIn(folder_ + "/a/secret"), *secret);
-  EXPECT_NE(*internal::UserSecretIn(folder_ + "/b/secret"), *secret);
+  EXPECT_EQ(*internal::UserSecretIn(folder_.Path("a/secret")), *secret);
+  EXPECT_NE(*internal::UserSecretIn(folder_.Path("b/secret")), *secret);
 }
 
 TEST_F(UserSecretTest, WithoutAPlaceThereIsNone) {
-  std::ofstream(folder_ + "/file") << "no folder";
-  const auto secret = internal::UserSecretIn(folder_ + "/file/secret");
+  std::ofstream(folder_.Path("file")) << "no folder";
+  const auto secret = internal::UserSecretIn(folder_.Path("file/secret"));
   ASSERT_TRUE(secret.ok()) << secret.status().ToString();
   EXPECT_TRUE(secret->empty());
 }
 
 TEST_F(UserSecretTest, AFileThatIsNoSecretIsNamed) {
-  const std::string path = folder_ + "/secret";
+  const std::string path = folder_.Path("secret");
   std::ofstream(path) << "short";
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   const auto cut = internal::UserSecretIn(path);
@@ -49,9 +46,9 @@ TEST_F(UserSecretTest, AFileThatIsNoSecretIsNamed) {
 }
 
 TEST_F(UserSecretTest, TheCacheFolderComesFirst) {
-  ASSERT_EQ(setenv("XDG_CACHE_HOME", folder_.c_str(), 1), 0);
+  ASSERT_EQ(setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1), 0);
   EXPECT_EQ(UserSecret()->size(), 32u);
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/tutti/secret"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("tutti/secret")));
   unsetenv("XDG_CACHE_HOME");
 }
 

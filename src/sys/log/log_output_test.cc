@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <regex>
 #include <utility>
 #include <vector>
 
 #include "sys/os/process.h"
 #include "sys/os/text_file.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tutti::sys {
 namespace {
@@ -25,17 +25,10 @@ using log::Level;
 
 class LogOutputTest : public testing::Test {
  protected:
-  LogOutputTest() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tutti-log-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~LogOutputTest() override {
-    ReopenLog({.level = Level::kNone});
-    std::filesystem::remove_all(folder_);
-  }
-  std::string Path(const char* name) const { return (folder_ / name).string(); }
+  ~LogOutputTest() override { ReopenLog({.level = Level::kNone}); }
+  std::string Path(const char* name) const { return folder_.Path(name); }
   std::string Content(const std::string& name) const {
-    const Result<std::string> text = ReadFile(folder_ / name);
+    const Result<std::string> text = ReadFile(folder_.Path(name));
     return text.ok() ? *text : text.status().message();
   }
   // Runs `body` with stderr and stdout going to files of these names.
@@ -53,7 +46,7 @@ class LogOutputTest : public testing::Test {
     close(saved_out);
     close(saved_err);
   }
-  std::filesystem::path folder_;
+  tests::ScratchFolder folder_;
 };
 
 TEST_F(LogOutputTest, GoesToStderrWithTimeWhereAskedFor) {

@@ -9,25 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/hello_terms.h"
+
 namespace tutti::sys {
 namespace {
 
+using tests::Terms;
+using tests::Text;
+
 constexpr const char* kCaller = "10.0.0.2:41000";
 constexpr const char* kListener = "10.0.0.1:500";
-
-NetMessage Payload(std::string_view text) {
-  const std::span<const std::byte> bytes = Bytes(text);
-  return NetMessage(bytes.begin(), bytes.end());
-}
-
-HelloTerms Terms(std::string_view payload, std::byte secret = std::byte{1}) {
-  HelloTerms terms;
-  terms.id.fill(std::byte{0xab});
-  terms.secret.fill(secret);
-  terms.version = {.number = 3, .name = "0.1.0"};
-  terms.payload = Payload(payload);
-  return terms;
-}
 
 // The four messages of a hello, as far as it got, and how it ended on both sides.
 struct Talk {
@@ -66,8 +57,8 @@ TEST(HelloTest, BothSidesKnowEachOtherAfterwards) {
   ASSERT_TRUE(talk.caller.ok()) << talk.caller.message();
   ASSERT_TRUE(talk.listener.ok()) << talk.listener.message();
   EXPECT_EQ(talk.messages.size(), 4u);
-  EXPECT_EQ(talk.callers.payload, Payload("I am the root"));
-  EXPECT_EQ(talk.listeners.payload, Payload("I am host 3"));
+  EXPECT_EQ(talk.callers.payload, Text("I am the root"));
+  EXPECT_EQ(talk.listeners.payload, Text("I am host 3"));
   EXPECT_EQ(talk.callers.version.name, "0.1.0");
   EXPECT_EQ(talk.listeners.version.number, 3u);
   EXPECT_EQ(talk.callers.id, Terms("").id);

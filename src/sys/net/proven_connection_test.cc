@@ -16,28 +16,18 @@
 #include <vector>
 
 #include "sys/os/fd.h"
+#include "tests/support/hello_terms.h"
 
 namespace tutti::sys {
 namespace {
+
+using tests::Terms;
+using tests::Text;
 
 const IpAddress kHome = IpAddress::V4(127, 0, 0, 1), kElsewhere = IpAddress::V4(127, 0, 0, 2);
 
 std::int64_t In(std::int64_t ms) { return NowNs() + ms * kNsPerMs; }
 std::int64_t MsSince(std::int64_t begin_ns) { return (NowNs() - begin_ns) / kNsPerMs; }
-
-NetMessage Text(std::string_view text) {
-  const std::span<const std::byte> bytes = Bytes(text);
-  return NetMessage(bytes.begin(), bytes.end());
-}
-
-HelloTerms Terms(std::string_view payload, std::byte secret = std::byte{1}) {
-  HelloTerms terms;
-  terms.id.fill(std::byte{0xab});
-  terms.secret.fill(secret);
-  terms.version = {.number = 3, .name = "0.1.0"};
-  terms.payload = Text(payload);
-  return terms;
-}
 
 // A process that accepts, in a thread of its own, until the end of the test.
 class Root {
