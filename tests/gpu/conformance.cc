@@ -417,9 +417,17 @@ Status RunHuge(Bench& b) {
   const sys::cuda::Driver& d = b.device.driver();
   const auto value = [](int rank, std::size_t zone) { return static_cast<std::uint8_t>(rank * 101 + zone * 7 + 1); };
   sys::cuda::Address in = 0, out = 0;
-  Status status = Check(d, d.MemAlloc(&in, kCount), "3 GiB of device memory");
-  if (status.ok()) status = Check(d, d.MemAlloc(&out, kCount), "3 GiB of device memory");
-  TUTTI_RETURN_IF_ERROR(Agree(b, status));
+  const int fits = d.MemAlloc(&in, kCount) == 0 && d.MemAlloc(&out, kCount) == 0 ? 1 : 0;
+  int all_fit = 0;
+  TUTTI_RETURN_IF_ERROR(b.communicator.Run(AllReduce(std::span(&fits, 1), std::span(&all_fit, 1), ReduceOp::kMin)));
+  if (all_fit == 0) {
+    for (const sys::cuda::Address buffer : {in, out}) {
+      if (buffer != 0) d.MemFree(buffer);
+    }
+    if (b.rank() == 0) std::puts("part huge: not run: the ranks of a GPU have no room for 6 GiB each");
+    return Status::Ok();
+  }
+  Status status;
   for (std::size_t at = 0; at < kCount; at += kZone) {
     d.MemsetD8(in + at, value(b.rank(), at / kZone), std::min(kZone, kCount - at));
   }
