@@ -96,9 +96,10 @@ class Outputs {
         plan.collective == Collective::kReduceScatter ? plan.rank * shape_.blocks_per_piece + block : block;
     if (folds.IsComplete(cell.value, in_block)) {
       if (!options_.rank_ordered || folds.IsRankOrdered(cell.value)) return Status::Ok();
-      return Fault(plan, cell.stored_by,
-                   fmt::format("leaves {} in out{}{}, which is not one fold in rank order", folds.Describe(cell.value),
-                               block, Source(cell)));
+      return Fault(
+          plan, cell.stored_by,
+          fmt::format("leaves {} in out{}{}, which is not one fold in rank order{}", folds.Describe(cell.value), block,
+                      Source(cell), !options_.host_of.empty() ? ", inside hosts and then of hosts" : ""));
     }
     if (cell.value.block != in_block) {
       return Fault(plan, cell.stored_by,
@@ -168,6 +169,13 @@ Status CheckSize(std::span<const RankPlan> plans, const CheckOptions& options) {
     return Status(Code::kInvalidArgument,
                   fmt::format("Check takes the plans of 1 to {} ranks and at least one round; these are {} and {}",
                               kMaxCheckRanks, plans.size(), options.rounds));
+  }
+  const bool hosts_known = std::ranges::all_of(
+      options.host_of, [&](std::int32_t host) { return host >= 0 && host < static_cast<std::int32_t>(plans.size()); });
+  if (!hosts_known || (!options.host_of.empty() && options.host_of.size() != plans.size())) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("Check takes the host of each of the {} ranks, from 0 on, or of none; these are {}",
+                              plans.size(), options.host_of.size()));
   }
   std::int64_t cells = 0;
   for (const RankPlan& plan : plans) cells += std::int64_t{plan.in_blocks} + plan.out_blocks;

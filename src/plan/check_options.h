@@ -6,6 +6,7 @@
 // What plan::Check is asked to prove (check.h).
 
 #include <cstdint>
+#include <span>
 
 namespace tutti::plan {
 
@@ -18,10 +19,13 @@ struct CheckOptions {
   int link_slots = 0;  // messages that a link holds; 0: what the plans say
   Placement placement = Placement::kBoth;
   // Also: every reduced output is one fold over the ranks in the order 0, 1, 2, ...
+  // With `host_of`: one fold over the hosts in that order, each host's value being one fold over its ranks in theirs.
   bool rank_ordered = false;
   // Also: a step that sends one block of a buffer may send a reference to it. The receiver reads when its
   // step happens, and that must be before (through messages, not by luck) the owner stores to the same place.
   bool in_place_by_reference = false;
+  // By rank: its host, 0, 1, 2, ...; empty: all are on one. The same host throughout is as good as empty.
+  std::span<const std::int32_t> host_of = {};
 };
 
 }  // namespace tutti::plan

@@ -297,6 +297,41 @@ send_recv rank 1 of 2 in 0 out 2 slots 1
   ExpectFault(CheckText(Change(kGroup, "in2 -> >1", "in0 -> >1")), 1, "but an earlier block holds in0 of that rank");
 }
 
+// Ranks 0 and 1 fold on rank 0, which folds that with rank 2's input.
+constexpr std::string_view kByHosts = R"(
+reduce rank 0 of 3 root 0 in 1 out 1 slots 1
+  in0 + <1 -> out0
+  out0 + <2 -> out0
+reduce rank 1 of 3 root 0 in 1 out 0 slots 1
+  in0 -> >0
+reduce rank 2 of 3 root 0 in 1 out 0 slots 1
+  in0 -> >0
+)";
+
+TEST(CheckTest, OrderOfHosts) {
+  const std::vector<RankPlan> plans = *Parse(kByHosts);
+  const auto check = [&](std::vector<std::int32_t> host_of) {
+    return Check(plans, {.rank_ordered = true, .host_of = host_of});
+  };
+  EXPECT_TRUE(check({0, 0, 1}).ok());
+  for (const std::vector<std::int32_t>& host_of :
+       {std::vector<std::int32_t>{0, 1, 1}, {0, 1, 0}, {1, 1, 0}, {0, 1, 2}}) {
+    ExpectFault(check(host_of), 0, "which is not one fold in rank order, inside hosts and then of hosts");
+  }
+  ExpectFault(check({}), 0, "which is not one fold in rank order");
+  EXPECT_FALSE(check({0, 0, 0}).ok());
+}
+
+TEST(CheckTest, HostsMustBeOfAllRanks) {
+  const std::vector<RankPlan> plans = *Parse(kByHosts);
+  for (const std::vector<std::int32_t>& host_of :
+       {std::vector<std::int32_t>{0, 0}, {0, 0, 1, 1}, {0, -1, 0}, {0, 0, 3}}) {
+    const Status status = Check(plans, {.host_of = host_of});
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("the host of each of the 3 ranks"), std::string::npos) << status.message();
+  }
+}
+
 TEST(CheckTest, MoreMessagesThanALinkHoldsNameTheStep) {
   ExpectFault(CheckText("all_reduce rank 0 of 2 in 1 out 1 slots 1\n in0 -> >1\n in0 -> >1\n in0 + <1 -> out0\n"
                         "all_reduce rank 1 of 2 in 1 out 1 slots 1\n in0 -> >0\n <0 + <0 + in0 -> out0\n"),

@@ -29,7 +29,7 @@ Execution::Execution(std::span<const RankPlan> plans, const Shape& shape, const 
       shape_(shape),
       options_(options),
       rounds_(plans[0].collective == Collective::kBarrier ? 1 : options.rounds),
-      folds_(static_cast<int>(plans.size())),
+      folds_(static_cast<int>(plans.size()), options.host_of),
       causality_(static_cast<int>(plans.size()),
                  options.in_place_by_reference || plans[0].collective == Collective::kBarrier) {
   FillInputs();

@@ -8,6 +8,14 @@
 
 namespace tutti::plan {
 
+Folds::Folds(int ranks, std::span<const std::int32_t> host_of) : ranks_(ranks), ranks_of_(1), seen_(ranks, -1) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::size_t host = host_of.empty() ? 0 : static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)]);
+    if (host >= ranks_of_.size()) ranks_of_.resize(host + 1);
+    ranks_of_[host].push_back(rank);
+  }
+}
+
 std::optional<Value> Folds::Make(std::span<const Value> operands, int rank, int step) {
   std::int64_t contributions = 0;
   for (const Value& operand : operands) contributions += operand.fold < 0 ? 1 : folds_[operand.fold].contributions;
@@ -54,13 +62,23 @@ bool Folds::IsComplete(const Value& value, int block) {
   return fold.complete;
 }
 
-bool Folds::IsRankOrdered(const Value& value) const {
+bool Folds::IsFoldOf(const Value& value, std::span<const std::int32_t> ranks) const {
+  if (value.fold < 0) return ranks.size() == 1 && value.rank == ranks[0];
+  return std::ranges::equal(OperandsOf(value), ranks, [](const Value& operand, std::int32_t rank) {
+    return operand.fold < 0 && operand.rank == rank;
+  });
+}
+
+bool Folds::IsFoldOfHosts(const Value& value) const {
+  return std::ranges::equal(OperandsOf(value), ranks_of_,
+                            [this](const Value& operand, const auto& ranks) { return IsFoldOf(operand, ranks); });
+}
+
+bool Folds::IsRankOrdered(const Value& value) {
   if (value.fold < 0) return true;
-  int next = 0;
-  for (const Value& operand : OperandsOf(value)) {
-    if (operand.fold >= 0 || operand.rank != next++) return false;
-  }
-  return true;
+  Fold& fold = folds_[value.fold];
+  if (!fold.ordered) fold.ordered = ranks_of_.size() == 1 ? IsFoldOf(value, ranks_of_[0]) : IsFoldOfHosts(value);
+  return fold.ordered;
 }
 
 void Folds::AppendOrder(const Value& value, std::string* text) const {

@@ -25,7 +25,8 @@ struct Value {
 
 class Folds {
  public:
-  explicit Folds(int ranks) : ranks_(ranks), seen_(ranks, -1) {}
+  // `host_of`: by rank its host, 0, 1, 2, ...; empty: all are on one.
+  explicit Folds(int ranks, std::span<const std::int32_t> host_of = {});
 
   // The fold of `operands`, all of one block, made by `step` of `rank`. nullopt where it has more
   // contributions than there are ranks.
@@ -36,8 +37,9 @@ class Folds {
 
   // Whether `value` is the fold of block `block` of all ranks, each exactly once. Remembers folds that are.
   bool IsComplete(const Value& value, int block);
-  // Whether a complete value was folded in one step, in the order of the ranks.
-  bool IsRankOrdered(const Value& value) const;
+  // Whether a complete value was folded in one step, in the order of the ranks. Of several hosts: in one step that folds the
+  // hosts' values in their order, each of which was folded so from its ranks. Remembers folds that are.
+  bool IsRankOrdered(const Value& value);
 
   // "rank 2's block 3", "block 3 of ranks 0 + 1 + (2 + 3)".
   std::string Describe(const Value& value) const;
@@ -54,18 +56,22 @@ class Folds {
     std::int32_t rank, step;    // who made it
     std::int32_t first, count;  // in operands_
     std::int32_t contributions;
-    bool complete = false;
+    bool complete = false, ordered = false;  // known to be
   };
   std::span<const Value> OperandsOf(const Value& value) const {
     return std::span(operands_).subspan(folds_[value.fold].first, folds_[value.fold].count);
   }
   // The ranks that contributed, from left to right.
   std::vector<int> Contributors(const Value& value) const;
+  // Whether `value` was folded in one step from just these ranks, in their order.
+  bool IsFoldOf(const Value& value, std::span<const std::int32_t> ranks) const;
+  bool IsFoldOfHosts(const Value& value) const;
   // A rank that contributed twice, or -1.
   int Twice(const Value& value);
   void AppendOrder(const Value& value, std::string* text) const;
 
   int ranks_;
+  std::vector<std::vector<std::int32_t>> ranks_of_;  // by host
   std::vector<Fold> folds_;
   std::vector<Value> operands_;
   std::vector<std::int32_t> seen_;  // by rank: the last query that saw it

@@ -12,7 +12,8 @@ namespace {
 
 class Maker {
  public:
-  explicit Maker(std::span<const RankPlan> plans) : plans_(plans), ranks_(plans.size()) {
+  Maker(std::span<const RankPlan> plans, std::span<const std::int32_t> host_of)
+      : plans_(plans), host_of_(host_of), ranks_(plans.size()) {
     for (const RankPlan& plan : plans) {
       timeline_.hop.emplace_back(plan.step_count(), Timeline::kNever);
       std::vector<int>& order = ranks_[&plan - plans.data()].order;
@@ -70,7 +71,7 @@ class Maker {
       timeline_.messages.push_back({operand.index, arrival.step, rank, index});
     }
     for (int peer : step.to) {
-      ranks_[peer].inboxes[rank].arrivals.push_back({r.time + 1, index});
+      ranks_[peer].inboxes[rank].arrivals.push_back({r.time + HopsBetween(rank, peer), index});
       if (ranks_[peer].waits_for != rank) continue;
       ranks_[peer].waits_for = -1;
       runnable->push_back(peer);
@@ -81,13 +82,18 @@ class Maker {
     return true;
   }
 
+  int HopsBetween(int from, int to) const { return !host_of_.empty() && host_of_[from] == host_of_[to] ? 0 : 1; }
+
   std::span<const RankPlan> plans_;
+  std::span<const std::int32_t> host_of_;
   std::vector<Rank> ranks_;
   Timeline timeline_;
 };
 
 }  // namespace
 
-Timeline MakeTimeline(std::span<const RankPlan> plans) { return Maker(plans).Run(); }
+Timeline MakeTimeline(std::span<const RankPlan> plans, std::span<const std::int32_t> host_of) {
+  return Maker(plans, host_of).Run();
+}
 
 }  // namespace tutti::plan

@@ -26,8 +26,9 @@ struct Timeline {
   int hops = 0;                       // of the last step
 };
 
-// The plans of ranks 0, 1, ..., n - 1, with every index within range.
-Timeline MakeTimeline(std::span<const RankPlan> plans);
+// The plans of ranks 0, 1, ..., n - 1, with every index within range. With `host_of`, by rank, a message inside a host takes
+// no time: hops are those between hosts.
+Timeline MakeTimeline(std::span<const RankPlan> plans, std::span<const std::int32_t> host_of = {});
 
 }  // namespace tutti::plan
 
