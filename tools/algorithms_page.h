@@ -15,6 +15,14 @@ inline constexpr const char* kAlgorithmsPageEnd = "<!-- end -->";
 // per rank at 4, 8 and 64 ranks, link slots, and what the registry claims. Ends with a newline.
 std::string AlgorithmsPage();
 
+// The same of docs/hierarchy.md and HierarchyPage.
+inline constexpr const char* kHierarchyPageBegin = "<!-- generated: tutti plan --page-hosts -->";
+inline constexpr const char* kHierarchyPageEnd = kAlgorithmsPageEnd;
+
+// The table of the algorithms of several hosts: what crosses the network among 2 and 4 hosts of 4 ranks, and among hosts of 8, 8
+// and 5.
+std::string HierarchyPage();
+
 }  // namespace tutti::tools
 
 #endif  // TUTTI_TOOLS_ALGORITHMS_PAGE_H_

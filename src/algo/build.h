@@ -23,9 +23,19 @@ Entry HalvingDoublingEntry();
 Entry RecursiveDoublingEntry();
 Entry PatEntry();
 Entry PairwiseEntry();
+Entry HierLeaderEntry();
+Entry HierOneShotEntry();
+Entry HierTwoShotEntry();
+Entry HierRingEntry();
+Entry HierTreeEntry();
+Entry HierHalvingDoublingEntry();
+Entry HierRecursiveDoublingEntry();
 
 // The stages of a step that is one hop later than another.
 inline constexpr int kStage0 = 0, kStage1 = 1, kStage2 = 2;
+
+// For Entry::rank_ordered of an algorithm that folds up to so many ranks in rank order.
+inline bool InOrderUpTo(int ranks, const Hosts& hosts) { return hosts.flat() && hosts.ranks() <= ranks; }
 
 // x modulo n, never negative: a rank counted from elsewhere on the circle.
 constexpr int Wrap(int x, int n) { return (x % n + n) % n; }

@@ -171,13 +171,15 @@ Entry DoubleTreeEntry() {
           .name = "double_tree",
           .nccl_name = "TREE",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;
               },
-          .rank_ordered = [](Collective c,
-                             int ranks) { return !Reduces(c) || ranks <= (c == Collective::kAllReduce ? 3 : 2); },
+          .rank_ordered =
+              [](Collective c, const Hosts& hosts) {
+                return !Reduces(c) || InOrderUpTo(c == Collective::kAllReduce ? 3 : 2, hosts);
+              },
           // The result comes down only after everything sent up has been folded.
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           .few_links =
               [](Collective c) {
                 return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;

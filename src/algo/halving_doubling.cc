@@ -45,12 +45,12 @@ Entry HalvingDoublingEntry() {
           .name = "halving_doubling",
           .nccl_name = "",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather;
               },
-          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || InOrderUpTo(3, hosts); },
           // A complete block comes down only after every rank's share has been folded into it.
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }

@@ -105,12 +105,12 @@ Entry OneShotEntry() {
   return {.algorithm = Algorithm::kOneShot,
           .name = "one_shot",
           .nccl_name = "",
-          .supports = [](Collective c, int) { return c != Collective::kSendRecv; },
-          .rank_ordered = [](Collective, int) { return true; },
+          .supports = [](Collective c, const Hosts&) { return c != Collective::kSendRecv; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || hosts.flat(); },
           // A rank stores its result while slower peers may still read its input from the same place.
           .in_place_by_reference =
-              [](Collective c, int ranks) {
-                return ranks == 1 ||
+              [](Collective c, const Hosts& hosts) {
+                return hosts.ranks() == 1 ||
                        (c != Collective::kAllReduce && c != Collective::kAllToAll && c != Collective::kBarrier);
               },
           .few_links = [](Collective) { return false; },

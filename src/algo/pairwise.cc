@@ -156,13 +156,14 @@ Entry PairwiseEntry() {
           .name = "pairwise",
           .nccl_name = "",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c == Collective::kAllToAll || c == Collective::kGather || c == Collective::kScatter ||
                        c == Collective::kAllGather;
               },
-          .rank_ordered = [](Collective, int) { return true; },
+          .rank_ordered = [](Collective, const Hosts&) { return true; },
           // A peer's block may arrive before that peer has read the block that goes to it.
-          .in_place_by_reference = [](Collective c, int ranks) { return ranks == 1 || c != Collective::kAllToAll; },
+          .in_place_by_reference = [](Collective c,
+                                      const Hosts& hosts) { return hosts.ranks() == 1 || c != Collective::kAllToAll; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }

@@ -42,9 +42,10 @@ Entry PatEntry() {
   return {.algorithm = Algorithm::kPat,
           .name = "pat",
           .nccl_name = "PAT",
-          .supports = [](Collective c, int) { return c == Collective::kReduceScatter || c == Collective::kAllGather; },
-          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .supports = [](Collective c,
+                         const Hosts&) { return c == Collective::kReduceScatter || c == Collective::kAllGather; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || InOrderUpTo(3, hosts); },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }

@@ -105,12 +105,13 @@ Entry RecursiveDoublingEntry() {
           .name = "recursive_doubling",
           .nccl_name = "",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c == Collective::kAllReduce || c == Collective::kAllGather || c == Collective::kBarrier;
               },
-          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 2; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || InOrderUpTo(2, hosts); },
           // A rank stores its first sum while its first partner may still read its input.
-          .in_place_by_reference = [](Collective c, int ranks) { return ranks == 1 || c == Collective::kAllGather; },
+          .in_place_by_reference = [](Collective c,
+                                      const Hosts& hosts) { return hosts.ranks() == 1 || c == Collective::kAllGather; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }

@@ -12,8 +12,22 @@ namespace {
 
 const std::array<Entry, kAlgorithms>& Entries() {
   static const std::array<Entry, kAlgorithms> kEntries = {
-      OneShotEntry(),         TwoShotEntry(),           RingEntry(), TreeEntry(),     DoubleTreeEntry(),
-      HalvingDoublingEntry(), RecursiveDoublingEntry(), PatEntry(),  PairwiseEntry(),
+      OneShotEntry(),
+      TwoShotEntry(),
+      RingEntry(),
+      TreeEntry(),
+      DoubleTreeEntry(),
+      HalvingDoublingEntry(),
+      RecursiveDoublingEntry(),
+      PatEntry(),
+      PairwiseEntry(),
+      HierLeaderEntry(),
+      HierOneShotEntry(),
+      HierTwoShotEntry(),
+      HierRingEntry(),
+      HierTreeEntry(),
+      HierHalvingDoublingEntry(),
+      HierRecursiveDoublingEntry(),
   };
   return kEntries;
 }
@@ -34,8 +48,8 @@ std::vector<plan::RankPlan> BuildEach(Algorithm algorithm, Request request) {
 
 }  // namespace
 
-bool MayRefer(const Entry& entry, Collective collective, int ranks) {
-  return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, ranks);
+bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts) {
+  return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, hosts);
 }
 
 std::span<const Entry> Registry() { return Entries(); }
@@ -50,8 +64,11 @@ std::optional<Algorithm> ParseAlgorithm(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective, int ranks, int root, int channel) {
-  return BuildEach(algorithm, {.collective = collective, .rank = 0, .ranks = ranks, .root = root, .channel = channel});
+std::vector<plan::RankPlan> BuildAll(Algorithm algorithm, Collective collective, const Hosts& hosts, int root,
+                                     int channel) {
+  return BuildEach(
+      algorithm,
+      {.collective = collective, .rank = 0, .ranks = hosts.ranks(), .root = root, .channel = channel, .hosts = hosts});
 }
 
 std::vector<plan::RankPlan> BuildAllOverFixedLinks(Algorithm algorithm, Collective collective, int ranks, int root) {

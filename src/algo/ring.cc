@@ -162,12 +162,12 @@ Entry RingEntry() {
           .name = "ring",
           .nccl_name = "RING",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c != Collective::kAllToAll && c != Collective::kBarrier && c != Collective::kSendRecv;
               },
-          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 2; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || InOrderUpTo(2, hosts); },
           // A block returns to a rank only after it has passed everybody who reads it.
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           // A chain of many ranks has many rounds under way, of which none is long: trees are as good there.
           .few_links =
               [](Collective c) {

@@ -244,7 +244,9 @@ RankPlan Build(const Request& q) {
   }
 }
 
-bool Supports(Collective c, int) { return c == Collective::kAllReduce || c == Collective::kBarrier || HasRoot(c); }
+bool Supports(Collective c, const Hosts&) {
+  return c == Collective::kAllReduce || c == Collective::kBarrier || HasRoot(c);
+}
 
 }  // namespace
 
@@ -253,9 +255,9 @@ Entry TreeEntry() {
           .name = "tree",
           .nccl_name = "TREE",
           .supports = Supports,
-          .rank_ordered = [](Collective c, int ranks) { return !Reduces(c) || ranks <= 3; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || InOrderUpTo(3, hosts); },
           // The result comes down only after everything sent up has been folded.
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           .few_links =
               [](Collective c) {
                 return c != Collective::kGather && c != Collective::kScatter && c != Collective::kAllToAll &&

@@ -85,12 +85,12 @@ Entry TwoShotEntry() {
           .name = "two_shot",
           .nccl_name = "",
           .supports =
-              [](Collective c, int) {
+              [](Collective c, const Hosts&) {
                 return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;
               },
-          .rank_ordered = [](Collective, int) { return true; },
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || hosts.flat(); },
           // A part comes back to a rank only after its owner has read that rank's contribution to it.
-          .in_place_by_reference = [](Collective, int) { return true; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return true; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }
