@@ -5,15 +5,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "algo/algorithm.h"
 #include "plan/check.h"
 #include "plan/cost.h"
+#include "plan/network.h"
 #include "plan/plant_fault.h"
 #include "plan/text.h"
 #include "tools/algorithms_page.h"
@@ -32,20 +38,24 @@ constexpr std::string_view kFooter =
     "Examples:\n"
     "  tutti plan all_reduce --algo ring --ranks 4 --rank 0\n"
     "  tutti plan broadcast --algo double_tree --ranks 16 --root 3 --check --svg tree.svg\n"
-    "  tutti plan all_reduce --algo two_shot --ranks 4 --plant-fault drop-send --check\n\n"
+    "  tutti plan all_reduce --algo two_shot --ranks 4 --plant-fault drop-send --check\n"
+    "  tutti plan all_reduce --algo hier_ring --hosts 8,8,5 --check --cost\n\n"
     "Exit code: 0, or 1 when the checker found a fault, 2 for a wrong command line.";
 
 struct Options {
-  std::string collective, algorithm, fault, svg;
+  std::string collective, algorithm, fault, svg, hosts;
   int ranks = 4, root = 0, rank = -1, channel = 0;
-  bool check = false, cost = false, page = false;
+  bool check = false, cost = false, page = false, page_hosts = false;
 };
 
 void AddOptions(CommandLine& line, Options& options) {
   line.Footer(std::string(kFooter));
   line.Add("OP", options.collective, "the collective: all_reduce, broadcast, ...");
   line.Add("--algo", options.algorithm, "the algorithm: ring, tree, ...").Shown("NAME");
-  line.Add("--ranks", options.ranks, "number of ranks (default 4)").Between(1, kMaxRanks);
+  const auto ranks = line.Add("--ranks", options.ranks, "number of ranks (default 4)").Between(1, kMaxRanks);
+  line.Add("--hosts", options.hosts, "several hosts: how many x ranks of each, or the ranks of each: 2x4 or 3,1")
+      .Shown("SHAPE")
+      .Excludes(ranks);
   line.Add("--root", options.root, "root, where the collective has one").Between(0, kMaxRanks - 1);
   line.Add("--rank", options.rank, "show only this rank").Between(0, kMaxRanks - 1);
   line.Add("--channel", options.channel, "channel").Between(0, 255);
@@ -54,6 +64,7 @@ void AddOptions(CommandLine& line, Options& options) {
   line.Add("--svg", options.svg, "draw the plan to this file").Shown("FILE");
   line.AddFlag("--cost", options.cost, "print what the plan costs");
   line.AddFlag("--page", options.page, "print the table of docs/algorithms.md and nothing else");
+  line.AddFlag("--page-hosts", options.page_hosts, "print the table of docs/hierarchy.md and nothing else");
 }
 
 template <typename Range, typename Function>
@@ -63,18 +74,18 @@ std::string List(const Range& range, Function name) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<Collective> CollectivesOf(const algo::Entry& entry, int ranks) {
+std::vector<Collective> CollectivesOf(const algo::Entry& entry, const algo::Hosts& hosts) {
   std::vector<Collective> collectives;
   for (int i = 0; i < kCollectives; ++i) {
-    if (entry.supports(static_cast<Collective>(i), ranks)) collectives.push_back(static_cast<Collective>(i));
+    if (entry.supports(static_cast<Collective>(i), hosts)) collectives.push_back(static_cast<Collective>(i));
   }
   return collectives;
 }
 
-std::vector<algo::Entry> EntriesFor(Collective collective, int ranks) {
+std::vector<algo::Entry> EntriesFor(Collective collective, const algo::Hosts& hosts) {
   std::vector<algo::Entry> entries;
   for (const algo::Entry& entry : algo::Registry()) {
-    if (entry.supports(collective, ranks)) entries.push_back(entry);
+    if (entry.supports(collective, hosts)) entries.push_back(entry);
   }
   return entries;
 }
@@ -84,15 +95,51 @@ struct Target {
   Collective collective;
   algo::Algorithm algorithm;
   std::optional<plan::FaultKind> fault;
+  algo::Hosts hosts;
 };
+
+// A whole number from 1 on that is all of `text`, or 0.
+int ParseCount(std::string_view text) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size() && count > 0 && count <= kMaxRanks ? count : 0;
+}
+
+// "2x4", "3,1"; without --hosts one host of --ranks.
+Result<algo::Hosts> UnderstandHosts(const Options& options) {
+  if (options.hosts.empty()) return algo::Hosts(options.ranks);
+  std::vector<int> sizes;
+  if (const std::size_t x = options.hosts.find('x'); x != std::string::npos) {
+    sizes.assign(static_cast<std::size_t>(ParseCount(options.hosts.substr(0, x))),
+                 ParseCount(options.hosts.substr(x + 1)));
+  } else {
+    for (std::size_t begin = 0; begin <= options.hosts.size();) {
+      const std::size_t end = std::min(options.hosts.find(',', begin), options.hosts.size());
+      sizes.push_back(ParseCount(options.hosts.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  }
+  std::int64_t ranks = 0;
+  for (const int size : sizes) ranks += size;
+  if (sizes.empty() || std::ranges::find(sizes, 0) != sizes.end() || ranks > kMaxRanks) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("--hosts '{}' is no shape of up to {} ranks; say how many hosts x ranks of each, as 2x4, or "
+                    "the ranks of each host, as 3,1",
+                    options.hosts, kMaxRanks));
+  }
+  return algo::Hosts::OfSizes(sizes);
+}
 
 Result<Target> Understand(const Options& options) {
   const auto wrong = [](const std::string& sentence) { return Status(Code::kInvalidArgument, sentence); };
   const auto entry_name = [](const algo::Entry& entry) { return entry.name; };
   const auto collective_name = [](Collective c) { return Name(c); };
+  const Result<algo::Hosts> hosts = UnderstandHosts(options);
+  if (!hosts.ok()) return hosts.status();
   if (options.collective.empty()) return wrong("OP is missing: which collective?");
   const std::optional<Collective> collective = ParseCollective(options.collective);
-  if (!collective || EntriesFor(*collective, options.ranks).empty()) {
+  if (!collective || EntriesFor(*collective, *hosts).empty()) {
     std::vector<Collective> known;
     for (int i = 0; i < kCollectives; ++i) {
       const auto c = static_cast<Collective>(i);
@@ -101,7 +148,7 @@ Result<Target> Understand(const Options& options) {
     return wrong(
         fmt::format("there is no plan for '{}'; OP is one of {}", options.collective, List(known, collective_name)));
   }
-  const std::string valid = List(EntriesFor(*collective, options.ranks), entry_name);
+  const std::string valid = List(EntriesFor(*collective, *hosts), entry_name);
   if (options.algorithm.empty()) {
     return wrong(fmt::format("--algo is missing; {} has {}", Name(*collective), valid));
   }
@@ -109,12 +156,15 @@ Result<Target> Understand(const Options& options) {
   if (!algorithm) {
     return wrong(fmt::format("there is no algorithm '{}'; {} has {}", options.algorithm, Name(*collective), valid));
   }
-  if (const algo::Entry& entry = algo::Get(*algorithm); !entry.supports(*collective, options.ranks)) {
+  if (const algo::Entry& entry = algo::Get(*algorithm); !entry.supports(*collective, *hosts)) {
+    if (CollectivesOf(entry, *hosts).empty()) {
+      return wrong(fmt::format("{} is for several hosts; say which with --hosts, as 2x4", entry.name));
+    }
     return wrong(fmt::format("{} does not do {}; it does {}, and {} has {}", entry.name, Name(*collective),
-                             List(CollectivesOf(entry, options.ranks), collective_name), Name(*collective), valid));
+                             List(CollectivesOf(entry, *hosts), collective_name), Name(*collective), valid));
   }
-  if (options.root >= options.ranks) return wrong(fmt::format("there is no rank {} to be root", options.root));
-  if (options.rank >= options.ranks) return wrong(fmt::format("there is no rank {}", options.rank));
+  if (options.root >= hosts->ranks()) return wrong(fmt::format("there is no rank {} to be root", options.root));
+  if (options.rank >= hosts->ranks()) return wrong(fmt::format("there is no rank {}", options.rank));
   std::optional<plan::FaultKind> fault;
   if (!options.fault.empty()) {
     fault = plan::ParseFaultKind(options.fault);
@@ -123,10 +173,10 @@ Result<Target> Understand(const Options& options) {
           fmt::format("there is no fault '{}'; KIND is one of drop-send, wrong-block, double, swap", options.fault));
     }
   }
-  if (!options.svg.empty() && options.ranks > kMaxDrawnRanks) {
+  if (!options.svg.empty() && hosts->ranks() > kMaxDrawnRanks) {
     return wrong(fmt::format("--svg draws at most {} ranks", kMaxDrawnRanks));
   }
-  return Target{*collective, *algorithm, fault};
+  return Target{*collective, *algorithm, fault, *hosts};
 }
 
 void PrintCost(const plan::Cost& cost) {
@@ -149,12 +199,33 @@ bool WriteFile(const std::string& path, const std::string& text) {
   return std::fclose(file) == 0 && written;
 }
 
-int RunPlan(const Options& options, const Target& target) {
+void PrintNetworkCost(const plan::NetworkCost& cost) {
+  fmt::print("between hosts\n");
+  fmt::print("hops      {:>8}   messages one after the other\n", cost.hops);
+  fmt::print("messages  {:>8}   sent by a rank\n", cost.messages_max);
+  fmt::print("peers     {:>8}   of a rank\n", cost.peers_max);
+  fmt::print("links     {:>8}   from one host to another\n", cost.links_max);
+  fmt::print("sent      {:>8.3f}   of S, by a rank; by a host {:.3f}\n", cost.sent_max, cost.host_sent_max);
+  fmt::print("received  {:>8.3f}   by a rank; by a host {:.3f}\n", cost.received_max, cost.host_received_max);
+}
+
+std::string Title(const Target& target) {
+  const int ranks = target.hosts.ranks(), hosts = target.hosts.count();
+  return fmt::format("{} {}, {} rank{}{}", Name(target.collective), algo::Get(target.algorithm).name, ranks,
+                     ranks == 1 ? "" : "s", hosts == 1 ? "" : fmt::format(" of {} hosts", hosts));
+}
+
+Status CheckClaims(const Target& target, std::span<const plan::RankPlan> plans) {
   const algo::Entry& entry = algo::Get(target.algorithm);
+  return plan::Check(plans, {.rank_ordered = entry.rank_ordered(target.collective, target.hosts),
+                             .in_place_by_reference = entry.in_place_by_reference(target.collective, target.hosts),
+                             .host_of = target.hosts.host_of()});
+}
+
+int RunPlan(const Options& options, const Target& target) {
   std::vector<plan::RankPlan> plans =
-      algo::BuildAll(target.algorithm, target.collective, options.ranks, options.root, options.channel);
-  const std::string what = fmt::format("{} {}, {} rank{}", Name(target.collective), entry.name, options.ranks,
-                                       options.ranks == 1 ? "" : "s");
+      algo::BuildAll(target.algorithm, target.collective, target.hosts, options.root, options.channel);
+  const std::string what = Title(target);
   if (target.fault) {
     const std::optional<std::string> planted = plan::PlantFault(*target.fault, plans);
     if (!planted) {
@@ -167,14 +238,15 @@ int RunPlan(const Options& options, const Target& target) {
     fmt::print("{}", options.rank < 0 ? plan::Print(plans) : plan::Print(plans[options.rank]));
   }
   if (options.cost) PrintCost(plan::Evaluate(plans));
+  if (options.cost && target.hosts.count() > 1) {
+    PrintNetworkCost(plan::EvaluateNetwork(plans, target.hosts.host_of()));
+  }
   if (!options.svg.empty() && !WriteFile(options.svg, DrawPlan(what, plans))) {
     std::perror(("tutti plan: cannot write " + options.svg).c_str());
     return kExitFailed;
   }
   if (options.check) {
-    const Status status =
-        plan::Check(plans, {.rank_ordered = entry.rank_ordered(target.collective, options.ranks),
-                            .in_place_by_reference = entry.in_place_by_reference(target.collective, options.ranks)});
+    const Status status = CheckClaims(target, plans);
     if (!status.ok()) {
       fmt::print("wrong: {}\n", status.message());
       return kExitFailed;
@@ -191,8 +263,8 @@ int PlanCommand(int argc, char** argv) {
   Options options;
   AddOptions(line, options);
   if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
-  if (options.page) {
-    fmt::print("{}", AlgorithmsPage());
+  if (options.page || options.page_hosts) {
+    fmt::print("{}", options.page ? AlgorithmsPage() : HierarchyPage());
     return kExitOk;
   }
   const Result<Target> target = Understand(options);

@@ -67,6 +67,30 @@ TEST(PlanCommandTest, NamesWhatIsValid) {
   EXPECT_EQ(Plan({"reduce", "--algo", "tree", "--ranks", "4", "--root", "4"}).exit, kExitUsage);
 }
 
+TEST(PlanCommandTest, TakesSeveralHosts) {
+  const Outcome even = Plan({"all_reduce", "--algo", "hier_leader", "--hosts", "2x2", "--rank", "2"});
+  EXPECT_EQ(even.exit, kExitOk) << even.err;
+  EXPECT_EQ(even.out, "all_reduce rank 2 of 4 in 1 out 1 slots 2\n  in0 + <3 -> out0 >0\n  @1 <0 + out0 -> out0 >3\n");
+  const Outcome uneven = Plan({"all_to_all", "--algo", "hier_one_shot", "--hosts", "3,1", "--check", "--cost"});
+  EXPECT_EQ(uneven.exit, kExitOk) << uneven.err;
+  EXPECT_NE(uneven.out.find("correct: all_to_all hier_one_shot, 4 ranks of 2 hosts\n"), std::string::npos)
+      << uneven.out;
+  EXPECT_NE(uneven.out.find("between hosts\nhops             1 "), std::string::npos) << uneven.out;
+}
+
+TEST(PlanCommandTest, RefusesWhatIsNoShapeOfHosts) {
+  for (const char* shape : {"2x", "x4", "0x4", "3,,1", "3,0", "three", "2x4x1", "1025", "33x33", "-2,3", ","}) {
+    const Outcome o = Plan({"all_reduce", "--algo", "ring", "--hosts", shape});
+    EXPECT_EQ(o.exit, kExitUsage) << shape;
+    EXPECT_NE(o.err.find("is no shape of up to 1024 ranks"), std::string::npos) << shape << ": " << o.err;
+  }
+  const Outcome one_host = Plan({"all_reduce", "--algo", "hier_ring", "--ranks", "8"});
+  EXPECT_EQ(one_host.exit, kExitUsage);
+  EXPECT_NE(one_host.err.find("hier_ring is for several hosts; say which with --hosts"), std::string::npos)
+      << one_host.err;
+  EXPECT_EQ(Plan({"all_reduce", "--algo", "ring", "--hosts", "2x2", "--ranks", "4"}).exit, kExitUsage);
+}
+
 TEST(PlanCommandTest, Draws) {
   const std::string path = testing::TempDir() + "plan_command_test.svg";
   EXPECT_EQ(Plan({"reduce", "--algo", "tree", "--ranks", "4", "--svg", path}).exit, kExitOk);
