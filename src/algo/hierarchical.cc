@@ -57,11 +57,9 @@ bool RankOrdered(const Kind& kind, Collective c, const Hosts& hosts) {
   return Get(kind.outer).rank_ordered(c, hosts.count());
 }
 
-// What a host of several ranks sends to others first is a fold, of which a copy travels. A host of one rank sends its input.
+// What a host's ranks send each other has been read before its place is stored to. So it is left to what goes between hosts.
 bool InPlaceByReference(const Kind& kind, Collective c, const Hosts& hosts) {
-  if (c == kAllToAll) return false;
-  return Get(kind.outer).in_place_by_reference(c, hosts.count()) || hosts.fewest() > 1 ||
-         (c != kAllReduce && c != kBarrier);
+  return c != kAllToAll && Get(kind.outer).in_place_by_reference(c, hosts.count());
 }
 
 RankPlan Build(const Kind& kind, const Request& q) {

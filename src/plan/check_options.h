@@ -21,8 +21,8 @@ struct CheckOptions {
   // Also: every reduced output is one fold over the ranks in the order 0, 1, 2, ...
   // With `host_of`: one fold over the hosts in that order, each host's value being one fold over its ranks in theirs.
   bool rank_ordered = false;
-  // Also: a step that sends one block of a buffer may send a reference to it. The receiver reads when its
-  // step happens, and that must be before (through messages, not by luck) the owner stores to the same place.
+  // Also: a step that sends what it stores, or else one block of a buffer, may send a reference to it. The receiver reads
+  // when its step happens, and that must be before (through messages, not by luck) the owner stores to the same place.
   bool in_place_by_reference = false;
   // By rank: its host, 0, 1, 2, ...; empty: all are on one. The same host throughout is as good as empty.
   std::span<const std::int32_t> host_of = {};

@@ -322,6 +322,27 @@ TEST(CheckTest, OrderOfHosts) {
   EXPECT_FALSE(check({0, 0, 0}).ok());
 }
 
+// Executors refer to what a step stores, too, and so its sender must not store there again before it has been read.
+TEST(CheckTest, WhatIsStoredMayBeReferredTo) {
+  constexpr std::string_view kPartialSumSent = R"(
+all_reduce rank 0 of 3 in 1 out 1 slots 1
+  in0 + <1 -> out0 >2
+  out0 + <2 -> out0 >1
+all_reduce rank 1 of 3 in 1 out 1 slots 1
+  in0 -> >0
+  <0 -> out0
+all_reduce rank 2 of 3 in 1 out 1 slots 1
+  in0 -> >0
+  <0 + in0 -> out0
+)";
+  const std::vector<RankPlan> plans = *Parse(kPartialSumSent);
+  EXPECT_TRUE(Check(plans).ok());
+  for (const Placement placement : {Placement::kSeparate, Placement::kInPlace}) {
+    ExpectFault(Check(plans, {.placement = placement, .in_place_by_reference = true}), 0,
+                "stores to out0 while rank 2 may still read that place by the reference that step 0 sent");
+  }
+}
+
 TEST(CheckTest, HostsMustBeOfAllRanks) {
   const std::vector<RankPlan> plans = *Parse(kByHosts);
   for (const std::vector<std::int32_t>& host_of :

@@ -294,10 +294,11 @@ void Execution::Send(int rank, const Step& step, const Value& value, std::size_t
   const Process& process = processes_[rank];
   const std::int32_t attached = causality_.Attach(rank, static_cast<int>(step.to.size()));
   const Operand& first = step.operands[0];
-  const bool by_reference =
-      options_.in_place_by_reference && step.operands.size() == 1 && first.kind != Operand::Kind::kRecv;
-  const std::int64_t place =
-      by_reference ? PlaceOf(rank, first.kind == Operand::Kind::kIn, first.index, process.round) : 0;
+  const bool stored = step.out != kNoBlock;
+  const bool lies_there = stored || (step.operands.size() == 1 && first.kind != Operand::Kind::kRecv);
+  const bool by_reference = options_.in_place_by_reference && lies_there;
+  const bool in = !stored && first.kind == Operand::Kind::kIn;
+  const std::int64_t place = by_reference ? PlaceOf(rank, in, stored ? step.out : first.index, process.round) : 0;
   for (std::size_t i = 0; i < step.to.size(); ++i) {
     Link& link = links_[process.wires[first_wire + i].link];
     link.messages.push_back(

@@ -24,7 +24,8 @@ struct Footprint {
   bool operator==(const Footprint&) const = default;
 };
 
-// Plans of several ranks of one collective; one of each kind of rank is enough. REQUIRES: not empty.
+// Plans of several ranks of one collective; one of each kind of rank is enough. Of several hosts who passes values on, and how
+// many, depends on the root, too: take the plans of every root that may come. REQUIRES: not empty.
 Footprint MeasureFootprint(std::span<const RankPlan> plans);
 
 }  // namespace tutti::plan
