@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,8 @@ namespace tutti {
 namespace {
 
 constexpr int kRanks = 3;
+constexpr std::chrono::milliseconds kLooksForTheReason(40);  // a wait does after 50
+constexpr int kMostTries = 5;
 
 TEST(Allocation, RepeatedCollectivesOfHostMemoryAllocateNothing) {
   const std::string said = tests::RunRanks(kRanks, Settings{}, [](Communicator& c) {
@@ -47,13 +50,22 @@ TEST(Allocation, RepeatedCollectivesOfHostMemoryAllocateNothing) {
                                   .op = ReduceOp::kSum,
                                   .root = 1};
         for (int i = 0; i < 3; ++i) TUTTI_RETURN_IF_ERROR(c.Run(operation));
-        // Late ranks let the others run as far ahead as they can.
-        for (int late = -1; late < kRanks; ++late) {
-          if (late == c.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-          const std::size_t before = t_allocations;
-          TUTTI_RETURN_IF_ERROR(c.Run(operation));
-          EXPECT_EQ(t_allocations - before, 0u)
-              << Name(kind) << ", count " << count << ", rank " << c.rank() << ", late is rank " << late;
+        // What waits for long looks for the reason, which takes lists: where others use the cores, it is all done again.
+        for (int tries = 0, again = 1; again != 0 && tries < kMostTries; ++tries) {
+          std::size_t allocated = 0;
+          int looks = 0;
+          // Late ranks let the others run as far ahead as they can.
+          for (int late = -1; late < kRanks; ++late) {
+            if (late == c.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            const std::size_t before = t_allocations;
+            const auto begin = std::chrono::steady_clock::now();
+            TUTTI_RETURN_IF_ERROR(c.Run(operation));
+            const bool looked = std::chrono::steady_clock::now() - begin >= kLooksForTheReason;
+            looks += looked ? 1 : 0;
+            allocated += looked ? 0 : t_allocations - before;
+          }
+          EXPECT_EQ(allocated, 0u) << Name(kind) << ", count " << count << ", rank " << c.rank();
+          TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(std::span(&looks, 1), std::span(&again, 1))));
         }
       }
     }

@@ -55,6 +55,8 @@ struct Settings {
   // chosen as sys/net/interface_choice.h says. NCCL_SOCKET_FAMILY: "AF_INET" or "AF_INET6"; empty: both.
   std::string socket_ifname;
   std::string socket_family;
+  // NCCL_HOSTID: ranks with different ids count as being on different hosts. Empty: those that find each other are on one.
+  std::string host_id;
   // NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME: whether hosts meet over interfaces of their own, and over which, in the same
   // syntax.
   bool oob_net_enable = false;

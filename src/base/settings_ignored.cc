@@ -25,7 +25,6 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason = "Paces NCCL's own bootstrap; Tutti's needs no pacing on one host"},
     {.names = "NCCL_REPORT_CONNECT_PROGRESS",
      .reason = "Where ranks do not meet in time, the error names those who are missing"},
-    {.names = "NCCL_HOSTID", .reason = "All ranks are on one host, which its kernel's boot id names"},
     {.names =
          "NCCL_NET NCCL_NET_PLUGIN NCCL_NET_PLUGIN_REF_COUNT NCCL_NET_GDR_LEVEL NCCL_NET_GDR_READ "
          "NCCL_NET_GDR_C2C NCCL_NET_GDR_MLOPART NCCL_GDR_FLUSH_DISABLE NCCL_NET_FORCE_FLUSH NCCL_NET_DISABLE_INTRA "

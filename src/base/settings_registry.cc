@@ -297,13 +297,16 @@ constexpr Setting kSettings[] = {
          .values = "beginnings of names, separated by commas; = before them: whole names; ^ before all: all others",
          .meaning =
              "Which network interfaces connect hosts. Unset: that of the default route, then the others, without "
-             "bridges of containers, tunnels and link-local addresses. Ranks of one host use none, and Tutti does "
-             "not reach other hosts yet."},
+             "bridges of containers, tunnels and link-local addresses. Ranks of one host use none."},
         kText<&S::socket_ifname>),
     Row({.name = "NCCL_SOCKET_FAMILY",
          .values = "AF_INET, AF_INET6",
          .meaning = "Which addresses of these interfaces count: IPv4 or IPv6. Unset: both, IPv4 first."},
         kText<&S::socket_family, &CheckFamily>),
+    Row({.name = "NCCL_HOSTID",
+         .values = "text",
+         .meaning = "Ranks with different ids count as being on different hosts. Unset: the machine decides."},
+        kText<&S::host_id>),
     Row({.name = "NCCL_OOB_NET_ENABLE",
          .values = "0, 1",
          .meaning =

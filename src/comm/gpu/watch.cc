@@ -7,9 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "sys/log/log_output.h"
+#include "base/log.h"
+#include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
 #include "sys/os/fork.h"
+#include "sys/os/thread.h"
 
 namespace tutti::comm {
 namespace {
@@ -65,7 +67,12 @@ void Watch(Watched& watched) {
   watcher.AfterFork();
   watcher.watched.push_back(&watched);
   if (watcher.running) return;
-  std::thread([&watcher] { Run(watcher); }).detach();
+  Result<std::thread> thread = sys::StartThread("a look at the GPUs' peers", [&watcher] { Run(watcher); });
+  if (!thread.ok()) {
+    TUTTI_WARN("{}", thread.status().message());
+    return;  // the next communicator tries again
+  }
+  thread->detach();
   watcher.running = true;
 }
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "sys/log/log_output.h"
+#include "base/log.h"
+#include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
 #include "sys/os/fork.h"
 #include "sys/os/futex.h"
+#include "sys/os/thread.h"
 
 namespace tutti::comm {
 namespace {
@@ -54,10 +56,15 @@ void Progress::Remove(Task& task) {
 }
 
 void Progress::Start() {
-  std::thread([this] {
+  Result<std::thread> thread = sys::StartThread("operations whose callers stay away", [this] {
     sys::SetThreadName("tutti-progress");
     Run();
-  }).detach();
+  });
+  if (!thread.ok()) {
+    TUTTI_WARN("{}", thread.status().message());
+    return;  // the next operation tries again
+  }
+  thread->detach();
   started_ = true;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "sys/os/random_bytes.h"
 
 namespace tutti {
@@ -55,13 +56,6 @@ Result<UniqueId> UniqueId::FromHex(std::string_view hex) {
   return id;
 }
 
-Result<UniqueId> CreateUniqueId() {
-  comm::IdParts parts;
-  TUTTI_RETURN_IF_ERROR(sys::FillRandom(parts.secret));
-  TUTTI_RETURN_IF_ERROR(sys::FillRandom(parts.name));
-  return comm::MakeId(parts);
-}
-
 namespace comm {
 namespace {
 
@@ -71,6 +65,54 @@ constexpr std::size_t kVersionAt = 8, kKindAt = 9, kZeroAt = 10, kSecretAt = 16,
 using sys::Bytes;
 
 std::span<const std::byte> BytesOf(const std::uint64_t& number) { return std::as_bytes(std::span(&number, 1)); }
+
+constexpr std::uint8_t kV4 = 4, kV6 = 6;
+constexpr std::size_t kV4Bytes = 4;  // the last ones of an IpAddress
+
+std::vector<std::byte> EncodeAddresses(const std::vector<sys::Endpoint>& addresses, std::size_t most_bytes) {
+  ByteWriter list;
+  std::uint8_t count = 0;
+  std::size_t bytes = sizeof(count) + sizeof(std::uint16_t);
+  for (const sys::Endpoint& endpoint : addresses) {
+    const bool v4 = endpoint.address.family() == sys::IpFamily::kV4;
+    std::span<const std::byte> address = std::as_bytes(std::span(endpoint.address.bytes()));
+    if (v4) address = address.last(kV4Bytes);
+    if (bytes + 1 + address.size() > most_bytes) break;
+    bytes += 1 + address.size();
+    list.Number(v4 ? kV4 : kV6);
+    list.Bytes(address);
+    ++count;
+  }
+  ByteWriter all;
+  all.Number(count);
+  all.Number(addresses.empty() ? std::uint16_t{0} : addresses.front().port);
+  all.Bytes(list.Take());
+  return all.Take();
+}
+
+// False where the bytes are not what EncodeAddresses writes, with zeros behind it.
+bool ParseAddresses(std::span<const std::byte> bytes, std::vector<sys::Endpoint>& addresses) {
+  ByteReader in(bytes);
+  const auto count = in.Number<std::uint8_t>();
+  const auto port = in.Number<std::uint16_t>();
+  for (int i = 0; i < count; ++i) {
+    const auto family = in.Number<std::uint8_t>();
+    in.Require(family == kV4 || family == kV6);
+    if (family == kV4) {
+      const auto a = in.Array<kV4Bytes>();
+      const auto part = [&](int at) { return std::to_integer<std::uint8_t>(a[static_cast<std::size_t>(at)]); };
+      addresses.push_back({sys::IpAddress::V4(part(0), part(1), part(2), part(3)), port});
+    } else {
+      sys::IpAddress::Bytes address{};
+      const auto a = in.Array<sizeof(address)>();
+      std::memcpy(address.data(), a.data(), a.size());
+      addresses.push_back({sys::IpAddress(address), port});
+    }
+  }
+  in.Require((count == 0) == (port == 0));
+  const std::span<const std::byte> rest = in.Rest();
+  return in.good() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; });
+}
 
 bool AllZero(std::span<const unsigned char> bytes) {
   return std::ranges::all_of(bytes, [](unsigned char b) { return b == 0; });
@@ -87,6 +129,8 @@ UniqueId MakeId(const IdParts& parts) {
   id.bytes[kKindAt] = static_cast<unsigned char>(parts.kind);
   std::memcpy(&id.bytes[kSecretAt], parts.secret.data(), parts.secret.size());
   std::memcpy(&id.bytes[kNameAt], parts.name.data(), parts.name.size());
+  const std::vector<std::byte> addresses = EncodeAddresses(parts.addresses, id.bytes.size() - kAddressAt);
+  std::memcpy(&id.bytes[kAddressAt], addresses.data(), addresses.size());
   return id;
 }
 
@@ -107,11 +151,12 @@ Result<IdParts> ReadId(const UniqueId& id) {
                               bytes[kVersionAt], kIdVersion));
   }
   const unsigned char kind = bytes[kKindAt];
-  if ((kind != static_cast<int>(IdKind::kRandom) && kind != static_cast<int>(IdKind::kDerived)) ||
-      !AllZero(bytes.subspan(kZeroAt, kSecretAt - kZeroAt)) || !AllZero(bytes.subspan(kAddressAt))) {
-    return Status(Code::kInvalidArgument, "the id is damaged: bytes that must be zero are not");
-  }
   IdParts parts;
+  if ((kind != static_cast<int>(IdKind::kRandom) && kind != static_cast<int>(IdKind::kDerived)) ||
+      !AllZero(bytes.subspan(kZeroAt, kSecretAt - kZeroAt)) ||
+      !ParseAddresses(std::as_bytes(bytes.subspan(kAddressAt)), parts.addresses)) {
+    return Status(Code::kInvalidArgument, "the id is damaged: it has bytes that no id has");
+  }
   parts.kind = static_cast<IdKind>(kind);
   std::memcpy(parts.secret.data(), &bytes[kSecretAt], parts.secret.size());
   std::memcpy(parts.name.data(), &bytes[kNameAt], parts.name.size());
@@ -134,6 +179,7 @@ Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::ui
   const sys::Mac name = sys::ComputeMac(parts->secret, {Bytes("next name"), Bytes(purpose), BytesOf(number)});
   parts->secret = sys::ComputeMac(parts->secret, {Bytes("next secret"), Bytes(purpose), BytesOf(number)});
   std::copy_n(name.begin(), parts->name.size(), parts->name.begin());
+  parts->addresses.clear();
   return MakeId(*parts);
 }
 

@@ -5,10 +5,14 @@
 
 // What the 128 bytes of a UniqueId say.
 //
-//    0        8         9      10     16             48            64                        128
-//   +--------+---------+------+------+--------------+-------------+--------------------------+
-//   | magic  | version | kind | zero | secret       | name        | zero: room for an address|
-//   +--------+---------+------+------+--------------+-------------+--------------------------+
+//    0        8         9      10     16             48            64          67                128
+//   +--------+---------+------+------+--------------+-------------+-----------+-----------------+
+//   | magic  | version | kind | zero | secret       | name        | how many, | addresses, zero |
+//   |        |         |      |      |              |             | port      |                 |
+//   +--------+---------+------+------+--------------+-------------+-----------+-----------------+
+//
+// The addresses are those where the process that made the id awaits the leaders of hosts (comm/meet/rendezvous.h), all with one
+// port: a byte 4 or 6, and so many bytes in network order, for each. The port is little endian.
 
 #include <array>
 #include <cstddef>
@@ -17,14 +21,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sys/net/address.h"
 #include "sys/net/auth.h"
 #include "tutti/communicator.h"
 #include "tutti/status.h"
 
 namespace tutti::comm {
 
-inline constexpr std::uint8_t kIdVersion = 1;
+inline constexpr std::uint8_t kIdVersion = 2;
 
 enum class IdKind : std::uint8_t {
   kRandom = 1,   // the secret came from the kernel: whoever knows it belongs to the job
@@ -34,11 +40,13 @@ enum class IdKind : std::uint8_t {
 struct IdParts {
   IdKind kind = IdKind::kRandom;
   sys::Key secret{};
-  std::array<std::byte, 16> name{};  // not secret: names the job in logs
+  std::array<std::byte, 16> name{};      // not secret: names the job in logs
+  std::vector<sys::Endpoint> addresses;  // of one port; none: the ranks can only meet on one host
 
   std::string Name() const;  // as 32 hexadecimal digits
 };
 
+// Of the addresses as many as there is room for, from the first on: 12 of IPv4, 3 of IPv6.
 UniqueId MakeId(const IdParts& parts);
 
 // kInvalidArgument, with a sentence, for bytes that MakeId did not make.
@@ -48,7 +56,7 @@ Result<IdParts> ReadId(const UniqueId& id);
 UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts);
 
 // A further id of the ranks that hold `id`: another one for each purpose and number, the same on all of them. Who does
-// not know `id` can not compute it, and who knows it can not compute `id`.
+// not know `id` can not compute it, and who knows it can not compute `id`. It has no addresses.
 Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::uint64_t number);
 
 // The same for regions of shared memory and the like: one for each generation. 0: `id` itself.

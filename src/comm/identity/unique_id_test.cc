@@ -38,7 +38,7 @@ TEST(UniqueIdTest, SaysWhatIsWrongWithAText) {
   EXPECT_NE(complaint(good.substr(2)).find("254"), std::string::npos);
   EXPECT_NE(complaint(with(10, "0x")).find("character 12"), std::string::npos);
   EXPECT_NE(complaint(with(0, "00")).find("not one of Tutti's"), std::string::npos);
-  EXPECT_NE(complaint(with(16, "02")).find("format 2"), std::string::npos);
+  EXPECT_NE(complaint(with(16, "09")).find("format 9"), std::string::npos);
   EXPECT_NE(complaint(with(18, "09")).find("damaged"), std::string::npos);
   EXPECT_NE(complaint(with(250, "01")).find("damaged"), std::string::npos);
   EXPECT_NE(complaint(std::string(256, '0')).find("empty"), std::string::npos);

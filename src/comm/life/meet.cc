@@ -7,11 +7,13 @@
 #include "comm/host/origin.h"
 #include "comm/life/creation.h"
 #include "comm/meet/bootstrap.h"
+#include "comm/meet/host_list.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
 
 Status Creation::Meet() {
+  HostList hosts;
   MeetOptions meeting = Meeting();
   const std::vector<std::byte> payload = profiles->Encode();
   meeting.payload = payload;
@@ -19,10 +21,12 @@ Status Creation::Meet() {
   TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     const Result<bool> agree = profiles->Add(peer, member.payload);
     if (!agree.ok()) return agree.status();
+    hosts.Add(peer, member.host);
     // Pages of another size cannot be used; but all meet to the end, to say the same of who differs.
-    return *agree ? made.fabric->Connect(peer, member.shared, member.process) : Status::Ok();
+    return *agree && !member.remote ? made.fabric->Connect(peer, member.shared, member.process) : Status::Ok();
   }));
-  return profiles->Check();
+  TUTTI_RETURN_IF_ERROR(profiles->Check());
+  return hosts.IsOne();
 }
 
 // What all meetings of these ranks have in common.
@@ -32,6 +36,7 @@ MeetOptions Creation::Meeting() const {
           .ranks = made.ranks,
           .timeout_ms = made.settings.init_timeout_ms,
           .cancel = cancel,
+          .host = made.settings.host_id,
           .look = [this] { return made.origin == nullptr ? Status::Ok() : made.origin->FindDead(); }};
 }
 

@@ -19,9 +19,10 @@
 
 namespace tutti::comm {
 
-std::string internal::SocketName(const IdParts& id) {
+std::string internal::SocketName(const IdParts& id, std::string_view host) {
   const std::string_view purpose = "tutti bootstrap socket, handshake 1";
-  const sys::Mac mac = sys::ComputeMac(id.secret, {std::as_bytes(std::span(purpose)), id.name});
+  const sys::Mac mac = host.empty() ? sys::ComputeMac(id.secret, {sys::Bytes(purpose), id.name})
+                                    : sys::ComputeMac(id.secret, {sys::Bytes(purpose), id.name, sys::Bytes(host)});
   std::string name = "tutti-";
   for (std::size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", std::to_integer<unsigned>(mac[i]));
   return name;
@@ -54,7 +55,7 @@ Status Spread(const Attendance& attendance, const std::string& name, const Statu
 
 // Visits whoever gathers; becomes the gatherer where nobody does and the role allows it.
 Status Join(const Attendance& attendance, Role role, const OnMember& on_member) {
-  const std::string name = internal::SocketName(attendance.id);
+  const std::string name = internal::SocketName(attendance.id, attendance.options->host);
   std::vector<std::byte> buffer(kMostMessageBytes);
   Status reason;  // why the last visit led nowhere
   for (std::int64_t pause_ns = kShortestPauseNs; sys::NowNs() < attendance.deadline_ns;) {

@@ -21,20 +21,22 @@
 // Descriptors: a rank holds a socket to the gatherer, at most 3 of the tree, and one message's descriptors (at most 250,
 // fewer where many ranks share a process); the gatherer one socket and one descriptor per rank.
 //
-// On several hosts the ranks of each host will meet like this, and the gatherers of the hosts among each other: the id
-// has room for an address, and no message but Place says how a peer is reached.
+// On several hosts the ranks of each host meet like this, and the gatherers of the hosts, their leaders, meet where the id says
+// (rendezvous_server.h). A leader looks for others where not all ranks have come to it within 5 ms.
 //
 // Only the gatherer listens. Strangers who find the socket's name and connect are given 1 second to prove that they know
 // the secret, are never waited for, and are dropped without a word; where hundreds of them wait the oldest goes first.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "comm/identity/unique_id.h"
 #include "comm/meet/meeting.h"
 #include "tutti/status.h"
 
 namespace tutti::comm {
+
+struct IdParts;
 
 // Meets all ranks; returns when all of them have taken all members, or with the same sentence on all that are
 // there: who did not come (kTimeout), died, left or gave up (kRemote), came twice, was given another number of
@@ -55,7 +57,7 @@ Result<std::vector<Member>> Meet(const MeetOptions& options);
 
 namespace internal {
 // The abstract unix socket that the ranks of a job meet on. For tests, which play strangers.
-std::string SocketName(const IdParts& id);
+std::string SocketName(const IdParts& id, std::string_view host = {});
 }  // namespace internal
 
 }  // namespace tutti::comm

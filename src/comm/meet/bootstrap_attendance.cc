@@ -17,10 +17,13 @@ Introduction Attendance::Introduce() const {
 }
 
 Member Attendance::MakeMember(const Introduction& introduction, sys::Fd shared) const {
-  return {.process = Known(introduction.process, introduction.process_namespace),
+  const bool remote = introduction.remote != 0;
+  return {.process = remote ? sys::ProcessId{} : Known(introduction.process, introduction.process_namespace),
           .uid = introduction.uid,
           .payload = {introduction.payload.begin(), introduction.payload.end()},
-          .shared = std::move(shared)};
+          .shared = std::move(shared),
+          .remote = remote,
+          .host = std::string(introduction.host)};
 }
 
 sys::ProcessId Attendance::Known(sys::ProcessId theirs, std::uint64_t their_namespace) const {
@@ -32,31 +35,6 @@ Status Attendance::Cancellation() const {
                 fmt::format("rank {} (pid {}) gave up before the ranks had met: its program aborted the communicator",
                             options->rank, process.pid),
                 options->rank);
-}
-
-std::string RankList(const std::vector<int>& ranks) {
-  constexpr std::size_t kMostRanges = 12;
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (ranges.size() == kMostRanges) {
-      ranges.push_back(fmt::format("{} more", ranks.size() - i));
-      break;
-    }
-    if (end - i <= 2) end = i + 1;
-    ranges.push_back(end - i == 1 ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-    i = end;
-  }
-  std::string text;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == ranges.size() ? " and " : ", ") + ranges[i];
-  }
-  return text;
-}
-
-std::string NamedRanks(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + RankList(ranks);
 }
 
 const char* DiedOrLeft(sys::ProcessId process) {

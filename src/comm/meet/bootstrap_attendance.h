@@ -12,6 +12,7 @@
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap_message.h"
 #include "comm/meet/meeting.h"
+#include "comm/meet/rank_list.h"
 #include "sys/os/clock.h"
 
 namespace tutti::comm {
@@ -50,10 +51,6 @@ struct Attendance {
   }
 };
 
-// "3, 5-7 and 9", of ascending ranks; cut off after a dozen.
-std::string RankList(const std::vector<int>& ranks);
-// The same with "rank " or "ranks " before it.
-std::string NamedRanks(const std::vector<int>& ranks);
 // Why a member's connection ended: it "died" or "left", as the process table shows.
 const char* DiedOrLeft(sys::ProcessId process);
 

@@ -80,12 +80,16 @@ std::string Gatherer::Describe(int rank) const {
 Status Gatherer::Gather() {
   while (seats_taken_ < options_.ranks || disagreed_ns_ != 0) {
     const std::int64_t verdict_ns = disagreed_ns_ != 0 ? disagreed_ns_ + kDisagreementNs : deadline_ns_;
-    Turn(std::min(verdict_ns, deadline_ns_));
+    Turn(std::min({verdict_ns, deadline_ns_, HostsWantedNs()}));
     if (!fault_.ok()) return fault_;
+    LookForHosts();
+    SayWhoIsMissing();
     if (disagreed_ns_ != 0 && sys::NowNs() >= verdict_ns) return Disagreement();
     if (seats_taken_ < options_.ranks && sys::NowNs() >= deadline_ns_) {
-      return Late(MissingRanks(), fmt::format("{} of {} ranks have come, all but", seats_taken_, options_.ranks),
-                  WhyMissing());
+      const std::vector<int> missing = MissingRanks();
+      if (missing.empty()) return HostsLate();
+      const std::size_t come = static_cast<std::size_t>(options_.ranks) - missing.size();
+      return Late(missing, fmt::format("{} of {} ranks have come, all but", come, options_.ranks), WhyMissing());
     }
   }
   return Status::Ok();
@@ -96,6 +100,7 @@ void Gatherer::Turn(std::int64_t until_ns, const sys::Fd* writable) {
   std::vector<sys::Watched> watched;
   watched.push_back({.fd = listener_.get()});
   watched.push_back({.fd = writable == nullptr ? -1 : writable->get(), .what = kReadingAndWriting});
+  watched.push_back({.fd = hosts_ == nullptr ? -1 : hosts_->fd().get()});
   for (const Caller& caller : callers_) {
     watched.push_back({.fd = caller.socket.get()});
     if (!Joined(caller)) until_ns = std::min(until_ns, caller.accepted_ns + kStrangerNs);
@@ -107,8 +112,9 @@ void Gatherer::Turn(std::int64_t until_ns, const sys::Fd* writable) {
     wanted_ = true;
   }
   for (std::size_t i = 0; i < callers_.size(); ++i) {
-    if (watched[i + 2].readable) Serve(callers_[i]);
+    if (watched[i + 3].readable) Serve(callers_[i]);
   }
+  if (watched[2].readable) HearOfHosts();
   DropLateStrangers();
   LookForTheDead();
   std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
@@ -297,6 +303,7 @@ void Gatherer::TakeSeat(Caller& caller, const Hello& hello, std::vector<sys::Fd>
   seat.payload.assign(hello.self.payload.begin(), hello.self.payload.end());
   seat.introduction.payload = seat.payload;
   if (!fds.empty()) seat.shared = std::move(fds.front());
+  ReportSeat(hello.rank);
   const std::int64_t left_ns = std::clamp<std::int64_t>(hello.left_ms, 0, 1'000'000'000) * sys::kNsPerMs;
   deadline_ns_ = std::min(deadline_ns_, EarlyEnoughNs(sys::NowNs(), left_ns));
   const Welcome welcome{
@@ -364,7 +371,7 @@ Status Gatherer::GivePlaces() {
     std::vector<sys::Fd> children;
     for (std::uint32_t i = 1; i <= kMostChildren; ++i) {
       const int position = place.position * static_cast<int>(kMostChildren) + static_cast<int>(i);
-      if (position >= options_.ranks) break;
+      if (position >= Positions()) break;
       Result<sys::SocketPair> link = sys::MakeSocketPair(sys::SocketKind::kPacket);
       if (!link.ok()) return Blame(link.status(), options_.rank, Describe(options_.rank));
       children.push_back(std::move(link->a));
@@ -412,6 +419,7 @@ Status Gatherer::Distribute(const OnMember& on_member) {
   }
   std::erase_if(callers_, [](const Caller& caller) { return caller.gone; });
   distributing_ = true;
+  Settle();
   TUTTI_RETURN_IF_ERROR(GivePlaces());
   TUTTI_RETURN_IF_ERROR(SendMembers());
   TUTTI_RETURN_IF_ERROR(TakeMembers(on_member));
@@ -420,6 +428,7 @@ Status Gatherer::Distribute(const OnMember& on_member) {
     if (!fault_.ok()) return fault_;
     if (sys::NowNs() >= deadline_ns_) return NotTaken();
   }
+  TUTTI_RETURN_IF_ERROR(AwaitHosts());
   for (const Caller& caller : callers_) {
     (void)sys::SendMessage(caller.socket, EncodeBare(MessageKind::kComplete)).ok();
   }
@@ -439,6 +448,7 @@ Status Gatherer::TakeMembers(const OnMember& on_member) {
 Status Gatherer::Fail(Status fault, std::int64_t linger_ns) {
   fault_ = std::move(fault);
   failing_ = true;
+  if (hosts_ != nullptr) hosts_->Fail(fault_);
   const Message message = Encode(fault_);
   const std::int64_t farewell_ns = std::min(sys::NowNs() + kFarewellNs, attendance_.deadline_ns);
   for (Caller& caller : callers_) {

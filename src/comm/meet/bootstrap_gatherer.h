@@ -6,7 +6,7 @@
 // The rank that came first: listens, authenticates, gathers, gives each rank its place in a tree, and sends everything
 // down that tree. Part of bootstrap.h.
 //
-//   position 0: the gatherer        position p + 1 of n: the rank (gatherer + p + 1) modulo n
+//   position 0: the gatherer        position p + 1: the next higher rank of this host, after the highest the lowest
 //        /        \                 The children of position p are 2 p + 1 and 2 p + 2.
 //       1          2
 //     /   \      /   \              Connected by pairs of sockets that the gatherer makes and hands out, so nobody else
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "comm/meet/bootstrap_attendance.h"
 #include "comm/meet/bootstrap_message.h"
 #include "comm/meet/meeting.h"
+#include "comm/meet/rendezvous.h"
 #include "sys/net/unix_socket.h"
 
 namespace tutti::comm {
@@ -53,12 +55,15 @@ class Gatherer {
     Introduction introduction;
     std::vector<std::byte> payload;
     sys::Fd shared;
+    std::string host;
   };
   bool Joined(const Caller& caller) const { return caller.stage >= Stage::kJoined; }
   // "rank 3 (pid 17)"
   std::string Describe(int rank) const;
 
-  int RankAt(int position) const { return (options_.rank + position) % options_.ranks; }
+  int RankAt(int position) const { return locals_[static_cast<std::size_t>(position)]; }
+  // How many the tree has.
+  int Positions() const { return static_cast<int>(locals_.size()); }
 
   Status SeatSelf();
   Status Gather();
@@ -87,6 +92,20 @@ class Gatherer {
   // Makes the links of the tree.
   Status GivePlaces();
   Status SendMembers();
+
+  // Ranks of other hosts (bootstrap_hosts.cc).
+  // When this rank looks for other hosts: the ranks of one may all come soon.
+  std::int64_t HostsWantedNs() const;
+  void LookForHosts();
+  void ReportSeat(int rank);
+  void HearOfHosts();
+  void SeatRemote();
+  // This host's ranks in the order of the tree, this one first; and the name of each member's host.
+  void Settle();
+  // Waits until all hosts have everything.
+  Status AwaitHosts();
+  Status HostsLate() const;
+  void SayWhoIsMissing();
   // Sends all of it, however long that takes; an error where the meeting fails before. A receiver that is gone counts as
   // served: what that means for the meeting is found out elsewhere.
   Status SendPatiently(const sys::Fd& socket, const Message& message, std::span<const int> fds);
@@ -113,7 +132,12 @@ class Gatherer {
   int seats_taken_ = 0;
   std::map<int, std::vector<int>> claims_;  // number of ranks -> the ranks that were given that number
   std::int64_t disagreed_ns_ = 0;           // when claims_ first had two entries; 0: never
-  std::vector<sys::Fd> children_;           // of this rank in the tree
+  std::vector<int> locals_;                 // ranks of this host, by position in the tree
+  std::unique_ptr<Rendezvous> hosts_;       // null: other hosts have not been looked for
+  bool no_hosts_ = false;                   // they can not be
+  bool all_hosts_have_all_ = false;
+  bool said_who_is_missing_ = false;
+  std::vector<sys::Fd> children_;  // of this rank in the tree
   std::vector<std::byte> buffer_;
   std::int64_t deadline_ns_;
   Status fault_;

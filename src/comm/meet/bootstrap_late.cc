@@ -24,6 +24,7 @@ std::string Gatherer::WhyMissing() const {
       "met already";
   if (strangers_ > 0) why += fmt::format("; {} connections were dropped that did not know the secret", strangers_);
   if (!earlier_.empty()) why += "; earlier " + earlier_;
+  if (hosts_ != nullptr) why += "; " + hosts_->Describe();
   return why;
 }
 
@@ -57,9 +58,15 @@ Status Gatherer::Late(const std::vector<int>& culprits, const std::string& what,
 }
 
 std::vector<int> Gatherer::MissingRanks() const {
+  std::vector<bool> elsewhere(options_.ranks);
+  if (hosts_ != nullptr) {
+    for (const int rank : hosts_->Known()) {
+      if (rank < options_.ranks) elsewhere[rank] = true;
+    }
+  }
   std::vector<int> missing;
   for (int rank = 0; rank < options_.ranks; ++rank) {
-    if (!seats_[rank].taken) missing.push_back(rank);
+    if (!seats_[rank].taken && !elsewhere[rank]) missing.push_back(rank);
   }
   return missing;
 }
@@ -70,7 +77,7 @@ std::vector<int> Gatherer::UnreadyRanks() const {
   ready[options_.rank] = true;
   for (const Caller& caller : callers_) ready[caller.rank] = caller.stage == Stage::kReady;
   std::vector<int> unready;
-  for (int position = 1; position < options_.ranks; ++position) {
+  for (int position = 1; position < Positions(); ++position) {
     if (!ready[RankAt(position)] && ready[RankAt(ParentOf(position))]) unready.push_back(RankAt(position));
   }
   std::ranges::sort(unready);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x42545554;  // "TUTB"
 constexpr std::size_t kHeaderBytes = 8;       // magic, kind
-constexpr std::size_t kIntroductionBytes = 36;
+constexpr std::size_t kIntroductionBytes = 44;
 
 using sys::Bytes;
 
@@ -30,6 +30,9 @@ class Writer : public ByteWriter {
     Number(self.process_namespace);
     Number(self.uid);
     Number(self.has_shared);
+    Number(self.remote);
+    Number(static_cast<std::uint32_t>(self.host.size()));
+    Bytes(sys::Bytes(self.host));
     Number(static_cast<std::uint64_t>(self.payload.size()));
     Bytes(self.payload);
   }
@@ -48,8 +51,13 @@ class Reader : public ByteReader {
     self.process_namespace = Number<std::uint64_t>();
     self.uid = Number<std::uint32_t>();
     self.has_shared = Number<std::uint32_t>();
+    self.remote = Number<std::uint32_t>();
+    const auto host_bytes = Number<std::uint32_t>();
+    Require(self.has_shared <= 1 && self.remote <= 1 && host_bytes <= kMostHostName);
+    const std::span<const std::byte> host = Bytes(host_bytes);
+    self.host = {reinterpret_cast<const char*>(host.data()), host.size()};
     const auto payload_bytes = Number<std::uint64_t>();
-    Require(self.has_shared <= 1 && payload_bytes <= kMostPayloadBytes);
+    Require(payload_bytes <= kMostPayloadBytes);
     self.payload = Bytes(payload_bytes);
     return self;
   }
@@ -201,7 +209,9 @@ Result<Place> ParsePlace(std::span<const std::byte> message) {
   return place;
 }
 
-std::size_t EncodedBytes(const Introduction& member) { return kIntroductionBytes + member.payload.size(); }
+std::size_t EncodedBytes(const Introduction& member) {
+  return kIntroductionBytes + member.host.size() + member.payload.size();
+}
 
 Message Encode(const Members& members) {
   Writer out(MessageKind::kMembers);

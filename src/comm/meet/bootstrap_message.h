@@ -40,9 +40,10 @@
 namespace tutti::comm {
 
 inline constexpr std::uint32_t kBootstrapVersion =
-    2;  // raise it with every change to what ranks say here or share later
+    3;  // raise it with every change to what ranks say here or share later
 inline constexpr std::size_t kMostMessageBytes = 64 << 10;
 inline constexpr std::size_t kMostPayloadBytes = 32 << 10;  // of one rank
+inline constexpr std::size_t kMostHostName = 64;            // bytes of a host's name; what is longer is cut off
 inline constexpr std::size_t kMostSentenceBytes = 4 << 10;
 inline constexpr std::uint32_t kMostChildren = 2;
 
@@ -87,6 +88,8 @@ struct Introduction {
   std::uint64_t process_namespace = 0;
   std::uint32_t uid = 0;         // said by the gatherer, who asked the kernel; 0 in Hello
   std::uint32_t has_shared = 0;  // 1: a descriptor belongs to it; 0: none
+  std::uint32_t remote = 0;      // 1: it is on another host; 0: it is not, as always in Hello
+  std::string_view host;         // where there are several hosts; empty in Hello
   std::span<const std::byte> payload;
 };
 

@@ -180,9 +180,11 @@ TEST(BootstrapMessageTest, LyingLengthsAreRefused) {
   EXPECT_FALSE(with(12, std::uint32_t{2}));
   EXPECT_FALSE(with(12, ~std::uint32_t{0}));
   EXPECT_FALSE(with(40, std::uint32_t{2}));  // has_shared
-  EXPECT_TRUE(with(44, std::uint64_t{20}));  // the payload's length
+  EXPECT_FALSE(with(44, std::uint32_t{2}));  // remote
+  EXPECT_FALSE(with(48, std::uint32_t{1}));  // the length of the host's name
+  EXPECT_TRUE(with(52, std::uint64_t{20}));  // the payload's
   for (const std::uint64_t bytes : {std::uint64_t{19}, std::uint64_t{21}, ~std::uint64_t{0}}) {
-    EXPECT_FALSE(with(44, bytes)) << bytes;
+    EXPECT_FALSE(with(52, bytes)) << bytes;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sys/os/fd.h"
@@ -37,6 +38,7 @@ struct MeetOptions {
   // Once it is true this rank gives up, and tells those that are there; looked at every 50 ms. Any thread may set it.
   // Null: never.
   const std::atomic<bool>* cancel = nullptr;
+  std::string host;  // which host this rank is on, if not the machine says (NCCL_HOSTID)
   // What this rank can see of ranks that have not come. Until all have come it is called, on the thread that meets, every
   // 300 ms (by ranks that do not gather less often where ranks are many); an error, which names a rank, ends the meeting on
   // all ranks that are there. Null: nothing.
@@ -44,11 +46,13 @@ struct MeetOptions {
 };
 
 struct Member {
-  // pid 0 where the member lives in another pid name space: then nobody here can probe it or read its memory.
+  // pid 0 where the member lives in another pid name space, or on another host: then nobody here can probe it or read its memory.
   sys::ProcessId process;
   std::uint32_t uid = 0;  // as the kernel told the gatherer
   std::vector<std::byte> payload;
-  sys::Fd shared;  // invalid where the member gave none
+  sys::Fd shared;       // invalid where the member gave none, and where it is remote
+  bool remote = false;  // it is on another host than this rank
+  std::string host;     // its host's name, where there are several; the same on all ranks
 };
 
 // Takes one member. Called on the thread that meets, in rank order, this rank included. An error ends the

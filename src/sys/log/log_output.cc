@@ -16,6 +16,7 @@
 #include <mutex>
 #include <utility>
 
+#include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
 #include "sys/os/fd.h"
 #include "sys/os/file_limit.h"

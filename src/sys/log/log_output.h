@@ -23,8 +23,7 @@ void ReopenLog(const log::Config& config, int rank = -1);
 // (6 without a number). Conversions that strftime does not know come out as it pleases.
 std::string FormatTime(std::string_view format, std::int64_t ns_since_1970);
 
-// The calling thread's name, as debuggers and the log show it. Longer names than 15 bytes are cut.
-void SetThreadName(std::string_view name);
+// The name of the calling thread (thread_name.h).
 std::string ThreadName();
 
 }  // namespace tutti::sys

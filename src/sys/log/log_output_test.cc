@@ -1,6 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/log/log_output.h"
+#include "sys/log/thread_name.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
