@@ -48,7 +48,7 @@ TEST_F(Provoke, AHostThatLeavesBeforeAllHaveMet) {
   const pid_t child = fork();
   if (child == 0) _exit(Make(id, 1, 3, "b").ok() ? 0 : 1);
   std::thread killer([&] {
-    sys::SleepNs(600 * sys::kNsPerMs);
+    sys::SleepNs(1500 * sys::kNsPerMs);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   });

@@ -144,7 +144,7 @@ UniqueId WithNobodyAt(std::uint16_t port) {
 
 TEST_F(RendezvousTest, HostsThatCannotReachEachOtherSayWhere) {
   const UniqueId id = WithNobodyAt(1);  // nothing listens there
-  const std::vector<Status> said = OnThreads(UpTo(2), [&](int rank) { return MeetOnHost(id, rank, {0, 1}, 1500); });
+  const std::vector<Status> said = OnThreads(UpTo(2), [&](int rank) { return MeetOnHost(id, rank, {0, 1}, 4000); });
   for (int rank = 0; rank < 2; ++rank) {
     const Status& status = said[static_cast<std::size_t>(rank)];
     EXPECT_EQ(status.code(), Code::kTimeout);
@@ -158,7 +158,7 @@ TEST_F(RendezvousTest, HostsThatCannotReachEachOtherSayWhere) {
 
 TEST_F(RendezvousTest, AMissingRankIsNamedOnAllHosts) {
   const std::vector<int> host_of = {0, 0, 1, 2};
-  const std::vector<Status> said = OnThreads({0, 1, 2}, [&](int rank) { return MeetOnHost(id_, rank, host_of, 2000); });
+  const std::vector<Status> said = OnThreads({0, 1, 2}, [&](int rank) { return MeetOnHost(id_, rank, host_of, 4000); });
   for (const Status& status : said) {
     EXPECT_EQ(status.code(), Code::kTimeout);
     EXPECT_NE(status.message().find("3 of 4 ranks have come, all but rank 3."), std::string::npos) << status.message();
@@ -192,7 +192,7 @@ TEST_F(RendezvousTest, AHostThatDiesIsNamedOnTheOthers) {
     _exit(0);
   }
   std::thread killer([&] {
-    sys::SleepNs(400 * sys::kNsPerMs);
+    sys::SleepNs(1500 * sys::kNsPerMs);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   });
@@ -208,7 +208,7 @@ TEST_F(RendezvousTest, AHostThatDiesIsNamedOnTheOthers) {
 TEST_F(RendezvousTest, ARankThatGivesUpIsToldOnAllHosts) {
   std::atomic<bool> cancel{false};
   std::thread aborter([&] {
-    sys::SleepNs(300 * sys::kNsPerMs);
+    sys::SleepNs(1000 * sys::kNsPerMs);
     cancel = true;
   });
   ExpectAllSay(OnThreads({0, 1, 2},
