@@ -244,6 +244,12 @@ std::string SaidInNameSpace() {
                   "ip route add default via 10.7.0.9") != 0) {
     return "skip: the kernel lacks bridges, veths or VXLAN";
   }
+  // The kernel may take a second to see that a link is there.
+  if (std::system(
+          "for i in $(seq 200); do [ $(ip -br link show up | grep -c '^v[ab]@.* UP ') = 2 ] && exit; sleep 0.05; "
+          "done; exit 1") != 0) {
+    return "the links did not come up";
+  }
   const Result<std::vector<Interface>> all = ReadInterfaces();
   if (!all.ok()) return all.status().message();
   std::string text;

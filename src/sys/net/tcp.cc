@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -19,7 +20,6 @@
 namespace tutti::sys {
 namespace {
 
-constexpr std::size_t kMostPieces = 16;
 constexpr int kEphemeralTries = 16;  // ports that are tried where several addresses need one port
 
 // SystemError with the likely cause of a network's error behind it.
@@ -186,7 +186,7 @@ Status TcpConnection::Broken(const char* what, int error) const {
   }
 }
 
-Result<std::size_t> TcpConnection::Send(std::span<const std::span<const std::byte>> pieces) {
+Result<std::size_t> TcpConnection::TrySend(std::span<const std::span<const std::byte>> pieces) {
   iovec vectors[kMostPieces];
   msghdr header{};
   header.msg_iov = vectors;
@@ -196,22 +196,45 @@ Result<std::size_t> TcpConnection::Send(std::span<const std::span<const std::byt
   while (true) {
     const ssize_t n = sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return static_cast<std::size_t>(n);
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return Status(Code::kInProgress, "the socket is full");
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
     if (errno != EINTR) return Broken("send", errno);
   }
+}
+
+Result<std::size_t> TcpConnection::TryReceive(std::span<const std::span<std::byte>> buffers) {
+  iovec vectors[kMostPieces];
+  msghdr header{};
+  header.msg_iov = vectors;
+  for (const std::span<std::byte> buffer : buffers.first(std::min(buffers.size(), kMostPieces))) {
+    vectors[header.msg_iovlen++] = {buffer.data(), buffer.size()};
+  }
+  while (true) {
+    const ssize_t n = recvmsg(socket_.get(), &header, MSG_DONTWAIT);
+    if (n > 0) return static_cast<std::size_t>(n);
+    if (n == 0)
+      return Status(Code::kRemote, fmt::format("{} closed the connection from {}", remote_.ToString(), Name()));
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
+    if (errno != EINTR) return Broken("receive", errno);
+  }
+}
+
+Result<std::size_t> TcpConnection::Send(std::span<const std::span<const std::byte>> pieces) {
+  Result<std::size_t> sent = TrySend(pieces);
+  if (sent.ok() && *sent == 0) return Status(Code::kInProgress, "the socket is full");
+  return sent;
 }
 
 Result<std::size_t> TcpConnection::Send(std::span<const std::byte> bytes) { return Send(std::span(&bytes, 1)); }
 
 Result<std::size_t> TcpConnection::Receive(std::span<std::byte> buffer) {
-  while (true) {
-    const ssize_t n = recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (n > 0) return static_cast<std::size_t>(n);
-    if (n == 0)
-      return Status(Code::kRemote, fmt::format("{} closed the connection from {}", remote_.ToString(), Name()));
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return Status(Code::kInProgress, "nothing has come yet");
-    if (errno != EINTR) return Broken("receive", errno);
-  }
+  Result<std::size_t> received = TryReceive(std::span(&buffer, 1));
+  if (received.ok() && *received == 0) return Status(Code::kInProgress, "nothing has come yet");
+  return received;
+}
+
+std::size_t TcpConnection::Unacknowledged() const {
+  int bytes = 0;
+  return ioctl(socket_.get(), TIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 Status TcpConnection::WaitFor(short events, std::int64_t deadline_ns) const {
@@ -305,16 +328,21 @@ Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& 
   return fd;
 }
 
-Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience) {
+std::optional<int> ConnectError(const Fd& socket) {
   pollfd entry = {.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  if (poll(&entry, 1, 0) == 0) return Status(Code::kInProgress, "not connected yet");
-  const Result<Endpoint> local = NameOf(socket, &getsockname);
+  if (poll(&entry, 1, 0) == 0) return std::nullopt;
   int error = 0;
   socklen_t bytes = sizeof(error);
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
-  if (error == 0) return TcpConnection::Adopt(std::move(socket), patience);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 ? error : errno;
+}
+
+Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience) {
+  const Result<Endpoint> local = NameOf(socket, &getsockname);
+  const std::optional<int> error = ConnectError(socket);
+  if (!error) return Status(Code::kInProgress, "not connected yet");
+  if (*error == 0) return TcpConnection::Adopt(std::move(socket), patience);
   const std::string from = local.ok() && !local->address.IsUnspecified() ? " from " + local->address.ToString() : "";
-  return NetworkError(error, fmt::format("cannot connect{} to {}", from, remote.ToString()));
+  return NetworkError(*error, fmt::format("cannot connect{} to {}", from, remote.ToString()));
 }
 
 }  // namespace tutti::sys

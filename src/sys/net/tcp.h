@@ -47,11 +47,20 @@ class TcpConnection {
   // "10.0.0.2:41000 to 10.0.0.1:500": this side first.
   std::string Name() const;
 
-  // Without waiting: how many bytes of the pieces, one after the other, were taken. At most 16 pieces count.
+  // Without waiting: how many bytes of the pieces, one after the other, were taken. At most kMostPieces count.
+  static constexpr std::size_t kMostPieces = 16;
   Result<std::size_t> Send(std::span<const std::span<const std::byte>> pieces);
   Result<std::size_t> Send(std::span<const std::byte> bytes);
   // Without waiting: how many bytes came, at least 1. REQUIRES: the buffer is not empty.
   Result<std::size_t> Receive(std::span<std::byte> buffer);
+
+  // The same for callers that ask all the time: 0 where the socket is full, or nothing has come. That costs no sentence.
+  // TryReceive fills the buffers one after the other.
+  Result<std::size_t> TrySend(std::span<const std::span<const std::byte>> pieces);
+  Result<std::size_t> TryReceive(std::span<const std::span<std::byte>> buffers);
+
+  // Bytes that were sent and that the other host has not acknowledged.
+  std::size_t Unacknowledged() const;
 
   Status WaitReadable(std::int64_t deadline_ns) const;
   Status WaitWritable(std::int64_t deadline_ns) const;
@@ -101,6 +110,9 @@ class TcpListener {
 Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from = std::nullopt);
 // After that: the connection; kInProgress while it is on its way.
 Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience = {});
+
+// How a connection that was begun has ended: 0 where it was made, else the system's error; nullopt while it is on its way.
+std::optional<int> ConnectError(const Fd& socket);
 
 // What a network error likely means and what to do about it: "nothing listens there: ...". Empty where nothing is known.
 std::string_view LikelyCause(int error_number);

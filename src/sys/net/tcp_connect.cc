@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kFirstPauseNs = 20 * kNsPerMs;
 constexpr std::int64_t kLongestPauseNs = kNsPerSecond;
+constexpr std::int64_t kKnockNs = 200'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // One endpoint in the race.
@@ -194,6 +195,31 @@ class Race {
 Result<Connected> ConnectAny(std::span<const Endpoint> endpoints, const ConnectOptions& options,
                              std::int64_t deadline_ns) {
   return Race(endpoints, options, deadline_ns).Run();
+}
+
+Reply Knock(std::span<const Endpoint> endpoints, std::int64_t deadline_ns) {
+  std::vector<Fd> sockets;
+  std::size_t refused = 0;
+  for (const Endpoint& endpoint : endpoints) {
+    Result<Fd> socket = StartConnect(endpoint);
+    if (socket.ok()) sockets.push_back(std::move(*socket));
+    // On this host the answer comes at once.
+    if (!socket.ok()) refused += socket.status().code() == Code::kInvalidUsage ? 0 : 1;
+  }
+  while (true) {
+    for (Fd& socket : sockets) {
+      if (!socket.valid()) continue;
+      const std::optional<int> error = ConnectError(socket);
+      if (!error) continue;
+      if (*error == 0) return Reply::kAccepted;
+      if (*error == ECONNREFUSED) ++refused;
+      socket.Close();
+    }
+    if (refused > 0 && refused == endpoints.size()) return Reply::kRefused;
+    const bool open = std::ranges::any_of(sockets, [](const Fd& socket) { return socket.valid(); });
+    if (!open || NowNs() >= deadline_ns) return Reply::kSilent;
+    SleepNs(kKnockNs);
+  }
 }
 
 }  // namespace tutti::sys

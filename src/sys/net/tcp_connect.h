@@ -57,6 +57,12 @@ struct Connected {
 Result<Connected> ConnectAny(std::span<const Endpoint> endpoints, const ConnectOptions& options,
                              std::int64_t deadline_ns);
 
+// What becomes of connections to a peer's endpoints, without a word said on them. kRefused: every host answered that nothing
+// listens there, so the process that did has ended. kAccepted: one was made, by a process that is there, though it may be
+// stopped. kSilent: neither, before the deadline.
+enum class Reply : std::uint8_t { kAccepted, kRefused, kSilent };
+Reply Knock(std::span<const Endpoint> endpoints, std::int64_t deadline_ns);
+
 }  // namespace tutti::sys
 
 #endif  // TUTTI_SYS_NET_TCP_CONNECT_H_

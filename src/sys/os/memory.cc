@@ -157,4 +157,12 @@ Result<Fd> ReopenReadOnly(const Fd& fd) {
   return fd.Duplicate();
 }
 
+Result<PrivatePages> PrivatePages::Make(std::size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return SystemError(errno, fmt::format("cannot map {} bytes of memory", bytes));
+  PrivatePages pages;
+  pages.data_ = {static_cast<std::byte*>(data), [bytes](std::byte* p) { munmap(p, bytes); }};
+  return pages;
+}
+
 }  // namespace tutti::sys

@@ -60,6 +60,19 @@ Status ReleasePages(const SharedMapping& mapping, std::size_t offset, std::size_
 // against a process of the same user, which can open the object again.
 Result<Fd> ReopenReadOnly(const Fd& fd);
 
+// Zeros for this process alone, of which only pages that are touched take memory, however many there are.
+class PrivatePages {
+ public:
+  PrivatePages() = default;  // none
+  static Result<PrivatePages> Make(std::size_t bytes);
+
+  std::byte* data() const { return data_.get(); }                    // page-aligned
+  const std::shared_ptr<std::byte>& owner() const { return data_; }  // keeps them mapped
+
+ private:
+  std::shared_ptr<std::byte> data_;
+};
+
 namespace internal {
 // The fallback of CreateSharedMemory, for tests: an unlinked file in `directory`.
 Result<Fd> CreateUnlinkedFile(const char* directory, std::size_t bytes);
