@@ -3,7 +3,7 @@
 #ifndef TUTTI_TOOLS_CALIBRATE_H_
 #define TUTTI_TOOLS_CALIBRATE_H_
 
-#include "tune/model.h"
+#include "tune/machine.h"
 #include "tutti/status.h"
 
 namespace tutti::tools {

@@ -203,6 +203,9 @@ void PrintNetworkCost(const plan::NetworkCost& cost) {
   fmt::print("between hosts\n");
   fmt::print("hops      {:>8}   messages one after the other\n", cost.hops);
   fmt::print("messages  {:>8}   sent by a rank\n", cost.messages_max);
+  fmt::print(
+      "bursts    {:>8}   sent or received by a rank: messages that leave over a link at the same time count as one\n",
+      cost.bursts_max);
   fmt::print("peers     {:>8}   of a rank\n", cost.peers_max);
   fmt::print("links     {:>8}   from one host to another\n", cost.links_max);
   fmt::print("sent      {:>8.3f}   of S, by a rank; by a host {:.3f}\n", cost.sent_max, cost.host_sent_max);

@@ -26,7 +26,7 @@
 #include "tools/cli.h"
 #include "tools/command_line.h"
 #include "tools/launch.h"
-#include "tools/run_command.h"
+#include "tools/rank_program.h"
 
 namespace tutti::tools {
 namespace {
@@ -34,8 +34,6 @@ namespace {
 constexpr const char* kSelf = "tutti preload";
 constexpr const char* kLibrary = "libnccl.so.2";
 constexpr const char* kAudit = "libtutti_audit.so";
-constexpr int kExitCannotRun = 126;
-constexpr int kExitNotFound = 127;
 constexpr int kAskTimeoutMs = 20'000;  // opening NVIDIA's library reads 200 MB
 constexpr std::size_t kMostNamed = 64;
 
@@ -315,7 +313,7 @@ int PreloadCommand(int argc, char** argv) {
   const Result<std::string> program = FindProgram(words[0]);
   if (!program.ok()) {
     fmt::print(stderr, "{}: {}\n", kSelf, program.status().message());
-    return program.status().code() == Code::kInvalidArgument ? kExitNotFound : kExitCannotRun;
+    return ExitCodeOf(program.status());
   }
   const ReportFile report;
   plan.report = report.name();

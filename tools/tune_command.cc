@@ -115,8 +115,9 @@ Result<std::string> TuningFileName() {
 Result<std::string> Calibrate(const std::string& file) {
   Result<tune::TuningFile> tables = StoredTables(file);
   if (!tables.ok()) return tables.status();
-  const Result<tune::Machine> machine = MeasureMachine();
+  Result<tune::Machine> machine = MeasureMachine();
   if (!machine.ok()) return machine.status();
+  if (tables->host) machine->network = tables->host->network;  // which is not measured
   tables->host = *machine;
   TUTTI_RETURN_IF_ERROR(WriteTables(file, *tables));
   return fmt::format("{}# stored in {}\n", machine->ToText(), file);

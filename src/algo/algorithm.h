@@ -120,7 +120,8 @@ struct Entry {
 };
 
 // Whether a step's block may be read straight from the sender's user buffer: what in_place_by_reference says, and always
-// in an all_to_all, which has no in-place form and sends nothing that is stored in an output.
+// in an all_to_all, which has no in-place form and sends nothing that is stored in an output. That is for receivers on the same
+// host. A block for another host is read when it leaves, which is before its receiver's step, so the same holds.
 bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts);
 
 // Of Entry::few_links: two trees, in one of which the rank is a leaf.

@@ -338,6 +338,40 @@ TEST(HierarchyAllToAllTest, NothingStoredIsSent) {
   }
 }
 
+// Whatever may be referred to is read before it is overwritten: in place where there is such a form, with several rounds, for
+// every root. What goes over the network is read even before: when it is sent, not when its receiver's step happens.
+TEST(HierarchyReferenceTest, NothingIsOverwrittenThatMayBeRead) {
+  for (const Hosts& hosts : Small()) {
+    for (const Entry& entry : Registry()) {
+      for (int i = 0; i < kCollectives; ++i) {
+        const auto c = static_cast<Collective>(i);
+        if (c == Collective::kSendRecv || c == Collective::kBarrier) continue;
+        if (!entry.supports(c, hosts) || !MayRefer(entry, c, hosts)) continue;
+        const bool in_place = c != Collective::kAllToAll;
+        for (int root = 0; root < (HasRoot(c) ? hosts.ranks() : 1); ++root) {
+          const Status status = Check(BuildAll(entry.algorithm, c, hosts, root),
+                                      {.placement = in_place ? plan::Placement::kBoth : plan::Placement::kSeparate,
+                                       .in_place_by_reference = true,
+                                       .host_of = hosts.host_of()});
+          ASSERT_TRUE(status.ok()) << entry.name << ' ' << Name(c) << ' ' << Shape(hosts) << ": " << status.message();
+        }
+      }
+    }
+  }
+}
+
+// The host's value is stored in the output, sent to other hosts, and stored over with the result.
+TEST(HierarchyReferenceTest, OneShotOverwritesWhatItHasSent) {
+  for (const Hosts& hosts : {Sizes({2, 2}), Sizes({3, 1}), Sizes({8, 8, 5})}) {
+    for (const Algorithm a : {Algorithm::kHierOneShot, Algorithm::kHierLeader}) {
+      EXPECT_FALSE(MayRefer(Get(a), Collective::kAllReduce, hosts));
+      const Status status = Check(BuildAll(a, Collective::kAllReduce, hosts),
+                                  {.placement = plan::Placement::kSeparate, .in_place_by_reference = true});
+      EXPECT_FALSE(status.ok()) << Get(a).name << ' ' << Shape(hosts);
+    }
+  }
+}
+
 TEST(HierarchyRegistryTest, OneHostHasNone) {
   for (const Entry& entry : Registry()) {
     for (int c = 0; c < kCollectives; ++c) {

@@ -71,4 +71,17 @@ Cost Evaluate(std::span<const RankPlan> plans) {
   return cost;
 }
 
+void TakeMost(const Cost& other, Cost& cost) {
+  cost.hops = std::max(cost.hops, other.hops);
+  cost.stages = std::max(cost.stages, other.stages);
+  cost.steps_max = std::max(cost.steps_max, other.steps_max);
+  cost.sent_max = std::max(cost.sent_max, other.sent_max);
+  cost.posted_max = std::max(cost.posted_max, other.posted_max);
+  cost.received_max = std::max(cost.received_max, other.received_max);
+  cost.folded_max = std::max(cost.folded_max, other.folded_max);
+  cost.stored_max = std::max(cost.stored_max, other.stored_max);
+  cost.peers_max = std::max(cost.peers_max, other.peers_max);
+  cost.messages_max = std::max(cost.messages_max, other.messages_max);
+}
+
 }  // namespace tutti::plan

@@ -33,6 +33,9 @@ struct Cost {
 // REQUIRES: Check(plans) is ok, or would be; a plan that waits for ever has as many hops as can be run.
 Cost Evaluate(std::span<const RankPlan> plans);
 
+// Makes each figure of `cost` the larger of both.
+void TakeMost(const Cost& other, Cost& cost);
+
 }  // namespace tutti::plan
 
 #endif  // TUTTI_PLAN_COST_H_

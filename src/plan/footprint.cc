@@ -35,4 +35,11 @@ Footprint MeasureFootprint(std::span<const RankPlan> plans) {
   return footprint;
 }
 
+void TakeMost(const Footprint& other, Footprint& footprint) {
+  footprint.link_slots = std::max(footprint.link_slots, other.link_slots);
+  footprint.window = std::max(footprint.window, other.window);
+  footprint.forwards |= other.forwards;
+  footprint.blocks_per_piece = std::max(footprint.blocks_per_piece, other.blocks_per_piece);
+}
+
 }  // namespace tutti::plan

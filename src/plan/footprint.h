@@ -28,6 +28,9 @@ struct Footprint {
 // many, depends on the root, too: take the plans of every root that may come. REQUIRES: not empty.
 Footprint MeasureFootprint(std::span<const RankPlan> plans);
 
+// Makes `footprint` one that does for either. REQUIRES: both are of one collective.
+void TakeMost(const Footprint& other, Footprint& footprint);
+
 }  // namespace tutti::plan
 
 #endif  // TUTTI_PLAN_FOOTPRINT_H_

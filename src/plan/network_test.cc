@@ -42,6 +42,7 @@ TEST(NetworkTest, CountsWhatGoesBetweenHosts) {
                                 .host_sent_max = 1,
                                 .host_received_max = 1,
                                 .messages_max = 1,
+                                .bursts_max = 1,
                                 .peers_max = 1,
                                 .links_max = 1};
   EXPECT_EQ(EvaluateNetwork(PlansOf(kExchange), hosts), expected);
@@ -55,6 +56,7 @@ TEST(NetworkTest, HostsOfOneRankEachSeeEveryMessage) {
                                 .host_sent_max = 2,
                                 .host_received_max = 2,
                                 .messages_max = 2,
+                                .bursts_max = 2,
                                 .peers_max = 2,
                                 .links_max = 1};
   EXPECT_EQ(EvaluateNetwork(PlansOf(kExchange), hosts), expected);
@@ -84,6 +86,7 @@ gather rank 2 of 3 root 0 in 2 out 0 slots 2
                                 .host_sent_max = 2,
                                 .host_received_max = 2,
                                 .messages_max = 2,
+                                .bursts_max = 2,
                                 .peers_max = 2,
                                 .links_max = 2};
   EXPECT_EQ(EvaluateNetwork(PlansOf(kHalves), hosts), expected);

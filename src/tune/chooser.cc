@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "tune/model.h"
 
 namespace tutti::tune {
 namespace {
@@ -16,6 +19,11 @@ using proto::Protocol;
 // of their own to do in between, and a byte takes longer than where one writes and one reads, as the constants were
 // measured. On two cores of a Xeon exchanges of 8 to 64 KiB take 0.15 to 0.17 us per KiB, the constants sum up to 0.11.
 constexpr double kBothWays = 1.5;
+
+// A reduce of several hosts that folds in the one order sends every host's values to the root: (hosts - 1) * S. two_shot between
+// hosts sends the root's host S, for one hop more and an order of its own. By the built-in constants that pays from 44 KiB on for
+// 3 hosts, and earlier for more. Not measured anew anywhere: the order would follow.
+constexpr std::size_t kLongReduceBytes = std::size_t{64} << 10;
 
 std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   std::uint32_t bits = 0;
@@ -40,7 +48,30 @@ std::string KnownAlgorithms() {
   return names;
 }
 
+// Whether root 0 speaks for all roots (Chooser::CostOf).
+bool AreAlike(Collective collective, const algo::Hosts& hosts) {
+  return !HasRoot(collective) || hosts.most() == hosts.fewest();
+}
+
+// Roots whose plans together speak for all, as far as times go.
+std::vector<int> TypicalRoots(Collective collective, const algo::Hosts& hosts) {
+  if (AreAlike(collective, hosts)) return {0};
+  std::vector<int> roots;
+  for (const int size : {hosts.most(), hosts.fewest()}) {
+    int host = 0;
+    while (hosts.SizeOf(host) != size) ++host;
+    roots.push_back(hosts.RanksOf(host).front());
+  }
+  return roots;
+}
+
 }  // namespace
+
+std::optional<Algorithm> OrderOf(Collective collective, const algo::Hosts& hosts, std::size_t bytes) {
+  const bool sends_too_much = collective == Collective::kReduce && hosts.count() > 2 && bytes >= kLongReduceBytes;
+  if (!sends_too_much || hosts.flat()) return std::nullopt;
+  return Algorithm::kHierTwoShot;
+}
 
 std::string ToString(const Choice& choice) {
   return fmt::format("{} {}{}{}", algo::Get(choice.algorithm).name, proto::Name(choice.protocol),
@@ -66,6 +97,7 @@ Result<Filters> ParseFilters(std::string_view algo_filter, std::string_view prot
 Result<Chooser> Chooser::Create(const ChooserOptions& options) {
   Chooser chooser;
   chooser.options_ = options;
+  if (options.hosts.count() == 1) chooser.options_.hosts = algo::Hosts(options.ranks);
   const Result<Filters> filters = ParseFilters(options.algo_filter, options.proto_filter);
   if (!filters.ok()) return filters.status();
   chooser.filters_ = *filters;
@@ -73,32 +105,43 @@ Result<Chooser> Chooser::Create(const ChooserOptions& options) {
 }
 
 const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) {
-  std::optional<PlanCost>& slot = costs_[static_cast<int>(algorithm)][static_cast<int>(collective)];
+  std::shared_ptr<const PlanCost>& slot = costs_[static_cast<int>(algorithm)][static_cast<int>(collective)];
   if (slot) return *slot;
   PlanCost cost;
-  const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, options_.ranks);
-  cost.cost = plan::Evaluate(plans);
-  cost.footprint = plan::MeasureFootprint(plans);
-  slot = cost;
+  cost.footprint.collective = collective;
+  for (const int root : TypicalRoots(collective, hosts())) {
+    const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, hosts(), root);
+    TakeMost(plan::Evaluate(plans), cost.cost);
+    TakeMost(plan::MeasureFootprint(plans), cost.footprint);
+    if (hosts().count() > 1) TakeMost(plan::EvaluateNetwork(plans, hosts().host_of()), cost.network);
+  }
+  slot = std::make_shared<const PlanCost>(cost);
   return *slot;
 }
 
-void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes,
+plan::Footprint Chooser::FootprintOf(Algorithm algorithm, Collective collective, int root) {
+  if (AreAlike(collective, hosts())) return CostOf(algorithm, collective).footprint;
+  return plan::MeasureFootprint(algo::BuildAll(algorithm, collective, hosts(), root));
+}
+
+Ranks Chooser::WhoRuns() const { return {.all = options_.ranks, .of_host = hosts().most(), .cpus = options_.cpus}; }
+
+void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
                             std::vector<Choice>& candidates) {
   const Machine& m = options_.machine;
   const PlanCost& cost = CostOf(entry.algorithm, collective);
   const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
     if (!filters_.protocols.Allows(collective, static_cast<int>(protocol))) return;
-    for (int channels = options_.min_channels; channels <= options_.max_channels; ++channels) {
+    for (int channels = options_.min_channels; channels <= max_channels; ++channels) {
       const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
       if (chunk_bytes == 0) continue;
       candidates.push_back({entry.algorithm, protocol, by_reference, channels,
-                            PredictUs(m, cost, way, bytes, chunk_bytes, channels, options_.ranks, options_.cpus)});
+                            PredictUs(m, cost, way, bytes, chunk_bytes, channels, WhoRuns())});
     }
   };
   add(Protocol::kLl, false, m.ll);
   add(Protocol::kLl128, false, m.ll128);
-  const bool refers = options_.can_refer && algo::MayRefer(entry, collective, options_.ranks);
+  const bool refers = options_.can_refer && algo::MayRefer(entry, collective, hosts());
   if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
   if (!refers) return;
   Way reference = m.reference;
@@ -108,18 +151,23 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
 
 std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {
   std::vector<Choice> candidates;
-  // Unless asked for by name, only algorithms with the one reproducible order of reduction take part.
+  std::optional<Algorithm> order = OrderOf(collective, hosts(), bytes);
+  // Unless asked for by name, only algorithms with the one reproducible order of reduction take part, or the one that OrderOf
+  // names. Its order goes by blocks, which lie elsewhere with more channels.
   const auto collect = [&](bool filtered) {
     for (const algo::Entry& entry : algo::Registry()) {
-      if (!entry.supports(collective, options_.ranks)) continue;
+      if (!entry.supports(collective, hosts())) continue;
       const bool asked = filtered && filters_.algorithms.Says(collective);
       if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
-      if (!asked && Reduces(collective) && !entry.rank_ordered(collective, options_.ranks)) continue;
-      AddCandidates(entry, collective, bytes, candidates);
+      const bool in_order = order ? entry.algorithm == *order : entry.rank_ordered(collective, hosts());
+      if (!asked && Reduces(collective) && !in_order) continue;
+      const int max_channels = !asked && order ? options_.min_channels : options_.max_channels;
+      AddCandidates(entry, collective, bytes, max_channels, candidates);
     }
   };
   collect(true);
   if (candidates.empty() && !filters_.algorithms.Binds(collective)) collect(false);
+  if (candidates.empty() && std::exchange(order, std::nullopt)) collect(true);  // links that cannot hold its messages
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;
 }
@@ -145,7 +193,7 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
     if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
     const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
-    const double us = PredictUs(m, one, way, bytes, chunk, 1, options_.ranks, options_.cpus);
+    const double us = PredictUs(m, one, way, bytes, chunk, 1, WhoRuns());
     if (us < best.predicted_us) best = {Algorithm::kPairwise, protocol, by_reference, 1, us};
   };
   consider(Protocol::kLl, false, m.ll);

@@ -5,10 +5,15 @@
 
 // Chooses algorithm, protocol and copy mode for a collective and size from the cost model (model.h). The choice
 // depends only on data that all ranks share, because it is not negotiated per call.
+//
+// Left alone, reductions are folded in the one order that algo::Entry::rank_ordered speaks of, whatever the constants
+// (docs/decisions/0002-rank-order.md). Only where that sends far more than there has to be, another order is taken, and which is
+// a rule of shape and size: OrderOf.
 
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +22,17 @@
 #include "algo/algorithm.h"
 #include "proto/protocol.h"
 #include "tune/filter.h"
-#include "tune/model.h"
+#include "tune/machine.h"
 #include "tutti/status.h"
 
+namespace tutti::plan {
+struct Footprint;
+}
+
 namespace tutti::tune {
+
+struct PlanCost;
+struct Ranks;
 
 struct Choice {
   algo::Algorithm algorithm = algo::Algorithm::kOneShot;
@@ -37,13 +49,17 @@ Result<Filters> ParseFilters(std::string_view algo_filter, std::string_view prot
 // "two_shot Simple", "ring LL128, by reference".
 std::string ToString(const Choice& choice);
 
+// The only algorithm that reductions of so many bytes may take unasked; nothing: all with the one order of folding may.
+std::optional<algo::Algorithm> OrderOf(Collective collective, const algo::Hosts& hosts, std::size_t bytes);
+
 struct ChooserOptions {
   int ranks = 1;
-  int cpus = 1;  // usable by all ranks together
+  algo::Hosts hosts = {};  // which rank is on which; Hosts(): all are on one
+  int cpus = 1;            // usable by all ranks of a host together
   Machine machine;
   std::string algo_filter;   // Settings::algo
   std::string proto_filter;  // Settings::proto
-  bool can_refer = false;    // every rank can read every other's memory
+  bool can_refer = false;    // every rank can read the memory of every other one of its host
   bool force_reference = false;
   int min_channels = 1;
   int max_channels = 1;
@@ -71,15 +87,26 @@ class Chooser {
   const std::vector<std::string>& ignored_algorithms() const { return filters_.algorithms.ignored(); }
 
   // What a plan asks for, the same on all ranks. REQUIRES: the algorithm supports the collective.
+  //
+  // Roots: where hosts have equally many ranks, plans of different roots are each other's with ranks renumbered, so root 0 speaks
+  // for all. Elsewhere this is the most of two roots, one in a host with most ranks and one in a host with fewest. That is good
+  // enough to predict a time, not to run a plan: FootprintOf is.
   const PlanCost& CostOf(algo::Algorithm algorithm, Collective collective);
+  // What the plans of this root ask for, over all ranks. All ranks know the root of an operation, so they agree on this. Of uneven
+  // hosts it takes time to build every rank's plan: keep it. REQUIRES: as of CostOf.
+  plan::Footprint FootprintOf(algo::Algorithm algorithm, Collective collective, int root);
+
+  // Which rank is on which host.
+  const algo::Hosts& hosts() const { return options_.hosts; }
 
  private:
-  void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes,
+  Ranks WhoRuns() const;
+  void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
                      std::vector<Choice>& candidates);
 
   ChooserOptions options_;
   Filters filters_;
-  std::array<std::array<std::optional<PlanCost>, kCollectives>, algo::kAlgorithms> costs_;
+  std::array<std::array<std::shared_ptr<const PlanCost>, kCollectives>, algo::kAlgorithms> costs_;
 };
 
 }  // namespace tutti::tune

@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#include "tune/model.h"
+#include "tune/table.h"
+
 namespace tutti::tune {
 namespace {
 
@@ -26,6 +29,7 @@ TEST(Machine, TextRoundTrip) {
   Machine m;
   m.ll.hop_us = 0.123;
   m.switch_us = 4.5;
+  m.network.receive_us_per_kib = 0.75;
   const std::string text = m.ToText();
   const Result<std::vector<TableText>> tables = SplitTables(text);
   ASSERT_TRUE(tables.ok());
@@ -34,7 +38,27 @@ TEST(Machine, TextRoundTrip) {
   ASSERT_TRUE(back.ok());
   EXPECT_DOUBLE_EQ(back->ll.hop_us, 0.123);
   EXPECT_DOUBLE_EQ(back->switch_us, 4.5);
+  EXPECT_DOUBLE_EQ(back->network.receive_us_per_kib, 0.75);
   EXPECT_EQ(back->ToText(), m.ToText());
+}
+
+// As files are that were stored before there were constants of the network.
+TEST(Machine, TheNetworkMayBeMissing) {
+  Machine m;
+  m.switch_us = 4.5;
+  m.network.hop_us = 77;
+  std::string text = m.ToText();
+  const std::size_t network = text.find("network_");
+  ASSERT_NE(network, std::string::npos);
+  text.resize(network);
+  ASSERT_EQ(text.find("network_"), std::string::npos);
+  const Result<std::vector<TableText>> tables = SplitTables(text);
+  ASSERT_TRUE(tables.ok());
+  const Result<Machine> back = Machine::Parse(tables->front());
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_DOUBLE_EQ(back->switch_us, 4.5);
+  EXPECT_DOUBLE_EQ(back->network.hop_us, Machine().network.hop_us);
+  EXPECT_FALSE(Machine::Parse(SplitTables(text.substr(0, text.find("switch_us")))->front()).ok());
 }
 
 TEST(Chooser, EveryCollectiveAndSizeHasAChoiceThatGrowsWithSize) {

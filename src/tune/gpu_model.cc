@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/footprint.h"
 #include "tune/chooser.h"
 
 namespace tutti::tune {

@@ -4,7 +4,7 @@
 #define TUTTI_TUNE_MODEL_H_
 
 // The cost model: how long a plan takes for a size, from what the plan asks for (plan::Cost) and what the machine
-// gives (Machine). A rank is one core that does everything itself: it writes what it sends, reads what it receives
+// gives (machine.h). A rank is one core that does everything itself: it writes what it sends, reads what it receives
 // and folds; a hop is the time until a peer sees what was written. In microseconds,
 //
 //   T = (hops + closing hops) * hop                           every hop on the longest chain
@@ -19,57 +19,46 @@
 // bytes; where values are folded where they lie, reading them is their fold. Where ranks outnumber cores, work is
 // multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings
 // messages of its own and hides nothing.
+//
+// Among several hosts (plan::NetworkCost) a message to another one is written and read as inside a host, and crosses the network
+// in between (Network), which comes on top:
+//
+//   T             hops between hosts, and with them the closing ones, take the network's hop
+//   work          + rounds * bursts * message + wire bytes * the larger of
+//                   sent * send + received * receive                    of the rank that has most
+//                   (sent * send + received * receive) / interfaces     of the host that has most
+//   first chunk   + hops between hosts * (message + wire bytes of a chunk * (send + receive)),
+//                   where the host decides as many times its bytes' price as the host takes longer than the rank
+//
+// LL puts two bytes on the wire for each of data, LL128 16 for 15. A host has one interface. Where ranks outnumber cores, that
+// multiplies what is the rank's own. Ranks and cores are those of a host, the one that has most ranks.
 
 #include <cstddef>
-#include <string>
 
 #include "plan/cost.h"
 #include "plan/footprint.h"
-#include "proto/protocol.h"
-#include "tune/table.h"
-#include "tutti/status.h"
+#include "plan/network.h"
+#include "tune/machine.h"
 
 namespace tutti::tune {
-
-// Constants of one way across a link.
-struct Way {
-  double hop_us;      // from the end of writing until the receiver sees it
-  double message_us;  // per message, both ends together
-  double write_us_per_kib;
-  double read_us_per_kib;
-  bool one_copy_for_all;  // a value for several ranks is written once
-  bool folds_in_place;    // received values are folded where they lie: reading them is part of the fold
-  int closing_hops;       // until the sender may use its buffer again
-};
-
-// What `tutti tune --calibrate` measures. The defaults were measured on a virtual machine with 2 cores of an AMD EPYC
-// (Zen 5).
-struct Machine {
-  Way ll{0.08, 0.03, 0.20, 0.20, false, false, 0};
-  Way ll128{0.09, 0.035, 0.090, 0.090, false, false, 0};
-  Way simple{0.10, 0.05, 0.018, 0.018, true, true, 0};
-  // By reference: message_us holds the system call; nothing is written.
-  Way reference{0.10, 1.40, 0.0, 0.050, true, false, 1};
-  // The same where the peer has just written what is read, as reductions do.
-  double reference_fresh_read_us_per_kib = 0.060;
-  double fold_us_per_kib = 0.006;  // per operand
-  double copy_us_per_kib = 0.008;
-  double switch_us = 0.7;  // one turn of the scheduler, where ranks share cores
-
-  // One line per constant, behind "[host]"; tune/table.h.
-  std::string ToText() const;
-  static Result<Machine> Parse(const TableText& text);
-};
 
 // What a plan costs on every rank's side, with what the executor needs to know to cut it.
 struct PlanCost {
   plan::Cost cost;
   plan::Footprint footprint;
+  plan::NetworkCost network = {};  // nothing: one host
+};
+
+// Who runs a plan.
+struct Ranks {
+  int all = 1;
+  int of_host = 1;  // of the host that has most
+  int cpus = 1;     // usable by all ranks of a host together
 };
 
 // Predicted time. chunk_bytes: largest message of this protocol for this plan.
 double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, std::size_t bytes,
-                 std::size_t chunk_bytes, int channels, int ranks, int cpus);
+                 std::size_t chunk_bytes, int channels, const Ranks& ranks);
 
 }  // namespace tutti::tune
 

@@ -117,7 +117,7 @@ Status ReadTable(const TableText& table, std::span<const Constant> constants) {
     TUTTI_RETURN_IF_ERROR(ReadValue(line, table.kind, *known));
   }
   for (std::size_t i = 0; i < constants.size(); ++i) {
-    if (found[i] != 0) continue;
+    if (found[i] != 0 || constants[i].optional) continue;
     return Status(Code::kInvalidUsage, fmt::format("the table [{}] in line {} of the tuning file has no {}; {}",
                                                    table.kind, table.number, constants[i].name, Remedy(table.kind)));
   }

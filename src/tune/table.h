@@ -11,8 +11,8 @@
 //         | "#" text       a comment
 //         |                nothing
 //
-// A file has any number of tables. Each has every name of its kind once, in any order. A table knows no formula: which
-// number means what is said by those who read them (tune/model.h, tune/gpu_model.h).
+// A file has any number of tables. Each has every name of its kind once, in any order; those that came later than the kind may
+// be missing. A table knows no formula: which number means what is said by those who read them (tune/machine.h, tune/gpu_machine.h).
 
 #include <cstddef>
 #include <span>
@@ -47,10 +47,11 @@ struct Constant {
   std::variant<double*, int*, std::size_t*, std::string*> value;
   double least = 0;  // of numbers
   double most = 1e15;
+  bool optional = false;  // where it is missing the value stays as it is
 };
 
 // Stores what a table says. Fails, with the number of the line, for a name that is not among `constants`, one that is
-// missing or there twice, and a value that is no number within the bounds.
+// missing and not optional or there twice, and a value that is no number within the bounds.
 Status ReadTable(const TableText& table, std::span<const Constant> constants);
 
 // "[gpu]\nstart_us 2.1\n...". Numbers have six digits, whole ones all.

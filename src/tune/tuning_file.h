@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tune/gpu_machine.h"
-#include "tune/model.h"
+#include "tune/machine.h"
 #include "tutti/status.h"
 
 namespace tutti::tune {

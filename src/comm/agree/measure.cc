@@ -145,12 +145,12 @@ tune::Machine Derive(double write_us, const Readings& read, bool can_refer) {
 }
 
 // Rank 0: writes what rank 1 reads, then draws up the constants for everybody.
-Status Write(Fabric& fabric, const WaitAtInit& wait) {
+Status Write(Fabric& fabric, int reader, const WaitAtInit& wait) {
   Header* own = fabric.own().header();
-  const Header* theirs = fabric.segment(1).header();
+  const Header* theirs = fabric.segment(reader).header();
   const auto told = [&](std::uint32_t what) {
     return wait([&, what] { return theirs->told.load(std::memory_order_acquire) >= what; },
-                "waited for rank 1 to measure the machine");
+                "waited for another rank to measure the machine");
   };
   std::vector<std::byte> source(kLarge + kSmall, std::byte{1}), memory(kLarge + kSmall);
   own->address = reinterpret_cast<std::uint64_t>(memory.data());
@@ -174,11 +174,18 @@ Status Write(Fabric& fabric, const WaitAtInit& wait) {
 }  // namespace
 
 Result<tune::Machine> MeasureMachine(Fabric& fabric, const WaitAtInit& wait) {
-  if (fabric.rank() == 0) TUTTI_RETURN_IF_ERROR(Write(fabric, wait));
-  if (fabric.rank() == 1) TUTTI_RETURN_IF_ERROR(Read(fabric, wait));
+  int reader = 1;
+  while (reader < fabric.ranks() && fabric.IsRemote(reader)) ++reader;
+  if (reader == fabric.ranks()) {
+    tune::Machine machine;
+    MeasureOwnMemory(machine);
+    return machine;
+  }
+  if (fabric.rank() == 0) TUTTI_RETURN_IF_ERROR(Write(fabric, reader, wait));
+  if (fabric.rank() == reader) TUTTI_RETURN_IF_ERROR(Read(fabric, wait));
   const Header* first = fabric.segment(0).header();
   TUTTI_RETURN_IF_ERROR(wait([&] { return first->told.load(std::memory_order_acquire) >= kAgreed; },
-                             "waited for ranks 0 and 1 to measure the machine"));
+                             "waited for two ranks to measure the machine"));
   tune::Machine machine;
   std::memcpy(&machine, first->notes, sizeof(machine));
   return machine;

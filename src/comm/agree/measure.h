@@ -10,7 +10,7 @@
 
 #include <functional>
 
-#include "tune/model.h"
+#include "tune/machine.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::shm {
@@ -22,7 +22,8 @@ namespace tutti::comm {
 // Waits until `ready`; an error where that does not happen in time or a peer is gone. `what` completes "rank 3 ...".
 using WaitAtInit = std::function<Status(const std::function<bool()>& ready, const char* what)>;
 
-// Called by every rank, once all are connected: ranks 0 and 1 measure, the others wait. The same result on all ranks.
+// Called by every rank of rank 0's host, once these are connected: rank 0 and the next one measure, the others wait. The same
+// result on all of them. A rank 0 that is alone on its host measures its own memory only.
 // Constants that are not measured are scaled from the built-in ones. Each figure is the least of several tries, timed by
 // one rank alone, so that other load on the machine does little harm.
 Result<tune::Machine> MeasureMachine(transport::shm::Fabric& fabric, const WaitAtInit& wait);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/settings_registry.h"
-#include "tune/model.h"
+#include "tune/machine.h"
 #include "tutti/settings.h"
 #include "tutti/status.h"
 

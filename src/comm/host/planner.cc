@@ -31,11 +31,16 @@ const PreparedPlan* Planner::FindPlan(algo::Algorithm algorithm, Collective coll
   std::unique_ptr<PreparedPlan>& slot = plans_[{static_cast<int>(algorithm), collective, root, channel}];
   if (slot == nullptr) {
     const algo::Entry& entry = algo::Get(algorithm);
-    plan::RankPlan plan =
-        entry.build({.collective = collective, .rank = rank_, .ranks = ranks_, .root = root, .channel = channel});
+    plan::RankPlan plan = entry.build({.collective = collective,
+                                       .rank = rank_,
+                                       .ranks = ranks_,
+                                       .root = root,
+                                       .channel = channel,
+                                       .hosts = chooser_->hosts()});
     slot = exec::cpu::PreparePlan(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
-    slot->footprint = chooser_->CostOf(algorithm, collective).footprint;
-    slot->by_reference = algo::MayRefer(entry, collective, ranks_);
+    slot->footprint = channel == 0 ? chooser_->FootprintOf(algorithm, collective, root)
+                                   : FindPlan(algorithm, collective, root, 0)->footprint;
+    slot->by_reference = algo::MayRefer(entry, collective, chooser_->hosts());
   }
   return slot.get();
 }
@@ -55,7 +60,10 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
     if (!choice.ok()) return choice.status();
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
-    const plan::Footprint& footprint = chooser_->CostOf(choice->algorithm, collective).footprint;
+    for (int channel = 0; channel < choice->channels; ++channel) {
+      recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
+    }
+    const plan::Footprint& footprint = recipe.plans[0]->footprint;
     recipe.chunk_bytes = rules_->ForPlan(footprint, choice->protocol, choice->by_reference, choice->channels);
     recipe.pool_chunk_bytes = rules_->ForPlan(footprint, choice->protocol, false, choice->channels);
     recipe.how = trace::How{.algorithm = static_cast<std::uint8_t>(choice->algorithm),
@@ -63,9 +71,6 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
                             .channels = static_cast<std::uint8_t>(choice->channels),
                             .by_reference = choice->by_reference}
                      .Pack();
-    for (int channel = 0; channel < choice->channels; ++channel) {
-      recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
-    }
   }
   return &recipe;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "algo/algorithm.h"
 #include "base/log.h"
 #include "comm/host/planner.h"
 #include "exec/cpu/chunks.h"
@@ -19,6 +20,7 @@ namespace tutti::comm {
 Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs) {
   Result<tune::Chooser> chooser = tune::Chooser::Create(
       {.ranks = inputs.ranks,
+       .hosts = inputs.host_of.empty() ? algo::Hosts(inputs.ranks) : algo::Hosts::ByRank(inputs.host_of),
        .cpus = inputs.cpus,
        .machine = inputs.machine,
        .algo_filter = settings.algo,

@@ -3,6 +3,9 @@
 #ifndef TUTTI_COMM_LIFE_START_PLANNER_H_
 #define TUTTI_COMM_LIFE_START_PLANNER_H_
 
+#include <cstdint>
+#include <span>
+
 #include "tutti/settings.h"
 #include "tutti/status.h"
 
@@ -23,11 +26,13 @@ class Planner;
 struct ChoiceInputs {
   int rank;
   int ranks;
-  int cpus;
+  int cpus;  // of a host
   const tune::Machine& machine;
-  int channels;                         // that the links have
-  bool can_refer;                       // whether ranks may read each other's memory, and all can
+  int channels;    // that the links have
+  bool can_refer;  // whether ranks of a host may read each other's memory, and all can, on all hosts
   const exec::cpu::ChunkRules& chunks;  // must outlive the planner
+  // By rank, numbers that tell hosts apart. Empty: all ranks are on one.
+  std::span<const std::int32_t> host_of = {};
 };
 
 // Starts the planner of a communicator's operations in host memory. An error where the settings leave nothing to choose.
