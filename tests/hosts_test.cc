@@ -13,6 +13,7 @@
 #include "sys/os/clock.h"
 #include "tests/support/errors_page.h"
 #include "tutti/communicator.h"
+#include "tutti/gpu.h"
 
 namespace tutti::tests {
 namespace {
@@ -24,16 +25,19 @@ Status Make(const UniqueId& id, int rank, int ranks, const std::string& host) {
   return Communicator::Create(options).status();
 }
 
-TEST_F(Provoke, RanksOnSeveralHosts) {
-  const UniqueId id = *CreateUniqueId();
-  const std::vector<Status> said =
-      OnRankThreads(5, [&](int rank) { return Make(id, rank, 5, rank == 3 ? "east" : "west"); });
-  for (const Status& status : said) {
-    EXPECT_EQ(status.code(), Code::kUnsupported);
-    EXPECT_EQ(status.message(), said[0].message());
-  }
-  EXPECT_NE(said[0].message().find("on 2 hosts: east (rank 3), west (ranks 0-2 and 4)"), std::string::npos)
-      << said[0].message();
+TEST_F(Provoke, SharedMemoryOnSeveralHosts) {
+  const std::vector<Status> said = OnCommunicators(
+      3, [](Communicator& c) { return c.AllocateShared(4096).status(); },
+      [](int rank, CommunicatorOptions& options) { options.settings.host_id = rank == 1 ? "east" : "west"; });
+  for (const Status& status : said) EXPECT_EQ(status.code(), Code::kUnsupported);
+  Expect(said[0]);
+}
+
+TEST_F(Provoke, GpusOnSeveralHosts) {
+  const std::vector<Status> said = OnCommunicators(
+      2, [](Communicator& c) { return GpuCommunicator::Create(c, {}).status(); },
+      [](int rank, CommunicatorOptions& options) { options.settings.host_id = rank == 1 ? "east" : "west"; });
+  for (const Status& status : said) EXPECT_EQ(status.code(), Code::kUnsupported);
   Expect(said[0]);
 }
 

@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "proto/simple.h"
+#include "tutti/status.h"
 
 namespace tutti::proto {
 struct LlLine;
@@ -18,6 +20,21 @@ struct Ll128Line;
 }  // namespace tutti::proto
 
 namespace tutti::transport {
+
+// A rank's life, as its peers see it. Only ever moves down this list.
+enum class RankState : std::uint32_t { kStarting, kReady, kLeft, kFailed };
+
+// What a peer says of itself.
+struct PeerState {
+  RankState state = RankState::kReady;
+  // Of one that has failed: why, and which rank is to blame.
+  Code code = Code::kOk;
+  int culprit = -1;
+  std::string reason;
+  // Of one that has left: how many collectives it has called, and the mark of the last (trace/call.h).
+  std::uint64_t collectives = 0;
+  std::uint64_t mark = 0;
+};
 
 // Sizes of a link's rings, as powers of two; the same for all links of a communicator.
 struct RingSizes {
@@ -55,6 +72,7 @@ enum class Reach : std::uint8_t {
   kNone,         // not at all: the sender must not refer
   kSameProcess,  // the address is good here
   kSystemCall,   // process_vm_readv
+  kOtherHost,    // not at all, and the sender may refer all the same: what carries the link reads it there
 };
 
 // Messages by pool of more than this are read through the second mapping of the pool, where there is one. It pays from

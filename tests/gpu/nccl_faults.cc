@@ -4,7 +4,7 @@
 // What a job does when a rank fails while the others' kernels spin, through NCCL's C interface: they must learn of it,
 // with a sentence that names the rank, and be free again within a second. On the GPUs that there are, else in host memory.
 //
-//   nccl_faults [--ranks N] [--only NAME] [--limit-ms MS] [--windows]
+//   nccl_faults [--ranks N] [--hosts N] [--only NAME] [--limit-ms MS] [--windows]
 //
 // --windows: what waits is an all_gather between windows under the zero-CTA policy, that is copy engines and no kernel.
 // One line per fault; exit status 1 where anything was late, wrong, or did not end.
@@ -264,9 +264,10 @@ constexpr Scenario kScenarios[] = {
     {"many", "ten communicators after one another", MakeMany},
 };
 
-bool RunScenario(const Scenario& scenario, int ranks, int gpus, double limit_ms, bool windows) {
+bool RunScenario(const Scenario& scenario, int ranks, int hosts, int gpus, double limit_ms, bool windows) {
   fmt::print("{}: {}\n", scenario.name, scenario.what);
   Job job(ranks);
+  job.SpreadOver(hosts);
   const bool good = job.RunProcesses(kScenarioSeconds, [&](int rank) {
     Result<Place> place = Place::Open(rank, gpus, kCount * sizeof(float), 2);
     Status status = place.status();
@@ -287,7 +288,7 @@ bool RunScenario(const Scenario& scenario, int ranks, int gpus, double limit_ms,
 
 int main(int argc, char** argv) {
   using namespace tutti::tests;
-  int ranks = 0;
+  int ranks = 0, hosts = 1;
   double limit_ms = 1000;
   std::string only;
   bool windows = false;
@@ -300,12 +301,14 @@ int main(int argc, char** argv) {
     const char* value = i + 1 < argc ? argv[++i] : "";
     if (argument == "--ranks") {
       ranks = std::atoi(value);
+    } else if (argument == "--hosts") {
+      hosts = std::atoi(value);
     } else if (argument == "--limit-ms") {
       limit_ms = std::atof(value);
     } else if (argument == "--only") {
       only = value;
     } else {
-      fmt::print(stderr, "usage: {} [--ranks N] [--only NAME] [--limit-ms MS] [--windows]\n", argv[0]);
+      fmt::print(stderr, "usage: {} [--ranks N] [--hosts N] [--only NAME] [--limit-ms MS] [--windows]\n", argv[0]);
       return 2;
     }
   }
@@ -319,7 +322,7 @@ int main(int argc, char** argv) {
   for (const Scenario& scenario : kScenarios) {
     if (!only.empty() && only != scenario.name) continue;
     ++run;
-    if (!RunScenario(scenario, ranks, gpus, limit_ms, windows)) ++failed;
+    if (!RunScenario(scenario, ranks, hosts, gpus, limit_ms, windows)) ++failed;
   }
   fmt::print("faults: {} ranks {}, {} of {} passed\n", ranks,
              gpus == 0 ? std::string("in host memory") : fmt::format("on {} GPUs", gpus), run - failed, run);

@@ -104,6 +104,7 @@ bool Job::RunProcesses(double seconds, const std::function<bool(int)>& body) {
   for (int rank = 0; rank < ranks_; ++rank) {
     const pid_t pid = fork();
     if (pid == 0) {
+      if (hosts_ > 1) setenv("NCCL_HOSTID", fmt::format("host-{}", rank * hosts_ / ranks_).c_str(), 1);
       const bool good = body(rank);
       std::fflush(nullptr);
       _exit(good ? 0 : 1);

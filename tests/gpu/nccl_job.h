@@ -37,6 +37,8 @@ class Job {
   ~Job();
 
   int ranks() const { return ranks_; }
+  // In RunProcesses: the ranks are on so many hosts, as their NCCL_HOSTID says, the first ones on the first.
+  void SpreadOver(int hosts) { hosts_ = hosts; }
 
   // A fresh id from rank `root`, the same on all ranks that ask for id number `number`.
   Result<ncclUniqueId> ShareId(int rank, int root, int number);
@@ -75,6 +77,7 @@ class Job {
   Status Await(const Slot& slot, const char* what) const;
 
   int ranks_;
+  int hosts_ = 1;
   Shared* shared_;
 };
 

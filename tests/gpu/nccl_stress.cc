@@ -4,7 +4,7 @@
 // A random sequence of operations, sizes, types, groups, graphs and communicators through NCCL's C interface, every
 // element of every result compared. On the GPUs that there are, else in host memory (ours alone offers that).
 //
-//   nccl_stress [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N]
+//   nccl_stress [--ranks N] [--hosts N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N]
 //               [--windows] [--at-once]
 //
 // It runs whatever libnccl.so.2 it is given: LD_PRELOAD or `tutti preload --library FILE` change that. NVIDIA's takes one
@@ -46,6 +46,7 @@ constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScat
 
 struct Options {
   int ranks = 0;
+  int hosts = 1;
   bool threads = false;
   bool windows = false;
   bool at_once = false;
@@ -658,6 +659,7 @@ int Main(Options options) {
     return 2;
   }
   Job job(options.ranks);
+  job.SpreadOver(options.hosts);
   const auto body = [&](int rank) { return RunRank(job, rank, gpus, options); };
   const double limit = options.seconds + 2 * kWaitSeconds;
   const bool good = options.threads ? job.RunThreads(limit, body) : job.RunProcesses(limit, body);
@@ -676,10 +678,11 @@ int Main(Options options) {
 int main(int argc, char** argv) {
   tutti::tests::Options options;
   const auto usage = [&] {
-    fmt::print(stderr,
-               "usage: {} [--ranks N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N] "
-               "[--windows] [--at-once]\n",
-               argv[0]);
+    fmt::print(
+        stderr,
+        "usage: {} [--ranks N] [--hosts N] [--threads] [--seconds S] [--seed X] [--largest BYTES] [--iterations N] "
+        "[--windows] [--at-once]\n",
+        argv[0]);
     return 2;
   };
   for (int i = 1; i < argc; ++i) {
@@ -695,6 +698,8 @@ int main(int argc, char** argv) {
     const char* value = argv[++i];
     if (argument == "--ranks") {
       options.ranks = std::atoi(value);
+    } else if (argument == "--hosts") {
+      options.hosts = std::atoi(value);
     } else if (argument == "--seconds") {
       options.seconds = std::atof(value);
     } else if (argument == "--seed") {

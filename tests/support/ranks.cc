@@ -12,13 +12,23 @@ constexpr std::int64_t kTimeoutMs = 20000;
 }  // namespace
 
 std::string RunRanks(int ranks, const Settings& settings, const std::function<Status(Communicator&)>& body) {
+  return RunOnHosts(std::vector<int>(static_cast<std::size_t>(ranks), -1), settings, body);
+}
+
+std::string RunOnHosts(std::span<const int> host_of, const Settings& settings,
+                       const std::function<Status(Communicator&)>& body) {
+  const int ranks = static_cast<int>(host_of.size());
   const Result<UniqueId> id = CreateUniqueId();
   if (!id.ok()) return id.status().ToString();
   std::vector<std::string> failures(ranks);
   Settings impatient = settings;
   if (impatient.timeout_ms == Settings{}.timeout_ms) impatient.timeout_ms = kTimeoutMs;
   const auto rank_main = [&](int rank) {
-    Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = ranks, .id = *id, .settings = impatient});
+    CommunicatorOptions options{.rank = rank, .ranks = ranks, .id = *id, .settings = impatient};
+    if (const int host = host_of[static_cast<std::size_t>(rank)]; host >= 0) {
+      options.settings.host_id = "host-" + std::to_string(host);
+    }
+    Result<Communicator> c = Communicator::Create(options);
     Status s = c.status();
     if (s.ok()) s = body(*c);
     if (s.ok()) return;

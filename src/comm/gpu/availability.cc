@@ -14,9 +14,8 @@
 #include "transport/p2p/sections.h"
 
 namespace tutti::comm {
-
 bool CanUseGpuFor(const Core& host) {
-  return host.settings.gpu && host.ranks <= transport::p2p::kMaxRanks && CanUseGpu();
+  return host.settings.gpu && host.ranks <= transport::p2p::kMaxRanks && !host.several_hosts && CanUseGpu();
 }
 
 int BlocksBesideOthers(const Core& host, sys::cuda::Device device) {
@@ -41,6 +40,10 @@ std::optional<std::string> WhyHostOnly(const Core& c) {
         "it has {} ranks, and at most {} can use GPU memory on one host; copy to host memory first, or make "
         "smaller communicators",
         c.ranks, transport::p2p::kMaxRanks);
+  }
+  if (c.several_hosts) {
+    return "its ranks are on several hosts, between which only host memory can be sent so far; copy to host memory "
+           "first, or make one communicator for each host";
   }
   return "another rank has no GPU that it can use; give every rank one (CUDA_VISIBLE_DEVICES), or copy to host memory "
          "first";

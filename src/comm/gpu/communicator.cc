@@ -17,6 +17,7 @@ namespace tutti {
 Result<GpuCommunicator> GpuCommunicator::Create(Communicator& communicator, const GpuOptions& options) {
   const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
   auto impl = std::make_unique<Impl>(communicator, options, driver.ok() ? *driver : nullptr);
+  TUTTI_RETURN_IF_ERROR(impl->exchange.OnOneHost());
   TUTTI_RETURN_IF_ERROR(impl->exchange.AgreeOnAll(driver.status(), "can not use GPUs"));
   TUTTI_RETURN_IF_ERROR(impl->Connect());
   return GpuCommunicator(std::move(impl));

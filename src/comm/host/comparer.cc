@@ -147,7 +147,7 @@ Status Comparer::CompareAtEnd() {
   if (core_.boxes.empty() || !core_.recorder.on() || core_.broken.load(std::memory_order_acquire)) return Status::Ok();
   for (int peer = 0; peer < core_.ranks; ++peer) {
     if (peer == core_.rank || core_.fabric->StateOf(peer) != transport::shm::RankState::kLeft) continue;
-    const transport::shm::Header& theirs = *core_.fabric->segment(peer).header();
+    const transport::PeerState theirs = core_.fabric->Describe(peer);
     if (theirs.collectives != ledger_.collectives() || theirs.mark == ledger_.mark_of_all()) continue;
     TUTTI_RETURN_IF_ERROR(CompareHistory(peer));
     return Status(

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "comm/host/origin.h"
 #include "trace/view.h"
+#include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -25,7 +26,14 @@ void Core::Break(const Status& status, Wanted wanted) {
     failure_ = told;
     if (fabric != nullptr) {
       recorder.Fail(told.code(), told.message());
-      fabric->own().PublishFailure(status.code(), status.message(), status.peer() >= 0 ? status.peer() : rank);
+      const int culprit = status.peer() >= 0 ? status.peer() : rank;
+      fabric->own().PublishFailure(status.code(), status.message(), culprit);
+      if (fabric->remote() != nullptr) {
+        fabric->remote()->Tell({.state = transport::RankState::kFailed,
+                                .code = status.code(),
+                                .culprit = culprit,
+                                .reason = status.message()});
+      }
     }
   }
   broken.store(true, std::memory_order_release);
@@ -45,17 +53,18 @@ Status Core::FindDead() const {
   using transport::shm::RankState;
   for (int peer = 0; peer < ranks && fabric != nullptr; ++peer) {
     const auto said_more = [&] { return fabric->StateOf(peer) >= RankState::kLeft; };
-    if (peer == rank || said_more() || !fabric->ProcessIsDead(peer) || said_more()) continue;
+    if (peer == rank || said_more()) continue;
+    const std::string why = fabric->WhyGone(peer);
+    if (why.empty() || said_more()) continue;
     return Status(Code::kRemote,
-                  fmt::format("rank {} (pid {}) died: its process is gone; look at the log and exit status of that "
-                              "process first",
-                              peer, fabric->PidOf(peer)),
+                  fmt::format("rank {} (pid {}) {}; look at the log and exit status of that process first", peer,
+                              fabric->PidOf(peer), why),
                   peer);
   }
   return Status::Ok();
 }
 
-bool Core::ProcessIsDead(int peer) const { return fabric->ProcessIsDead(peer); }
+bool Core::ProcessIsDead(int peer) const { return !fabric->WhyGone(peer).empty(); }
 
 Status Core::InParent(const Status& status) const { return origin == nullptr ? status : origin->Translate(status); }
 

@@ -59,6 +59,7 @@ struct Core {
   const std::string who;  // for the log: "comm 0x55... rank 1 nranks 4", and the user's name for it
   Settings settings;
   const std::shared_ptr<const Origin> origin;
+  bool several_hosts = false;
   int cpus = 1;
   bool crowded = false;                            // more ranks than cores
   std::int64_t spin_ns = 0;                        // how long a wait spins before it gives the core away

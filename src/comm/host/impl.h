@@ -16,16 +16,17 @@
 #include "tutti/communicator.h"
 
 namespace tutti {
-namespace sys {
-class SharedMapping;
-}
 namespace tune {
 struct Machine;
+}
+namespace sys {
+class SharedMapping;
 }
 namespace comm {
 class Comparer;
 class Ledger;
 struct Parts;
+struct Placement;
 class Planner;
 class Submitter;
 class Waiter;
@@ -43,10 +44,12 @@ struct Communicator::Impl : comm::Core {
   const std::uint64_t id_hash;                   // names the communicator in the log and the black box
   const std::string name;                        // what the user calls it; may be empty
   std::shared_ptr<const tune::Machine> machine;  // the constants that choices go by
+  std::shared_ptr<comm::Placement> placement;    // since the ranks have met
   int shared_allocations = 0;
   int children = 0;                    // communicators split off so far
   std::map<std::string, int> shrinks;  // so far, by the ranks left out: they have not called, and count nothing
   std::vector<sys::SharedMapping> own_regions;  // where ranks == 1
+  std::shared_ptr<const std::byte> blank_box;   // stands for those of other hosts
   bool left = false;
 
   const std::unique_ptr<comm::Parts> parts;

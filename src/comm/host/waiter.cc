@@ -61,12 +61,13 @@ Status Waiter::CheckPeers(bool probe_processes) {
                                 peer, core_.rank, core_.engine->DescribeWait()),
                     peer);
     }
-    if (probe_processes && state != RankState::kLeft && core_.fabric->ProcessIsDead(peer)) {
+    if (!probe_processes || state == RankState::kLeft) continue;
+    if (const std::string why = core_.fabric->WhyGone(peer); !why.empty()) {
       if (core_.fabric->StateOf(peer) == RankState::kLeft) continue;
       return Status(Code::kRemote,
-                    fmt::format("rank {} (pid {}) died: its process is gone, while rank {} waits {}; look at the log "
-                                "and exit status of that process first",
-                                peer, core_.fabric->PidOf(peer), core_.rank, core_.engine->DescribeWait()),
+                    fmt::format("rank {} (pid {}) {}, while rank {} waits {}; look at the log and exit status of that "
+                                "process first",
+                                peer, core_.fabric->PidOf(peer), why, core_.rank, core_.engine->DescribeWait()),
                     peer);
     }
   }
@@ -172,6 +173,7 @@ void Waiter::BalanceCores() {
   int last_here = core_.rank;
   const int here = sys::CurrentCpu();
   for (int peer = 0; peer < core_.ranks; ++peer) {
+    if (core_.fabric->IsRemote(peer)) continue;
     const int cpu = peer == core_.rank ? here : core_.fabric->CpuOf(peer);
     if (cpu < 0) return;  // not all have waited yet
     if (cpu >= kMostCpus) return;
@@ -197,7 +199,7 @@ void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
     sys::YieldCpu();
   } else {
-    core_.fabric->Sleep(kSleepNs, [&] {
+    core_.fabric->Sleep(core_.engine->waits_for(), kSleepNs, [&] {
       core_.engine->Advance();
       return job.done || core_.engine->moves() != wait.moves;
     });

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/bytes.h"
 #include "sys/os/random_bytes.h"
@@ -180,6 +181,13 @@ Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::ui
   parts->secret = sys::ComputeMac(parts->secret, {Bytes("next secret"), Bytes(purpose), BytesOf(number)});
   std::copy_n(name.begin(), parts->name.size(), parts->name.begin());
   parts->addresses.clear();
+  return MakeId(*parts);
+}
+
+Result<UniqueId> WithAddresses(const UniqueId& id, std::vector<sys::Endpoint> addresses) {
+  Result<IdParts> parts = ReadId(id);
+  if (!parts.ok()) return parts.status();
+  parts->addresses = std::move(addresses);
   return MakeId(*parts);
 }
 

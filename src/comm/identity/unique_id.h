@@ -59,7 +59,10 @@ UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts);
 // not know `id` can not compute it, and who knows it can not compute `id`. It has no addresses.
 Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::uint64_t number);
 
-// The same for regions of shared memory and the like: one for each generation. 0: `id` itself.
+// The same id with these addresses instead of its own, as many as there is room for.
+Result<UniqueId> WithAddresses(const UniqueId& id, std::vector<sys::Endpoint> addresses);
+
+// A further id for regions of shared memory and the like: one for each generation. 0: `id` itself.
 Result<UniqueId> NextId(const UniqueId& id, std::uint64_t generation);
 
 }  // namespace tutti::comm

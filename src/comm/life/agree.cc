@@ -9,7 +9,7 @@ namespace tutti::comm {
 Status Creation::Agree() {
   if (const tune::Machine* stored = profiles->machine()) {
     made.machine = std::make_shared<tune::Machine>(*stored);
-  } else {
+  } else if (with_rank_zero) {
     const Result<tune::Machine> measured = MeasureMachine(
         *made.fabric, [this](const std::function<bool()>& ready, const char* what) { return Await(ready, what); });
     if (!measured.ok()) return measured.status();

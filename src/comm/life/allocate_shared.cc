@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "comm/host/impl.h"
+#include "comm/host/placement.h"
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap.h"
 #include "sys/os/memory.h"
@@ -12,15 +13,27 @@
 
 namespace tutti {
 
-using transport::shm::Fabric;
+using transport::shm::Regions;
+
+namespace {
+
+Status NotAcrossHosts(const comm::Placement& placement) {
+  return Status(Code::kUnsupported,
+                fmt::format("AllocateShared: the ranks are on {} hosts, which share no memory; allocate in a "
+                            "communicator of one host (Split by host), or use memory of your own",
+                            placement.hosts.size()));
+}
+
+}  // namespace
 
 Result<void*> Communicator::AllocateShared(std::size_t bytes) {
   Impl& c = *impl_;
   TUTTI_RETURN_IF_ERROR(c.Broken());
   if (bytes == 0) return Status(Code::kInvalidArgument, "AllocateShared of 0 bytes");
+  if (c.several_hosts) return NotAcrossHosts(*c.placement);
   Result<sys::Fd> fd = sys::CreateSharedMemory("tutti-region", bytes);
   if (!fd.ok()) return fd.status();
-  Fabric::Region region;
+  Regions::Region region;
   region.bytes = bytes;
   Result<sys::SharedMapping> own = sys::MapOnce(*fd, bytes, sys::Access::kReadWrite);
   if (!own.ok()) return own.status();
@@ -64,7 +77,7 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
     c.Break(met);
     return c.InParent(met);
   }
-  c.fabric->AddRegion(std::move(region));
+  c.fabric->regions().Add(std::move(region));
   // Nobody may refer to the region before everybody has it.
   TUTTI_RETURN_IF_ERROR(Run(Barrier()));
   return address;

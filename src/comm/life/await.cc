@@ -47,7 +47,7 @@ Status Creation::Await(const std::function<bool()>& ready, const char* what) con
         if (said.culprit >= 0 && said.culprit != made.rank) return Status(Code::kRemote, said.reason, said.culprit);
         return Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, said.reason), peer);
       }
-      if (turn % kTurnsPerProbe == 0 && fabric.ProcessIsDead(peer)) {
+      if (turn % kTurnsPerProbe == 0 && !fabric.WhyGone(peer).empty()) {
         // It did what it was waited for, and went; others may still be waited for.
         if (fabric.StateOf(peer) == RankState::kLeft) continue;
         if (ready()) return Status::Ok();

@@ -11,14 +11,13 @@ namespace tutti::comm {
 Status Creation::Connect() {
   MeetOptions meeting = Meeting();
   meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
-  TUTTI_RETURN_IF_ERROR(WatchForeigners(*made.fabric, meeting));
+  // Containers on several hosts are not told apart from hosts yet.
+  if (!made.several_hosts) TUTTI_RETURN_IF_ERROR(WatchForeigners(*made.fabric, meeting));
   made.fabric->FinishConnecting();
-  return Await([this] { return made.fabric->EveryoneConnected(); },
-               "met the others, but not all of them finished connecting");
-}
-
-bool Creation::CanRefer() const {
-  return made.fabric != nullptr && made.settings.single_copy != SingleCopy::kOff && made.fabric->EveryoneCanRefer();
+  TUTTI_RETURN_IF_ERROR(Await([this] { return made.fabric->EveryoneConnected(); },
+                              "met the others, but not all of them finished connecting"));
+  can_refer = made.settings.single_copy != SingleCopy::kOff && made.fabric->EveryoneCanRefer();
+  return Status::Ok();
 }
 
 }  // namespace tutti::comm

@@ -12,6 +12,7 @@
 #include "comm/identity/settings_source.h"
 #include "comm/life/creation.h"
 #include "sys/os/clock.h"
+#include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti {
@@ -48,7 +49,7 @@ void LogCreated(const comm::Creation& creation, std::int64_t begin_ns) {
   TUTTI_INFO(log::kInit,
              "{} commId 0x{:x} channels {} shared memory {} bytes single copy {} cpus {} - Init COMPLETE in {:.2f} ms",
              c.who, c.id_hash, c.fabric == nullptr ? 1 : c.fabric->channels(),
-             c.fabric == nullptr ? 0 : c.settings.shared_bytes, creation.CanRefer() ? "yes" : "no", c.cpus,
+             c.fabric == nullptr ? 0 : c.settings.shared_bytes, creation.can_refer ? "yes" : "no", c.cpus,
              static_cast<double>(sys::NowNs() - begin_ns) / sys::kNsPerMs);
 }
 
@@ -58,6 +59,12 @@ Status TellFailure(Communicator::Impl& c, const Status& status) {
   TUTTI_WARN("{} commId 0x{:x} - Init FAILED: {}", c.who, c.id_hash, told.message());
   if (c.fabric != nullptr) {
     c.fabric->own().PublishFailure(status.code(), status.message(), status.peer());
+    if (c.fabric->remote() != nullptr) {
+      c.fabric->remote()->Tell({.state = transport::RankState::kFailed,
+                                .code = status.code(),
+                                .culprit = status.peer(),
+                                .reason = status.message()});
+    }
     c.left = true;
   }
   return told;

@@ -17,6 +17,7 @@ Status Creation::Run() {
   TUTTI_RETURN_IF_ERROR(Meet());
   TUTTI_RETURN_IF_ERROR(Connect());
   TUTTI_RETURN_IF_ERROR(Agree());
+  if (made.several_hosts) TUTTI_RETURN_IF_ERROR(JoinHosts());
   return Start();
 }
 

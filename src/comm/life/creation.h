@@ -9,9 +9,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "comm/host/impl.h"
 #include "tutti/status.h"
+
+namespace tutti::transport::net {
+class Port;
+struct RemotePeer;
+}  // namespace tutti::transport::net
 
 namespace tutti::comm {
 
@@ -34,27 +41,33 @@ struct Creation {
   Status Connect();  // connect.cc
   // The machine's constants and the settings that hold for all.
   Status Agree();  // agree.cc
+  // Where ranks are on several hosts: learns where the others can be called. Agrees on what those of one host have in common.
+  Status JoinHosts();  // join_hosts.cc
   // The engine, how its waits spin, the view of all black boxes, and the planner.
   Status Start();  // start.cc
   // What the only rank of a communicator does instead of Run.
   Status RunAlone();  // alone.cc
 
   // Parts of the steps.
-  MeetOptions Meeting() const;  // meet.cc
-  void CreateBlackBox();        // black_boxes.cc
+  MeetOptions Meeting() const;                   // meet.cc
+  std::span<const std::int32_t> HostOf() const;  // by rank; empty where all are on one host
+  void CreateBlackBox();                         // black_boxes.cc
   Status OpenBlackBoxes();
+  Status CreateBlankBox(std::size_t bytes);
   void SetSpins();  // start.cc
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status Await(const std::function<bool()>& ready, const char* what) const;  // await.cc
   Status Cancelled() const;
-  // Whether ranks may read each other's memory, and all can. REQUIRES: Connect has ended, or there is one rank.
-  bool CanRefer() const;  // connect.cc
+  Status OpenCourier(std::vector<transport::net::RemotePeer> remotes,
+                     std::shared_ptr<transport::net::Port> port);  // open_courier.cc
 
   Communicator::Impl& made;
   const std::atomic<bool>* const cancel;
   const std::int64_t deadline_ns;
   std::unique_ptr<Profiles> profiles;  // since Offer
+  bool with_rank_zero = true;          // it is on the same host; since Meet
   int common_cpus = 1;                 // processors that all ranks choose by, since Agree
+  bool can_refer = false;              // ranks of one host may read each other's memory, and all can; since Connect
 };
 
 }  // namespace tutti::comm

@@ -1,19 +1,32 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "comm/agree/profiles.h"
 #include "comm/host/origin.h"
+#include "comm/host/placement.h"
 #include "comm/life/creation.h"
 #include "comm/meet/bootstrap.h"
-#include "comm/meet/host_list.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
+namespace {
+
+// Notes where a rank is. In rank order.
+void Place(Placement& placement, int rank, const std::string& host) {
+  const auto found = std::ranges::find(placement.hosts, host);
+  placement.host_of.resize(static_cast<std::size_t>(rank) + 1);
+  placement.host_of.back() = static_cast<std::int32_t>(found - placement.hosts.begin());
+  if (found == placement.hosts.end()) placement.hosts.push_back(host);
+}
+
+}  // namespace
 
 Status Creation::Meet() {
-  HostList hosts;
+  made.placement = std::make_shared<Placement>();
   MeetOptions meeting = Meeting();
   const std::vector<std::byte> payload = profiles->Encode();
   meeting.payload = payload;
@@ -21,12 +34,19 @@ Status Creation::Meet() {
   TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     const Result<bool> agree = profiles->Add(peer, member.payload);
     if (!agree.ok()) return agree.status();
-    hosts.Add(peer, member.host);
+    Place(*made.placement, peer, member.host);
+    if (member.remote) made.fabric->AddRemote(peer);
     // Pages of another size cannot be used; but all meet to the end, to say the same of who differs.
     return *agree && !member.remote ? made.fabric->Connect(peer, member.shared, member.process) : Status::Ok();
   }));
-  TUTTI_RETURN_IF_ERROR(profiles->Check());
-  return hosts.IsOne();
+  made.several_hosts = made.placement->several();
+  with_rank_zero = !made.fabric->IsRemote(0);
+  return profiles->Check();
+}
+
+std::span<const std::int32_t> Creation::HostOf() const {
+  if (!made.several_hosts) return {};
+  return made.placement->host_of;
 }
 
 // What all meetings of these ranks have in common.

@@ -13,6 +13,12 @@ namespace {
 constexpr std::int64_t kSpinNs = 10000;
 constexpr std::int64_t kCrowdedSpinNs = 700;
 
+int LocalRanks(const Communicator::Impl& c) {
+  int ranks = 0;
+  for (int rank = 0; rank < c.ranks; ++rank) ranks += c.fabric == nullptr || !c.fabric->IsRemote(rank) ? 1 : 0;
+  return ranks;
+}
+
 }  // namespace
 
 Status Creation::Start() {
@@ -25,13 +31,14 @@ Status Creation::Start() {
                        .ranks = made.ranks,
                        .cpus = common_cpus,
                        .machine = *made.machine,
-                       .channels = made.fabric == nullptr ? 1 : made.fabric->channels(),
-                       .can_refer = CanRefer(),
-                       .chunks = made.engine->chunks()});
+                       .channels = made.fabric == nullptr || made.several_hosts ? 1 : made.fabric->channels(),
+                       .can_refer = can_refer,
+                       .chunks = made.engine->chunks(),
+                       .host_of = HostOf()});
 }
 
 void Creation::SetSpins() {
-  made.crowded = made.ranks > made.cpus;
+  made.crowded = LocalRanks(made) > made.cpus;
   const std::int64_t own_ns = made.crowded ? kCrowdedSpinNs : kSpinNs;
   made.spin_ns = made.settings.spin_us >= 0 ? made.settings.spin_us * 1000 : own_ns;
   if (made.crowded) made.engine->set_spins(0);  // a wait decides first whether anything is worth polling for

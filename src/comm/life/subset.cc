@@ -16,6 +16,7 @@
 #include "comm/host/impl.h"
 #include "comm/host/origin.h"
 #include "comm/identity/unique_id.h"
+#include "comm/life/child_id.h"
 #include "comm/meet/bootstrap.h"
 
 namespace tutti::comm {
@@ -28,11 +29,6 @@ struct Choice {
   std::int64_t color;  // -1: none; colors are 0 or more
   std::int64_t key;
 };
-
-// An id that follows from the parent's and from what this child is.
-UniqueId ChildId(const UniqueId& parent, std::string_view what) {
-  return DeriveId({std::as_bytes(std::span(parent.bytes)), Bytes(what)});
-}
 
 std::vector<int> AllRanks(int ranks) {
   std::vector<int> all(ranks);
@@ -54,7 +50,9 @@ Status GatherChoices(Communicator& c, int generation, const Choice& mine, WhereB
   }
   const std::shared_ptr<const Origin> origin =
       Origin::Of(impl.fabric.get(), AllRanks(impl.ranks), Origin::Numbers::kKept);
-  return impl.InParent(Meet({.id = ChildId(impl.id, fmt::format("choices {}", generation)),
+  const Result<UniqueId> id = ChildId(impl, fmt::format("choices {}", generation), 0);
+  if (!id.ok()) return id.status();
+  return impl.InParent(Meet({.id = *id,
                              .rank = impl.rank,
                              .ranks = impl.ranks,
                              .timeout_ms = impl.settings.init_timeout_ms,
@@ -92,9 +90,11 @@ Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<in
       if (all[rank].color == *color) members.push_back(rank);
     }
     std::ranges::stable_sort(members, {}, [&](int rank) { return all[rank].key; });
+    const Result<UniqueId> id = ChildId(impl, fmt::format("split {} color {}", generation, *color), members.front());
+    if (!id.ok()) return id.status();
     child = CommunicatorOptions{.rank = static_cast<int>(std::ranges::find(members, impl.rank) - members.begin()),
                                 .ranks = static_cast<int>(members.size()),
-                                .id = ChildId(impl.id, fmt::format("split {} color {}", generation, *color)),
+                                .id = *id,
                                 .settings = impl.settings,
                                 .origin = Origin::Of(impl.fabric.get(), members, Origin::Numbers::kNew)};
     return Status::Ok();
@@ -129,12 +129,15 @@ Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded)
   const auto before = std::ranges::count_if(out, [&](int rank) { return rank < parent.rank(); });
   CommunicatorOptions options{.rank = parent.rank() - static_cast<int>(before),
                               .ranks = parent.ranks() - static_cast<int>(out.size())};
-  const Status s = parent.WithCommunicator([&](Communicator& c) {
+  const Status s = parent.WithCommunicator([&](Communicator& c) -> Status {
     const std::string without = fmt::format("{}", fmt::join(out, ","));
-    options.id = ChildId(c.impl()->id, fmt::format("shrink {} without {}", c.impl()->shrinks[without]++, without));
-    options.settings = c.impl()->settings;
     std::vector<int> stay = AllRanks(c.ranks());
     std::erase_if(stay, [&](int rank) { return out.contains(rank); });
+    const Result<UniqueId> id =
+        ChildId(*c.impl(), fmt::format("shrink {} without {}", c.impl()->shrinks[without]++, without), stay.front());
+    if (!id.ok()) return id.status();
+    options.id = *id;
+    options.settings = c.impl()->settings;
     options.origin = Origin::Of(c.impl()->fabric.get(), stay, Origin::Numbers::kNew);
     return Status::Ok();
   });

@@ -27,7 +27,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t Gatherer::HostsWantedNs() const {
   const bool can = hosts_ == nullptr && !no_hosts_ && !attendance_.id.addresses.empty();
-  return can ? attendance_.begin_ns + kOneHostNs : kNever;
+  return can ? attendance_.begin_ns + (options_.hosts_are_known ? 0 : kOneHostNs) : kNever;
 }
 
 void Gatherer::LookForHosts() {

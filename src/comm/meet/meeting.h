@@ -38,7 +38,8 @@ struct MeetOptions {
   // Once it is true this rank gives up, and tells those that are there; looked at every 50 ms. Any thread may set it.
   // Null: never.
   const std::atomic<bool>* cancel = nullptr;
-  std::string host;  // which host this rank is on, if not the machine says (NCCL_HOSTID)
+  bool hosts_are_known = false;  // that ranks are on several hosts, so that the network is asked at once
+  std::string host;              // which host this rank is on, if not the machine says (NCCL_HOSTID)
   // What this rank can see of ranks that have not come. Until all have come it is called, on the thread that meets, every
   // 300 ms (by ranks that do not gather less often where ranks are many); an error, which names a rank, ends the meeting on
   // all ranks that are there. Null: nothing.

@@ -10,10 +10,12 @@
 
 namespace tutti::comm {
 
-Result<sys::TcpListener> ListenForHosts(const Settings& settings) {
+namespace {
+
+Result<sys::TcpListener> Listen(const Settings& settings, sys::NetworkUse use) {
   const Result<std::vector<sys::Interface>> interfaces = sys::ReadInterfaces();
   if (!interfaces.ok()) return interfaces.status();
-  const sys::InterfaceChoice choice = sys::ChooseInterfaces(*interfaces, settings, sys::NetworkUse::kMeeting);
+  const sys::InterfaceChoice choice = sys::ChooseInterfaces(*interfaces, settings, use);
   TUTTI_RETURN_IF_ERROR(choice.Usable());
   sys::ListenOptions listen;
   for (const sys::Interface& interface : choice.chosen) {
@@ -21,5 +23,13 @@ Result<sys::TcpListener> ListenForHosts(const Settings& settings) {
   }
   return sys::TcpListener::Open(listen);
 }
+
+}  // namespace
+
+Result<sys::TcpListener> ListenForHosts(const Settings& settings) {
+  return Listen(settings, sys::NetworkUse::kMeeting);
+}
+
+Result<sys::TcpListener> ListenForLinks(const Settings& settings) { return Listen(settings, sys::NetworkUse::kData); }
 
 }  // namespace tutti::comm

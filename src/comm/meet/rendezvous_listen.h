@@ -12,9 +12,10 @@ struct Settings;
 
 namespace tutti::comm {
 
-// Listens on the network interfaces by which hosts meet (sys/net/interface_choice.h), on one port. Errors: none of them can be
-// used, or be listened on.
+// Listens on one port, on the network interfaces by which hosts meet, or by which their ranks exchange data
+// (sys/net/interface_choice.h). Errors: none of them can be used, or be listened on.
 Result<sys::TcpListener> ListenForHosts(const Settings& settings);
+Result<sys::TcpListener> ListenForLinks(const Settings& settings);
 
 }  // namespace tutti::comm
 

@@ -13,6 +13,7 @@
 #include "comm/meet/rendezvous_terms.h"
 #include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
+#include "sys/os/process.h"
 #include "sys/os/thread.h"
 
 namespace tutti::comm {
@@ -59,6 +60,17 @@ struct RendezvousServer::Job {
   bool told_all = false;
   bool changed = false;  // since hosts were told who has come
   std::int64_t told_ns = 0;
+
+  // The last word on a meeting may be the last that this process says: its own ranks may end it as soon as they hear it.
+  void PutOwnHostLast() {
+    const sys::ProcessId self = sys::Self();
+    std::ranges::stable_partition(hosts, [&](const Host* host) {
+      return std::ranges::none_of(host->members, [&](const auto& member) {
+        const Arrival& arrival = member.second.arrival;
+        return sys::ProcessId{.pid = arrival.pid, .start_ticks = arrival.start_ticks} == self;
+      });
+    });
+  }
 };
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::Open(const Settings& settings) {
@@ -282,6 +294,7 @@ void RendezvousServer::TellAll(Job& job) {
 }
 
 void RendezvousServer::Complete(Job& job) {
+  job.PutOwnHostLast();
   for (Host* host : job.hosts) {
     Send(*host, EncodeBare(RendezvousKind::kComplete));
     host->over = true;
@@ -292,6 +305,7 @@ void RendezvousServer::Complete(Job& job) {
 
 void RendezvousServer::Fail(Job& job, const Status& fault, const Host* but) {
   const sys::NetMessage message = Encode(fault);
+  job.PutOwnHostLast();
   for (Host* host : job.hosts) {
     if (host != but) Send(*host, message);
     host->over = true;

@@ -14,6 +14,11 @@
 #include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
+namespace {
+
+constexpr int kMostTurns = 16;  // of the links to other hosts, in one Advance
+
+}  // namespace
 
 Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int rank, int ranks)
     : fabric_(fabric),
@@ -23,6 +28,7 @@ Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int ra
       chunks_(std::make_unique<ChunkRules>()),
       pool_(std::make_unique<Pool>()) {
   if (fabric_ == nullptr) return;
+  remote_ = fabric_->remote();
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
   pool_->Init(fabric_->own().pool(), geometry.pool_bytes, ranks);
   shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
@@ -86,12 +92,15 @@ void Engine::TimeFinished(const Job& job) {
 }
 
 bool Engine::Advance() {
+  int turns = 0;
   while (first_ != nullptr) {
     Job& job = *first_;
     if (!Run(job)) {
-      if (references_.empty() || !Help()) return false;
+      if (!references_.empty() && Help()) continue;
+      if (remote_ == nullptr || ++turns > kMostTurns || !TurnRemote(job)) return false;
       continue;
     }
+    if (remote_ != nullptr) RestRemote();
     job.done = true;
     recorder_->Finish(job.calls.last);
     if (job.calls.timed) [[unlikely]]

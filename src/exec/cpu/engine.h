@@ -24,7 +24,9 @@ namespace trace {
 class Recorder;
 }
 namespace transport {
+struct Incoming;
 struct Outgoing;
+class RemoteLinks;
 namespace shm {
 class Fabric;
 }
@@ -155,7 +157,14 @@ class Engine {
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
+  // Of the links to other hosts: moves data for a job that waits, and ends what a job that has ended leaves.
+  bool TurnRemote(const Job& job);
+  void RestRemote();
+  // Polls of a flag in a link. Nothing comes over the network while this thread polls memory.
+  int SpinsFor(const transport::Incoming& link) const;
+
   transport::shm::Fabric* fabric_;
+  transport::RemoteLinks* remote_ = nullptr;  // of the fabric
   trace::Recorder* const recorder_;
   const int rank_;
   const int ranks_;

@@ -32,6 +32,10 @@ bool StaysInPlace(const Step& step) {
 
 }  // namespace
 
+inline int Engine::SpinsFor(const transport::Incoming& link) const {
+  return link.reach == transport::Reach::kOtherHost ? 0 : spins_;
+}
+
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
@@ -223,9 +227,9 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     bool arrived;
     const std::byte* where = landing;
     if constexpr (P == Protocol::kLl) {
-      arrived = ReadLl(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, SpinsFor(rx));
     } else if constexpr (P == Protocol::kLl128) {
-      arrived = ReadLl128(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, spins_);
+      arrived = ReadLl128(rx, fabric_->rings(), job.calls.mark, landing, work.bytes, part.progress, SpinsFor(rx));
     } else {
       const Sharing sharing = job.by_reference ? part.plan->sharing[part.step] : Sharing::kNone;
       arrived = ReceivePost(
@@ -243,7 +247,7 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
 bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** where) {
   const int peer = message.peer;
   transport::Incoming& rx = fabric_->in(message.channel, peer);
-  const proto::Post* post = ReadPost(rx, fabric_->rings(), message.mark, spins_);
+  const proto::Post* post = ReadPost(rx, fabric_->rings(), message.mark, SpinsFor(rx));
   if (post == nullptr) return false;
   *where = message.landing;
   switch (post->kind) {
@@ -251,7 +255,7 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
       *where = rx.PoolData(post->address, message.bytes, post->readers == 1 ? message.long_bytes_max : 0);
       break;
     case PostKind::kRegion:
-      *where = fabric_->RegionAddress(post->region, peer, post->address);
+      *where = fabric_->regions().Address(post->region, peer, post->address);
       break;
     case PostKind::kReference: {
       if (message.sharing != Sharing::kNone && message.bytes >= kLeastSharedBytes) {
@@ -362,10 +366,10 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& bloc
   bool arrived = false;
   switch (block.lane.protocol) {
     case Protocol::kLl:
-      arrived = ReadLl(rx, rings, block.mark, out, bytes, step.arrived, spins_);
+      arrived = ReadLl(rx, rings, block.mark, out, bytes, step.arrived, SpinsFor(rx));
       break;
     case Protocol::kLl128:
-      arrived = ReadLl128(rx, rings, block.mark, out, bytes, step.arrived, spins_);
+      arrived = ReadLl128(rx, rings, block.mark, out, bytes, step.arrived, SpinsFor(rx));
       break;
     case Protocol::kSimple: {
       const std::byte* where = out;

@@ -9,6 +9,7 @@
 #include "exec/cpu/pool.h"
 #include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/wire.h"
+#include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
@@ -16,6 +17,10 @@ namespace tutti::exec::cpu {
 using plan::Operand;
 using plan::Step;
 using proto::Protocol;
+
+bool Engine::TurnRemote(const Job& job) { return remote_->Turn(job.waits_for); }
+
+void Engine::RestRemote() { remote_->Rest(); }
 
 bool Engine::WaitsForPeerOn(int cpu) const {
   if (first_ == nullptr || first_->waits_for < 0) return false;

@@ -60,7 +60,7 @@ void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std:
   transport::Outgoing& tx = fabric_->out(channel, peer);
   std::uint32_t region = 0;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
-  const bool shared = fabric_->FindRegion(data, bytes, &region, &address);
+  const bool shared = fabric_->regions().Find(data, bytes, &region, &address);
   if (references_.size() == references_.capacity()) DropReadReferences();
   references_.push_back({&tx, peer,
                          WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
@@ -169,7 +169,7 @@ void Engine::Revoke(int channel, int peer) {
   RevokeOffer(rx.credit->offer, share.index);
   const proto::Post& post = rx.posts[share.index & (fabric_->rings().posts() - 1)];
   for (int nap = 0; nap < kMostNaps && !Settled(post); ++nap) {
-    if (nap % kNapsPerProbe == kNapsPerProbe - 1 && fabric_->ProcessIsDead(peer)) return;
+    if (nap % kNapsPerProbe == kNapsPerProbe - 1 && !fabric_->WhyGone(peer).empty()) return;
     sys::SleepNs(kNapNs);
   }
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sys/os/futex.h"
+#include "transport/remote.h"
 
 namespace tutti::transport::shm {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 // Values of Header::mapped.
 constexpr std::uint32_t kMapped = 1;
 constexpr std::uint32_t kMappedAndReadable = 2;
+
+// What links to other hosts see in place of a peer's own word.
+constexpr std::atomic<std::uint32_t> kAlways{1}, kNever{0};
 
 }  // namespace
 
@@ -26,6 +30,7 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
   f.own_ = std::move(*own);
   f.peers_.resize(options.ranks);
   f.processes_.resize(options.ranks);
+  f.asleep_.resize(options.ranks, &kNever);
   f.outgoing_.resize(static_cast<std::size_t>(options.ranks) * options.channels);
   f.incoming_.resize(f.outgoing_.size());
   f.can_refer_to_all_ = options.try_references;
@@ -40,6 +45,7 @@ Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
   if (!segment.ok()) return segment.status();
   peers_[peer] = std::move(*segment);
   const Segment& theirs = peers_[peer];
+  asleep_[peer] = &theirs.header()->asleep;
   const Reach reach = FindReach(peer);
   if (reach == Reach::kNone) can_refer_to_all_ = false;
   for (int channel = 0; channel < options_.channels; ++channel) {
@@ -61,6 +67,19 @@ Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
   return Status::Ok();
 }
 
+void Fabric::AddRemote(int peer) {
+  remotes_.resize(options_.ranks, false);
+  remotes_[peer] = true;
+  asleep_[peer] = &kAlways;
+  Outgoing& tx = out(0, peer);
+  tx.ll = own_.ll(0, peer);
+  tx.ll128 = own_.ll128(0, peer);
+  tx.posts = own_.posts(0, peer);
+  Incoming& rx = in(0, peer);
+  rx.credit = own_.credit(0, peer);
+  rx.reach = Reach::kOtherHost;
+}
+
 Reach Fabric::FindReach(int peer) const {
   if (!options_.try_references) return Reach::kNone;
   const sys::ProcessId self = sys::Self();
@@ -80,7 +99,7 @@ void Fabric::FinishConnecting() {
 
 bool Fabric::EveryoneConnected() const {
   for (int peer = 0; peer < options_.ranks; ++peer) {
-    if (peer == options_.rank) continue;
+    if (peer == options_.rank || IsRemote(peer)) continue;
     if (peers_[peer].header()->mapped.load(std::memory_order_acquire) == 0) return false;
   }
   return true;
@@ -88,6 +107,7 @@ bool Fabric::EveryoneConnected() const {
 
 bool Fabric::EveryoneCanRefer() const {
   for (int peer = 0; peer < options_.ranks; ++peer) {
+    if (IsRemote(peer)) continue;
     const Header* h = segment(peer).header();
     if (h->mapped.load(std::memory_order_acquire) != kMappedAndReadable) return false;
   }
@@ -95,12 +115,18 @@ bool Fabric::EveryoneCanRefer() const {
 }
 
 PeerState Fabric::Describe(int peer) const {
+  if (IsRemote(peer)) return remote_->Describe(peer);
   const Header* h = peers_[peer].header();
   PeerState s;
   s.state = h->state.load(std::memory_order_acquire);
-  s.code = static_cast<Code>(h->code);
-  s.culprit = h->culprit;
+  // A rank writes what belongs to a state before it takes it on, and may be at that now.
+  if (s.state == RankState::kLeft) {
+    s.collectives = h->collectives;
+    s.mark = h->mark;
+  }
   if (s.state == RankState::kFailed) {
+    s.code = static_cast<Code>(h->code);
+    s.culprit = h->culprit;
     s.reason.assign(h->reason, strnlen(h->reason, kReasonBytes));
   }
   return s;
@@ -111,6 +137,7 @@ void Fabric::Watch(int peer, std::shared_ptr<const sys::Fd> handle, std::int32_t
 }
 
 std::string Fabric::PidOf(int peer) const {
+  if (IsRemote(peer)) return remote_->PidOf(peer);
   const auto foreigner = foreigners_.find(peer);
   if (foreigner == foreigners_.end()) return fmt::format("{}", processes_[peer].pid);
   return fmt::format("{} of another pid name space", foreigner->second.pid_there);
@@ -121,20 +148,23 @@ std::shared_ptr<const sys::Fd> Fabric::HandleOf(int peer) const {
   return foreigner == foreigners_.end() ? nullptr : foreigner->second.handle;
 }
 
-bool Fabric::ProcessIsDead(int peer) const {
+std::string Fabric::WhyGone(int peer) const {
+  if (IsRemote(peer)) return remote_ == nullptr ? "" : remote_->WhyGone(peer);
+  bool gone = false;
   if (const auto foreigner = foreigners_.find(peer); foreigner != foreigners_.end()) {
-    return foreigner->second.handle != nullptr && sys::ProbeHandle(*foreigner->second.handle) == sys::Liveness::kDead;
+    gone = foreigner->second.handle != nullptr && sys::ProbeHandle(*foreigner->second.handle) == sys::Liveness::kDead;
+  } else if (peer != options_.rank && processes_[peer].pid != processes_[options_.rank].pid) {
+    gone = sys::ProbeProcess(processes_[peer]) == sys::Liveness::kDead;
   }
-  if (peer == options_.rank || processes_[peer].pid == processes_[options_.rank].pid) return false;
-  return sys::ProbeProcess(processes_[peer]) == sys::Liveness::kDead;
+  return gone ? "died: its process is gone" : "";
 }
 
-int Fabric::AddRegion(Region region) {
+int Regions::Add(Region region) {
   regions_.push_back(std::move(region));
   return static_cast<int>(regions_.size()) - 1;
 }
 
-bool Fabric::FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const {
+bool Regions::Find(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const {
   const auto* first = static_cast<const std::byte*>(data);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     const auto* base = static_cast<const std::byte*>(regions_[i].own.data());
@@ -147,11 +177,20 @@ bool Fabric::FindRegion(const void* data, std::size_t bytes, std::uint32_t* regi
   return false;
 }
 
-const std::byte* Fabric::RegionAddress(std::uint32_t region, int peer, std::uint64_t offset) const {
+const std::byte* Regions::Address(std::uint32_t region, int peer, std::uint64_t offset) const {
   return static_cast<const std::byte*>(regions_[region].peers[peer].data()) + offset;
 }
 
-void Fabric::Wake(int peer) { sys::FutexWakeAll(&peers_[peer].header()->asleep); }
+RankState Fabric::RemoteState(int peer) const {
+  return remote_ == nullptr ? RankState::kStarting : remote_->StateOf(peer);
+}
+
+void Fabric::DozeRemote(std::int64_t timeout_ns) { remote_->Sleep(timeout_ns); }
+
+void Fabric::Wake(int peer) {
+  if (IsRemote(peer)) return remote_->Written(peer);
+  sys::FutexWakeAll(&peers_[peer].header()->asleep);
+}
 
 void Fabric::Doze(std::int64_t timeout_ns) { sys::FutexWait(&own_.header()->asleep, 1, timeout_ns); }
 

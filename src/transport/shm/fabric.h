@@ -4,7 +4,8 @@
 #define TUTTI_TRANSPORT_SHM_FABRIC_H_
 
 // One rank's ends of all its links over shared pages, and what it knows of the ranks at their other ends. Ranks may be
-// processes or threads of one process.
+// processes or threads of one process. Links to ranks of other hosts begin and end in this rank's pages like all others, and
+// something else carries them (transport/remote.h).
 //
 //   Result<Fabric> fabric = Fabric::Create({.rank = 0, .ranks = 4, ...});
 //   ... pass fabric->own().fd() to everybody; for each peer: fabric->Connect(peer, fd, process) ...
@@ -15,12 +16,17 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sys/os/process.h"
 #include "transport/link.h"
 #include "transport/shm/segment.h"
 #include "tutti/status.h"
+
+namespace tutti::transport {
+class RemoteLinks;
+}
 
 namespace tutti::transport::shm {
 
@@ -33,12 +39,24 @@ struct FabricOptions {
   bool try_references = true;
 };
 
-// A peer's word about itself.
-struct PeerState {
-  RankState state;
-  Code code;
-  int culprit;
-  std::string reason;
+using transport::PeerState;
+
+// Memory that all ranks have mapped; numbered in the order in which it was made, alike on all ranks.
+class Regions {
+ public:
+  struct Region {
+    std::size_t bytes = 0;
+    sys::SharedMapping own;
+    std::vector<sys::SharedMapping> peers;
+  };
+  int Add(Region region);
+  // Region and offset of [data, data + bytes), if it lies in one of the own regions.
+  bool Find(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;
+  const std::byte* Address(std::uint32_t region, int peer, std::uint64_t offset) const;
+  bool empty() const { return regions_.empty(); }
+
+ private:
+  std::vector<Region> regions_;
 };
 
 class Fabric {
@@ -50,9 +68,17 @@ class Fabric {
   Status Connect(int peer, const sys::Fd& fd, sys::ProcessId process);
   // For a peer of another pid name space, whose `process` above is unknown: what shows its end, and its pid over there.
   void Watch(int peer, std::shared_ptr<const sys::Fd> handle, std::int32_t pid_there);
+  // Prepares the links of channel 0 to a rank of another host; there are no others. Then SetRemote.
+  void AddRemote(int peer);
+  // What carries those links. REQUIRES: AddRemote for each rank that it serves.
+  void SetRemote(std::shared_ptr<RemoteLinks> remote) { remote_ = std::move(remote); }
+  bool IsRemote(int peer) const { return !remotes_.empty() && peer >= 0 && remotes_[peer]; }
+  // Null where all ranks are on this host.
+  RemoteLinks* remote() const { return remote_.get(); }
+
   // Tells the peers that this rank has mapped them all, and whether it can read all their memory.
   void FinishConnecting();
-  // Whether every rank has got that far; and then, whether every rank can read every other's memory.
+  // Of the ranks of this host: whether every one has got that far; and then, whether each can read every other's memory.
   bool EveryoneConnected() const;
   bool EveryoneCanRefer() const;
 
@@ -62,21 +88,23 @@ class Fabric {
   const RingSizes& rings() const { return own_.geometry().rings; }
   Segment& own() { return own_; }
   const Segment& own() const { return own_; }
-  // A rank's pages as mapped here, the own ones included. REQUIRES: it is connected.
+  // A rank's pages as mapped here, the own ones included. REQUIRES: it is connected, and on this host.
   const Segment& segment(int rank) const { return rank == options_.rank ? own_ : peers_[rank]; }
 
   Outgoing& out(int channel, int peer) { return outgoing_[channel * options_.ranks + peer]; }
   Incoming& in(int channel, int peer) { return incoming_[channel * options_.ranks + peer]; }
 
-  // Wakes `peer` if it sleeps; called after something was written that it may wait for.
+  // Wakes `peer` if it sleeps; called after something was written that it may wait for. One of another host always counts as
+  // asleep.
   void Nudge(int peer) {
-    const std::atomic<std::uint32_t>& asleep = peers_[peer].header()->asleep;
-    if (asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (asleep_[peer]->load(std::memory_order_relaxed) != 0) [[unlikely]]
       Wake(peer);
   }
-  // Sleeps until a peer nudges or `timeout_ns` has passed, unless `ready` says true after the sleep was announced.
+  // Sleeps until a peer nudges or `timeout_ns` has passed, unless `ready` says true after the sleep was announced. Where
+  // `waits_for` is of another host: until something comes over the network.
   template <typename Ready>
-  void Sleep(std::int64_t timeout_ns, Ready&& ready) {
+  void Sleep(int waits_for, std::int64_t timeout_ns, Ready&& ready) {
+    if (IsRemote(waits_for)) return DozeRemote(timeout_ns);
     std::atomic<std::uint32_t>& asleep = own_.header()->asleep;
     asleep.store(1, std::memory_order_seq_cst);
     if (!ready()) Doze(timeout_ns);
@@ -88,33 +116,29 @@ class Fabric {
     std::atomic<std::int32_t>& own = own_.header()->cpu;
     if (own.load(std::memory_order_relaxed) != cpu) own.store(cpu, std::memory_order_relaxed);
   }
-  int CpuOf(int peer) const { return peers_[peer].header()->cpu.load(std::memory_order_relaxed); }
+  // -1 where it is not known, and of ranks of other hosts.
+  int CpuOf(int peer) const { return IsRemote(peer) ? -1 : peers_[peer].header()->cpu.load(std::memory_order_relaxed); }
 
-  // The peer's own word, and whether its process is still there. `ProbePeer` costs a few system calls.
-  RankState StateOf(int peer) const { return peers_[peer].header()->state.load(std::memory_order_acquire); }
+  // The peer's own word, and whether its process is still there. WhyGone costs a few system calls.
+  RankState StateOf(int peer) const {
+    return IsRemote(peer) ? RemoteState(peer) : peers_[peer].header()->state.load(std::memory_order_acquire);
+  }
   PeerState Describe(int peer) const;
-  bool ProcessIsDead(int peer) const;
+  // "died: its process is gone", or why it will never answer; empty while it is there.
+  std::string WhyGone(int peer) const;
   const sys::ProcessId& process(int peer) const { return processes_[peer]; }
   // What shows the end of a peer of another pid name space; null for others, and where there is no such thing.
   std::shared_ptr<const sys::Fd> HandleOf(int peer) const;
-  // "17", or "17 of another pid name space".
+  // "17", "17 of another pid name space" or "17 on host b".
   std::string PidOf(int peer) const;
 
-  // Memory that all ranks have mapped; regions are numbered in the order in which they were made, alike on all ranks.
-  struct Region {
-    std::size_t bytes = 0;
-    sys::SharedMapping own;
-    std::vector<sys::SharedMapping> peers;
-  };
-  int AddRegion(Region region);
-  // Region and offset of [data, data + bytes), if it lies in one of the own regions.
-  bool FindRegion(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;
-  const std::byte* RegionAddress(std::uint32_t region, int peer, std::uint64_t offset) const;
-  bool has_regions() const { return !regions_.empty(); }
+  Regions& regions() { return regions_; }
 
  private:
   void Wake(int peer);
   void Doze(std::int64_t timeout_ns);
+  void DozeRemote(std::int64_t timeout_ns);
+  RankState RemoteState(int peer) const;
   Reach FindReach(int peer) const;
 
   FabricOptions options_;
@@ -128,7 +152,10 @@ class Fabric {
   std::map<int, Foreigner> foreigners_;  // by rank
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  std::vector<Region> regions_;
+  Regions regions_;
+  std::vector<const std::atomic<std::uint32_t>*> asleep_;  // by rank
+  std::vector<bool> remotes_;                              // by rank: on another host; empty where none is
+  std::shared_ptr<RemoteLinks> remote_;
   bool can_refer_to_all_ = true;
 };
 

@@ -49,8 +49,7 @@ struct Geometry {
 // pool gets the rest, and never less than 1 MiB or a third. The black box comes on top of `bytes`.
 Geometry MakeGeometry(int ranks, int channels, std::size_t bytes);
 
-// A rank's life, as its peers see it. Only ever moves down this list.
-enum class RankState : std::uint32_t { kStarting, kReady, kLeft, kFailed };
+using transport::RankState;
 
 inline constexpr std::size_t kReasonBytes = 480;
 inline constexpr std::size_t kNoteBytes = 256;

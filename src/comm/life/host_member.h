@@ -1,0 +1,36 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_LIFE_HOST_MEMBER_H_
+#define TUTTI_COMM_LIFE_HOST_MEMBER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sys/net/address.h"
+#include "tutti/status.h"
+
+namespace tutti::tune {
+struct Machine;
+}
+
+namespace tutti::comm {
+
+// What ranks of several hosts tell each other once those of each host are connected.
+struct HostMember {
+  bool can_refer = false;  // it can read the memory of all ranks of its host
+  std::int32_t pid = 0;
+  std::vector<sys::Endpoint> wires;              // where it is called for links
+  std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint
+  std::shared_ptr<const tune::Machine> machine;  // rank 0's holds for all; null of ranks of other hosts than its
+};
+
+std::vector<std::byte> Encode(const HostMember& own);
+// Trusts nothing. kRemote where it is not what Encode writes.
+Result<HostMember> ParseHostMember(std::span<const std::byte> payload);
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_LIFE_HOST_MEMBER_H_

@@ -1,0 +1,61 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "comm/host/placement.h"
+#include "comm/life/creation.h"
+#include "comm/life/host_member.h"
+#include "comm/life/wire_port.h"
+#include "comm/meet/bootstrap.h"
+#include "comm/meet/meeting_point.h"
+#include "sys/os/clock.h"
+#include "sys/os/process.h"
+#include "transport/net/remote_peer.h"
+
+namespace tutti::comm {
+using transport::net::RemotePeer;
+
+// All ranks of all hosts meet once more, and learn where each can be called.
+Status Creation::JoinHosts() {
+  Result<std::shared_ptr<transport::net::Port>> port = WirePort(made.settings);
+  if (!port.ok()) return port.status();
+  Result<std::vector<sys::Endpoint>> meeting_point = OwnMeetingPoint();
+  if (!meeting_point.ok()) return meeting_point.status();
+  const HostMember own{.can_refer = can_refer,
+                       .pid = sys::Self().pid,
+                       .wires = EndpointsOf(**port),
+                       .meeting = *meeting_point,
+                       .machine = made.machine};
+  const std::vector<std::byte> payload = Encode(own);
+  const Result<UniqueId> id = HostsId(made.id);
+  if (!id.ok()) return id.status();
+  MeetOptions meeting = Meeting();
+  meeting.id = *id;
+  meeting.payload = payload;
+  meeting.hosts_are_known = true;
+  meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
+  std::vector<RemotePeer> remotes;
+  made.placement->meeting_points.resize(static_cast<std::size_t>(made.ranks));
+  TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
+    Result<HostMember> theirs = ParseHostMember(member.payload);
+    if (!theirs.ok()) return theirs.status();
+    can_refer = can_refer && theirs->can_refer;
+    if (peer == 0) made.machine = theirs->machine;
+    made.placement->meeting_points[static_cast<std::size_t>(peer)] = std::move(theirs->meeting);
+    const std::int32_t host = made.placement->host_of[static_cast<std::size_t>(peer)];
+    if (host != made.placement->host_of[static_cast<std::size_t>(made.rank)]) {
+      remotes.push_back({.rank = peer,
+                         .pid = theirs->pid,
+                         .host = made.placement->hosts[static_cast<std::size_t>(host)],
+                         .endpoints = std::move(theirs->wires)});
+    }
+    return Status::Ok();
+  }));
+  if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
+  return OpenCourier(std::move(remotes), std::move(*port));
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,35 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/net/open_courier.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "comm/identity/unique_id.h"
+#include "comm/life/creation.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::comm {
+
+Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
+                             std::shared_ptr<transport::net::Port> port) {
+  const Result<IdParts> parts = ReadId(made.id);
+  if (!parts.ok()) return parts.status();
+  Result<std::shared_ptr<transport::RemoteLinks>> courier = transport::net::OpenCourier(
+      {.rank = made.rank,
+       .ranks = made.ranks,
+       .rings = made.fabric->rings(),
+       .outgoing = {&made.fabric->out(0, 0), static_cast<std::size_t>(made.ranks)},
+       .incoming = {&made.fabric->in(0, 0), static_cast<std::size_t>(made.ranks)},
+       .pool = made.fabric->own().pool(),
+       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
+       .version = TUTTI_VERSION,
+       .peers = std::move(remotes)},
+      std::move(port));
+  if (!courier.ok()) return courier.status();
+  made.fabric->SetRemote(std::move(*courier));
+  return Status::Ok();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,44 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_NET_OPEN_COURIER_H_
+#define TUTTI_TRANSPORT_NET_OPEN_COURIER_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/net/auth.h"
+#include "transport/link.h"
+#include "transport/net/remote_peer.h"
+#include "tutti/status.h"
+
+namespace tutti::transport {
+class RemoteLinks;
+}
+
+namespace tutti::transport::net {
+
+class Port;
+
+struct CourierOptions {
+  int rank = 0;
+  int ranks = 1;
+  RingSizes rings;
+  // This rank's ends of the links of one channel, by peer, and its pool. They outlive the courier.
+  std::span<Outgoing> outgoing;
+  std::span<Incoming> incoming;
+  const std::byte* pool = nullptr;
+  sys::Key secret{};  // that only ranks of the communicator have
+  std::string version;
+  std::vector<RemotePeer> peers;
+};
+
+// What carries a rank's links to ranks of other hosts (courier.h). It waits for their calls at `port` from now on, and calls them
+// when it must.
+Result<std::shared_ptr<RemoteLinks>> OpenCourier(CourierOptions options, std::shared_ptr<Port> port);
+
+}  // namespace tutti::transport::net
+
+#endif  // TUTTI_TRANSPORT_NET_OPEN_COURIER_H_

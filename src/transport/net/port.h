@@ -1,0 +1,68 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_NET_PORT_H_
+#define TUTTI_TRANSPORT_NET_PORT_H_
+
+// Where a process listens for ranks of other hosts that want a connection, for all its communicators. Two threads of its own
+// accept calls, and move on what a rank has left unsent. Both sleep nearly all the time.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "sys/net/proven_connection.h"
+#include "sys/net/tcp.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::net {
+
+// Who is called at a port.
+class Caller {
+ public:
+  // Somebody who knows its terms has called. Must not wait for long.
+  virtual void Called(sys::ProvenConnection connection) = 0;
+  // Moves on what is unsent and left alone; called all the time. Whether anything is.
+  virtual bool Tend() = 0;
+
+ protected:
+  ~Caller() = default;
+};
+
+// Threads: any.
+class Port {
+ public:
+  static Result<std::shared_ptr<Port>> Open(sys::TcpListener listener);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  const std::vector<sys::Endpoint>& endpoints() const { return endpoints_; }
+  // Lets those in who prove these terms, for `caller`, until Remove, which waits while it is being called.
+  Status Add(const sys::HelloTerms& terms, Caller* caller);
+  void Remove(const sys::HelloId& id);
+
+ private:
+  struct Entry {
+    sys::HelloId id{};
+    Caller* caller = nullptr;
+  };
+  explicit Port(std::unique_ptr<sys::Acceptor> acceptor);
+  Status Start();
+  void Accept();
+  void Tend();
+
+  const std::vector<sys::Endpoint> endpoints_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> in_use_{false};
+  std::mutex accept_mutex_;  // over the acceptor
+  std::unique_ptr<sys::Acceptor> acceptor_;
+  std::mutex entries_mutex_;  // after accept_mutex_, where both are held
+  std::vector<Entry> entries_;
+  std::thread accepting_, tending_;
+};
+
+}  // namespace tutti::transport::net
+
+#endif  // TUTTI_TRANSPORT_NET_PORT_H_

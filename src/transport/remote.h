@@ -1,0 +1,44 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_REMOTE_H_
+#define TUTTI_TRANSPORT_REMOTE_H_
+
+// What a fabric of shared pages asks of whoever carries the links to ranks of other hosts (net/courier.h).
+
+#include <cstdint>
+#include <string>
+
+#include "transport/link.h"
+
+namespace tutti::transport {
+
+// Threads: Written, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
+class RemoteLinks {
+ public:
+  virtual ~RemoteLinks() = default;
+
+  // Something was written into links to `peer`, or read from links from it.
+  virtual void Written(int peer) = 0;
+  // Moves data between this host's halves of the links and the network, for a rank that waits for `waits_for` (-1: for nobody
+  // in particular). Whether something has come or gone.
+  virtual bool Turn(int waits_for) = 0;
+  // Sleeps until something comes, but no longer than `timeout_ns`.
+  virtual void Sleep(std::int64_t timeout_ns) = 0;
+  // A job has ended: tells senders what has been read, as far as they may wait for it.
+  virtual void Rest() = 0;
+
+  virtual RankState StateOf(int peer) const = 0;
+  virtual PeerState Describe(int peer) const = 0;
+  // Why a peer that said nothing more will never answer: "died: ..."; empty while it may.
+  virtual std::string WhyGone(int peer) const = 0;
+  // "1234 on host b".
+  virtual std::string PidOf(int peer) const = 0;
+  // Tells all peers this rank's own state; the last one that is told stays.
+  virtual void Tell(const PeerState& own) = 0;
+  // Waits until all that was written has left this host, or `timeout_ns` has passed.
+  virtual void Flush(std::int64_t timeout_ns) = 0;
+};
+
+}  // namespace tutti::transport
+
+#endif  // TUTTI_TRANSPORT_REMOTE_H_

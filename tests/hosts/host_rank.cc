@@ -1,0 +1,83 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// A rank for the tests of several hosts: makes a communicator, runs an all_reduce, and says how that went.
+//
+//   host_rank                 who it is stands in TUTTI_RANK, TUTTI_RANKS and TUTTI_ID, as `tutti run` sets them
+//   host_rank FILE            the same without TUTTI_ID: rank 0 makes the id and writes it to the file, the others read it
+//   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
+//
+// Exit codes: 0 the sums are right, 1 they are not, or the ranks did not come together.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sys/os/clock.h"
+#include "tutti/tutti.h"
+
+namespace tutti::tests {
+namespace {
+
+Status MakeId(const std::string& path) {
+  const Result<UniqueId> id = CreateUniqueId();
+  if (!id.ok()) return id.status();
+  std::ofstream(path + ".part") << id->ToHex() << '\n';
+  std::filesystem::rename(path + ".part", path);  // so that nobody reads half of it
+  setenv("TUTTI_ID", id->ToHex().c_str(), 1);
+  return Status::Ok();
+}
+
+Status AwaitId(const std::string& path) {
+  const std::int64_t until_ns = sys::NowNs() + 30 * sys::kNsPerSecond;
+  std::string hex;
+  while (!std::getline(std::ifstream(path), hex)) {
+    if (sys::NowNs() > until_ns) return Status(Code::kTimeout, "rank 0 has written no id");
+    sys::SleepNs(5 * sys::kNsPerMs);
+  }
+  setenv("TUTTI_ID", hex.c_str(), 1);
+  return Status::Ok();
+}
+
+Status AddUp() {
+  Result<Communicator> world = Communicator::FromEnvironment();
+  if (!world.ok()) return world.status();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 18}) {
+    const std::vector<float> mine(count, static_cast<float>(world->rank() + 1));
+    std::vector<float> sum(count);
+    TUTTI_RETURN_IF_ERROR(world->Run(AllReduce(mine, sum)));
+    const auto expected = static_cast<float>(world->ranks() * (world->ranks() + 1) / 2);
+    for (const float value : sum) {
+      if (value != expected) return Status(Code::kInternal, fmt::format("{} is not {}", value, expected));
+    }
+  }
+  return Status::Ok();
+}
+
+int Main(int argc, char** argv) {
+  const char* rank = std::getenv("TUTTI_RANK");
+  const std::string_view rank_text = rank != nullptr ? rank : "none";
+  if (argc == 3) {
+    const Status made = MakeId(argv[2]);
+    fmt::print("id: {}\n", made.ToString());
+    std::fflush(stdout);
+    while (made.ok()) pause();
+    return 1;
+  }
+  Status status;
+  if (argc == 2) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
+  if (status.ok()) status = AddUp();
+  fmt::print("rank {}: {}\n", rank_text, status.ok() ? "the sums are right" : status.ToString());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tutti::tests
+
+int main(int argc, char** argv) { return tutti::tests::Main(argc, argv); }
