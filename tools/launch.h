@@ -3,19 +3,12 @@
 #ifndef TUTTI_TOOLS_LAUNCH_H_
 #define TUTTI_TOOLS_LAUNCH_H_
 
-// Starts the ranks of a job as processes of this host and watches over them to the end: what `tutti run` and
+// Starts the ranks of a job as processes of this host and watches over them to the end (child_watch.h): what `tutti run` and
 // `tutti perf --ranks` have in common.
 //
 //   launcher --fork--> rank 0, rank 1, ...     each the leader of a process group of its own
 //
-// * A rank dies with the launcher, however that ends (PR_SET_PDEATHSIG).
-// * What a rank leaves behind in its process group is killed when the rank ends, so no process outlives the
-// job.
-// * SIGINT, SIGTERM, SIGHUP and SIGQUIT to the launcher go on to all ranks; a second one ends them at once.
-// * When one rank fails, the others have `grace_ms` to end by themselves (the library tells them within a
-// second);
-//   then they get SIGTERM, two seconds later SIGKILL.
-// * Rank 0 reads the launcher's standard input unless that is a terminal; the other ranks read nothing.
+// Rank 0 reads the launcher's standard input unless that is a terminal; the other ranks read nothing.
 
 #include <cstdint>
 #include <functional>
@@ -30,9 +23,13 @@ struct LaunchOptions {
   bool tag_output = false;  // every line that rank 3 writes begins with "[3] "
   // Exit codes that a rank explains itself, so that the launcher does not.
   std::vector<int> quiet_codes;
+  int first_rank = 0;  // of this host's
+  // Where a launcher on another host says what to do (launch_hosts.h), which is read here and closed; -1: there is none. Lines
+  // "signal 15" give ranks that signal. Its end kills all ranks: the other launcher is gone. Then no rank has standard input.
+  int control_fd = -1;
 };
 
-// Runs body(rank) for 0 <= rank < ranks, each in a child of its own that exits with the value returned.
+// Runs body(rank) for each of so many ranks, from first_rank on, each in a child of its own that exits with the value returned.
 // Returns when no rank is left: 0, or the exit code of the rank that failed first (128 + signal where a
 // signal ended it). REQUIRES: this process has one thread.
 int LaunchRanks(int ranks, const LaunchOptions& options, const std::function<int(int rank)>& body);

@@ -38,7 +38,7 @@ constexpr Command kCommands[] = {
     {"plan", PlanCommand, "show what every rank of a collective does, check it, predict its time"},
     {"tune", TuneCommand, "show which algorithm is chosen for which size; measure this machine"},
     {"env", EnvCommand, "show every setting, its value here and where that came from"},
-    {"run", RunCommand, "start N ranks of a program on this host and watch over them"},
+    {"run", RunCommand, "start the ranks of a program, on this host or several, and watch over them"},
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
     {"version", VersionCommand, "print the version"},
