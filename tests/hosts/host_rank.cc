@@ -4,6 +4,8 @@
 //
 //   host_rank                 who it is stands in TUTTI_RANK, TUTTI_RANKS and TUTTI_ID, as `tutti run` sets them
 //   host_rank FILE            the same without TUTTI_ID: rank 0 makes the id and writes it to the file, the others read it
+//   host_rank FILE STOP       the same, and then one all_reduce after the other until rank 0 sees the file STOP; says "going" soon
+//                             after the beginning, and at the end how many there were
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
 //
 // Exit codes: 0 the sums are right, 1 they are not, or the ranks did not come together.
@@ -15,6 +17,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +48,40 @@ Status AwaitId(const std::string& path) {
   return Status::Ok();
 }
 
+// Sums that differ from round to round, and from element to element.
+Status AddUp(Communicator& world, std::size_t count, std::size_t round) {
+  std::vector<float> mine(count), sum(count);
+  const auto factor = [&](std::size_t i) { return static_cast<float>((i + round) % 61 + 1); };
+  for (std::size_t i = 0; i < count; ++i) mine[i] = static_cast<float>(world.rank() + 1) * factor(i);
+  TUTTI_RETURN_IF_ERROR(world.Run(AllReduce(mine, sum)));
+  const auto ranks = static_cast<float>(world.ranks() * (world.ranks() + 1) / 2);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (sum[i] == ranks * factor(i)) continue;
+    return Status(Code::kInternal,
+                  fmt::format("round {}, element {}: {} is not {}", round, i, sum[i], ranks * factor(i)));
+  }
+  return Status::Ok();
+}
+
+Status AddUpUntil(const std::string& stop) {
+  Result<Communicator> world = Communicator::FromEnvironment();
+  if (!world.ok()) return world.status();
+  constexpr std::size_t kCounts[] = {1, 1000, 33333, std::size_t{1} << 18, std::size_t{1} << 20};
+  std::vector<int> ends(1);
+  std::size_t round = 0;
+  for (; ends[0] == 0; ++round) {
+    TUTTI_RETURN_IF_ERROR(AddUp(*world, kCounts[round % std::size(kCounts)], round));
+    const std::vector<int> mine(1, world->rank() == 0 && std::filesystem::exists(stop) ? 1 : 0);
+    TUTTI_RETURN_IF_ERROR(world->Run(AllReduce(mine, ends)));
+    if (round == 2 * std::size(kCounts)) {
+      fmt::print("going\n");
+      std::fflush(stdout);
+    }
+  }
+  fmt::print("{} rounds\n", round);
+  return Status::Ok();
+}
+
 Status AddUp() {
   Result<Communicator> world = Communicator::FromEnvironment();
   if (!world.ok()) return world.status();
@@ -63,7 +100,7 @@ Status AddUp() {
 int Main(int argc, char** argv) {
   const char* rank = std::getenv("TUTTI_RANK");
   const std::string_view rank_text = rank != nullptr ? rank : "none";
-  if (argc == 3) {
+  if (argc == 3 && std::string_view(argv[1]) == "--make-id") {
     const Status made = MakeId(argv[2]);
     fmt::print("id: {}\n", made.ToString());
     std::fflush(stdout);
@@ -71,8 +108,8 @@ int Main(int argc, char** argv) {
     return 1;
   }
   Status status;
-  if (argc == 2) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
-  if (status.ok()) status = AddUp();
+  if (argc >= 2) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
+  if (status.ok()) status = argc == 3 ? AddUpUntil(argv[2]) : AddUp();
   fmt::print("rank {}: {}\n", rank_text, status.ok() ? "the sums are right" : status.ToString());
   return status.ok() ? 0 : 1;
 }

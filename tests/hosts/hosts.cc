@@ -92,7 +92,8 @@ void ForgetSettings() {
 
 std::string Hosts::WhyNot() {
   if (geteuid() != 0) return "hosts as network name spaces need root";
-  for (const auto& [program, package] : {std::pair{"ip", "iproute2"}, {"tc", "iproute2"}, {"nft", "nftables"}}) {
+  for (const auto& [program, package] :
+       {std::pair{"ip", "iproute2"}, {"tc", "iproute2"}, {"ss", "iproute2"}, {"nft", "nftables"}}) {
     if (!Try({"sh", "-c", fmt::format("command -v {}", program)})) {
       return fmt::format("there is no `{}` here: install {}", program, package);
     }

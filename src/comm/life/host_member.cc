@@ -11,6 +11,8 @@
 namespace tutti::comm {
 namespace {
 
+using transport::net::Card;
+
 static_assert(std::is_trivially_copyable_v<tune::Machine>);
 
 void Write(ByteWriter& out, const std::vector<sys::Endpoint>& endpoints) {
@@ -32,7 +34,12 @@ std::vector<std::byte> Encode(const HostMember& own) {
   ByteWriter out;
   out.Number(static_cast<std::uint8_t>(own.can_refer ? 1 : 0));
   out.Number(own.pid);
-  Write(out, own.wires);
+  out.Number(static_cast<std::uint16_t>(own.cards.size()));
+  for (const Card& card : own.cards) {
+    out.Number(static_cast<std::uint8_t>(card.name.size()));
+    out.Bytes(std::as_bytes(std::span(card.name)));
+    Write(out, card.endpoints);
+  }
   Write(out, own.meeting);
   if (own.machine != nullptr) out.Bytes(std::as_bytes(std::span(own.machine.get(), 1)));
   return out.Take();
@@ -43,7 +50,12 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   HostMember theirs;
   theirs.can_refer = in.Number<std::uint8_t>() != 0;
   theirs.pid = in.Number<std::int32_t>();
-  theirs.wires = ReadEndpoints(in);
+  const std::size_t cards = in.Number<std::uint16_t>();
+  for (std::size_t i = 0; i < cards && in.good(); ++i) {
+    const std::span<const std::byte> name = in.Bytes(in.Number<std::uint8_t>());
+    theirs.cards.push_back(
+        {.name = {reinterpret_cast<const char*>(name.data()), name.size()}, .endpoints = ReadEndpoints(in)});
+  }
   theirs.meeting = ReadEndpoints(in);
   const std::span<const std::byte> machine = in.Rest();
   in.Require(machine.empty() || machine.size() == sizeof(tune::Machine));

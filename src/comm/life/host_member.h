@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sys/net/address.h"
+#include "transport/net/remote_peer.h"
 #include "tutti/status.h"
 
 namespace tutti::tune {
@@ -22,7 +23,7 @@ namespace tutti::comm {
 struct HostMember {
   bool can_refer = false;  // it can read the memory of all ranks of its host
   std::int32_t pid = 0;
-  std::vector<sys::Endpoint> wires;              // where it is called for links
+  std::vector<transport::net::Card> cards;       // where it is called for links
   std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint
   std::shared_ptr<const tune::Machine> machine;  // rank 0's holds for all; null of ranks of other hosts than its
 };

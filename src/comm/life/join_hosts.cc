@@ -26,7 +26,7 @@ Status Creation::JoinHosts() {
   if (!meeting_point.ok()) return meeting_point.status();
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
-                       .wires = EndpointsOf(**port),
+                       .cards = CardsOf(**port),
                        .meeting = *meeting_point,
                        .machine = made.machine};
   const std::vector<std::byte> payload = Encode(own);
@@ -50,7 +50,7 @@ Status Creation::JoinHosts() {
       remotes.push_back({.rank = peer,
                          .pid = theirs->pid,
                          .host = made.placement->hosts[static_cast<std::size_t>(host)],
-                         .endpoints = std::move(theirs->wires)});
+                         .cards = std::move(theirs->cards)});
     }
     return Status::Ok();
   }));

@@ -8,6 +8,7 @@
 
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
+#include "comm/life/wire_port.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -16,17 +17,19 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
                              std::shared_ptr<transport::net::Port> port) {
   const Result<IdParts> parts = ReadId(made.id);
   if (!parts.ok()) return parts.status();
-  Result<std::shared_ptr<transport::RemoteLinks>> courier = transport::net::OpenCourier(
-      {.rank = made.rank,
-       .ranks = made.ranks,
-       .rings = made.fabric->rings(),
-       .outgoing = {&made.fabric->out(0, 0), static_cast<std::size_t>(made.ranks)},
-       .incoming = {&made.fabric->in(0, 0), static_cast<std::size_t>(made.ranks)},
-       .pool = made.fabric->own().pool(),
-       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
-       .version = TUTTI_VERSION,
-       .peers = std::move(remotes)},
-      std::move(port));
+  transport::net::CourierOptions options{
+      .rank = made.rank,
+      .ranks = made.ranks,
+      .rings = made.fabric->rings(),
+      .outgoing = {&made.fabric->out(0, 0), static_cast<std::size_t>(made.ranks)},
+      .incoming = {&made.fabric->in(0, 0), static_cast<std::size_t>(made.ranks)},
+      .pool = made.fabric->own().pool(),
+      .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
+      .version = TUTTI_VERSION,
+      .cards = CardsOf(*port),
+      .peers = std::move(remotes)};
+  Result<std::shared_ptr<transport::RemoteLinks>> courier =
+      transport::net::OpenCourier(std::move(options), std::move(port));
   if (!courier.ok()) return courier.status();
   made.fabric->SetRemote(std::move(*courier));
   return Status::Ok();

@@ -25,9 +25,9 @@ Result<std::shared_ptr<Port>> WirePort(const Settings& settings) {
   static std::uint32_t generation = 0;
   std::lock_guard lock(mutex);
   if (port != nullptr && generation == sys::ForkGeneration()) return port;
-  Result<sys::TcpListener> listener = ListenForLinks(settings);
+  Result<LinkListener> listener = ListenForLinks(settings);
   if (!listener.ok()) return listener.status();
-  Result<std::shared_ptr<Port>> opened = Port::Open(std::move(*listener));
+  Result<std::shared_ptr<Port>> opened = Port::Open(std::move(listener->listener), std::move(listener->cards));
   if (!opened.ok()) return opened.status();
   if (port != nullptr) (void)new std::shared_ptr<Port>(port);  // the parent's, whose threads are not here
   port = *opened;
@@ -35,6 +35,6 @@ Result<std::shared_ptr<Port>> WirePort(const Settings& settings) {
   return port;
 }
 
-const std::vector<sys::Endpoint>& EndpointsOf(const Port& port) { return port.endpoints(); }
+const std::vector<transport::net::Card>& CardsOf(const Port& port) { return port.cards(); }
 
 }  // namespace tutti::comm

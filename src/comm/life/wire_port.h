@@ -10,12 +10,10 @@
 
 namespace tutti {
 struct Settings;
-namespace sys {
-struct Endpoint;
-}
 namespace transport::net {
+struct Card;
 class Port;
-}
+}  // namespace transport::net
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -23,7 +21,7 @@ namespace tutti::comm {
 // Where ranks of other hosts call this process's (transport/net/port.h); opened at the first call, by these settings. A forked
 // child gets one of its own. Errors: no network interface can be used, or be listened on. Any thread.
 Result<std::shared_ptr<transport::net::Port>> WirePort(const Settings& settings);
-const std::vector<sys::Endpoint>& EndpointsOf(const transport::net::Port& port);
+const std::vector<transport::net::Card>& CardsOf(const transport::net::Port& port);
 
 }  // namespace tutti::comm
 

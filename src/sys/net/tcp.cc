@@ -175,12 +175,13 @@ Status TcpConnection::Broken(const char* what, int error) const {
   switch (error) {
     case ECONNRESET:
     case EPIPE:
-    case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
     case ENETDOWN:
     case ECONNABORTED:
       return Status(Code::kRemote, status.message());
+    case ETIMEDOUT:
+      return Status(Code::kTimeout, status.message());
     default:
       return status;
   }
@@ -307,9 +308,14 @@ Result<TcpConnection> TcpListener::Accept(const TcpPatience& patience) {
   return Status(Code::kInProgress, "nobody waits for a connection");
 }
 
-Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from) {
+Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from, const std::string& interface) {
   Result<Fd> fd = MakeSocket(remote.address.family());
   if (!fd.ok()) return fd;
+  if (!interface.empty()) {
+    // Where the system does not allow it, the routes decide.
+    (void)setsockopt(fd->get(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
+                     static_cast<socklen_t>(interface.size()));
+  }
   const std::string source = from ? fmt::format(" from {}", from->ToString()) : "";
   if (from) {
     // The port is chosen when connecting, so that many connections to different places may share one.

@@ -106,8 +106,10 @@ class TcpListener {
 };
 
 // Begins to connect; the socket becomes writable when that has succeeded or failed. `from`: the own address to connect from.
+// `interface`: the only one to go by, where the system allows to ask for that; empty: any.
 // kInvalidUsage where it is no use to try again: no such own address or family, or a link-local address without interface.
-Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from = std::nullopt);
+Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from = std::nullopt,
+                        const std::string& interface = {});
 // After that: the connection; kInProgress while it is on its way.
 Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience = {});
 

@@ -6,12 +6,14 @@
 // Carries the links between a rank and those of other hosts: what lies in this host's halves (cut_links.h) goes over the network
 // to the other halves, and what comes from there into these.
 //
-// A pair of ranks has one connection, made when one of the two first has something to send or waits for the other. Either may
-// make it; where both do at once, that of the lower rank stays. One that breaks is made anew, and both go on from where the
-// other is (Positions). A rank that broke off and whose host says that nothing listens there any more has died.
+// A pair of ranks has one flow for each network card (routes.h). The first is made when one of the two has something to send or
+// waits for the other, by the thread that does; the others when much is to be sent, by a thread of the courier's own (connector.h).
+// Either rank may make a flow; where both do at once, that of the lower rank stays. One that breaks is made anew, and what it
+// carried goes over the others meanwhile. A rank with which there is no flow any more, and whose host says that nothing listens
+// there, has died.
 //
 // Who moves data: the thread that waits in the engine, by Turn; and the port's thread (port.h), by Tend, where something is
-// unsent and no other thread has been here for a while.
+// left and no other thread has been here for a while.
 
 #include <atomic>
 #include <cstddef>
@@ -22,17 +24,19 @@
 #include <vector>
 
 #include "sys/net/proven_connection.h"
+#include "sys/net/unix_socket.h"
 #include "sys/os/memory.h"
-#include "transport/net/cut_links.h"
+#include "transport/net/connector.h"
 #include "transport/net/open_courier.h"
 #include "transport/net/port.h"
+#include "transport/net/remote_rank.h"
 #include "transport/remote.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
 
 // Ranks of another version are refused.
-inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint32_t kWireVersion = 2;
 
 class Courier final : public RemoteLinks, public Caller {
  public:
@@ -56,25 +60,23 @@ class Courier final : public RemoteLinks, public Caller {
   bool Tend() override;
 
  private:
+  using Credits = RemoteRank::Credits;
   struct Peer;
-  enum class Side : std::uint8_t { kCaller, kCalled };
 
   Courier(CourierOptions options, std::shared_ptr<Port> port);
-  sys::HelloTerms TermsOf(int rank) const;
+  sys::HelloTerms TermsOf(int rank, int flow) const;
   Peer& PeerOf(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
 
   // All of these with the lock held.
-  void TakeCalls();
-  void Join(Peer& peer, sys::TcpConnection connection, Side side);
-  void Greet(Peer& peer);
-  bool Exchange(Peer& peer, CutLinks::Credits credits);
-  bool SendNews(Peer& peer, CutLinks::Credits credits);
+  void TakeConnections();
+  void Take(MadeFlow made);
   void Connect(Peer& peer);
   void AskWhatBecameOf(Peer& peer, const Status& why);
-  void Lose(Peer& peer, const Status& why);
-  void SendState(Peer& peer);
+  bool Exchange(Peer& peer, Credits credits);
+  Credits Which(Credits credits) const;
   bool Wanted(const Peer& peer, int waits_for) const;
-  bool AnyUnsent() const;
+  void Activate(Peer& peer);
+  void LookWhatIsLeft();
   void Note(bool moved);
 
   const CourierOptions options_;
@@ -84,17 +86,22 @@ class Courier final : public RemoteLinks, public Caller {
 
   mutable std::mutex mutex_;
   std::vector<Peer*> connected_;
+  std::vector<Peer*> active_;  // with which there was ever something to do
   bool told_ = false;
   bool leaving_ = false;  // all credit is told at once
   PeerState own_;
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::atomic<std::int64_t> last_turn_ns_{0};
-  std::atomic<bool> unsent_{false};
+  // Something has to be sent; something was, and is not known to be consumed, so that it may have to be sent once more.
+  std::atomic<bool> unsent_{false}, unconsumed_{false};
+  std::vector<sys::Watched> watched_;  // of the thread in Sleep
 
-  std::mutex calls_mutex_;
-  std::vector<sys::ProvenConnection> calls_;  // that have come and were not looked at
-  std::atomic<bool> called_{false};
+  std::mutex made_mutex_;
+  std::vector<MadeFlow> made_;  // that were not looked at
+  std::atomic<bool> any_made_{false};
+
+  std::unique_ptr<Connector> connector_;  // the last: it calls the others
 };
 
 }  // namespace tutti::transport::net

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "proto/ll.h"
 #include "proto/ll128.h"
@@ -20,6 +21,8 @@ constexpr std::size_t kLandingGranule = 64;
 constexpr std::uint64_t kDueParts = 4;
 // Of posts whose sender does not wait for them it is told of so many together.
 constexpr std::uint64_t kDuePosts = 4;
+// A post of more holds so much of its sender's pool that its credit is told at once.
+constexpr std::uint32_t kLargePostBytes = 16384;
 // In FrameHeader::landing of a piece, above the offset: the sender waits until its buffer has been read.
 constexpr std::uint64_t kPrompt = std::uint64_t{1} << 63;
 
@@ -52,7 +55,8 @@ CutLinks::CutLinks(int channel, const RingSizes& rings, Outgoing& outgoing, Inco
       units_(reinterpret_cast<proto::LlLine*>(memory)),
       lines_(reinterpret_cast<proto::Ll128Line*>(memory + UnitBytes(rings))),
       posts_(reinterpret_cast<proto::Post*>(memory + UnitBytes(rings) + LineBytes(rings))),
-      landing_(memory + RingBytes(rings)) {
+      landing_(memory + RingBytes(rings)),
+      arrivals_(new Arrival[rings.posts()]) {
   outgoing_.credit = &credit_;
   incoming_.ll = units_;
   incoming_.ll128 = lines_;
@@ -66,20 +70,23 @@ void CutLinks::NoteWritten() {
   written_.posts = outgoing_.post_head;
 }
 
+bool CutLinks::HasUnconsumed() const {
+  return Load(credit_.ll_units) < written_.units || Load(credit_.ll128_lines) < written_.lines ||
+         Load(credit_.posts) < written_.posts;
+}
+
 bool CutLinks::Owes(Credits credits) const {
   const std::uint64_t units = Load(incoming_.credit->ll_units) - told_.units;
   const std::uint64_t lines = Load(incoming_.credit->ll128_lines) - told_.lines;
   const std::uint64_t posts = Load(incoming_.credit->posts) - told_.posts;
   if (credits == Credits::kAll) return units > 0 || lines > 0 || posts > 0;
-  if (credits == Credits::kRest && posts > 0) return true;
   return units >= rings_.ll_units() / kDueParts || lines >= rings_.ll128_lines() / kDueParts || posts >= kDuePosts ||
          (posts > 0 && told_.posts < prompt_posts_);
 }
 
-void CutLinks::ComposeCredit(Wire& wire, Credits credits) {
+void CutLinks::ComposeCredits(Wire& wire) {
   const std::uint64_t units = Load(incoming_.credit->ll_units), lines = Load(incoming_.credit->ll128_lines),
                       posts = Load(incoming_.credit->posts);
-  if (!Owes(credits) || !wire.HasRoom()) return;
   wire.Add({.kind = FrameKind::kCredit, .channel = channel_, .index = units, .mark = lines, .landing = posts}, {});
   told_.units = units;
   told_.lines = lines;
@@ -127,56 +134,95 @@ bool CutLinks::PlaceInLanding(std::size_t bytes, std::uint64_t post) {
   return true;
 }
 
-bool CutLinks::ComposePost(Wire& wire) {
+std::size_t CutLinks::DataWaiting() const {
+  if (sent_.posts == written_.posts) return 0;
+  const proto::Post& post = outgoing_.posts[sent_.posts & (rings_.posts() - 1)];
+  const std::uint64_t behind = written_.posts - sent_.posts - 1;  // taken to be as long
+  return std::max<std::size_t>(post.bytes - piece_at_ + behind * post.bytes, 1);
+}
+
+bool CutLinks::ComposePiece(Wire& wire, std::size_t most_bytes) {
   if (sent_.posts == written_.posts) return false;
   const proto::Post& post = outgoing_.posts[sent_.posts & (rings_.posts() - 1)];
   if (sent_.posts >= placed_ && !PlaceInLanding(post.bytes, sent_.posts)) return false;
   const bool reference = post.kind == proto::PostKind::kReference;
   const std::byte* data = reference ? reinterpret_cast<const std::byte*>(post.address) : pool_ + post.address;
   const std::uint64_t offset = places_[sent_.posts & (rings_.posts() - 1)].begin % kLandingBytes;
+  const std::size_t bytes = std::min<std::size_t>(post.bytes - piece_at_, most_bytes);
   wire.Add({.kind = FrameKind::kPiece,
             .channel = channel_,
             .index = sent_.posts,
             .mark = post.mark,
             .message = static_cast<std::uint32_t>(post.bytes),
+            .at = static_cast<std::uint32_t>(piece_at_),
             .landing = offset | (reference ? kPrompt : 0)},
-           {data, post.bytes});
+           {data + piece_at_, bytes});
+  piece_at_ += bytes;
+  if (piece_at_ < post.bytes) return true;
+  piece_at_ = 0;
   ++sent_.posts;
   return true;
 }
 
 void CutLinks::Compose(Wire& wire, Credits credits) {
-  ComposeCredit(wire, credits);
+  if (Owes(HasUnsent() ? Credits::kAll : credits) && wire.HasRoom()) ComposeCredits(wire);
   bool more = true;
   while (more && wire.HasRoom()) {
     more = ComposeUnits(wire);
     if (wire.HasRoom()) more |= ComposeLines(wire);
-    if (wire.HasRoom()) more |= ComposePost(wire);
   }
 }
 
-Result<std::byte*> CutLinks::Begin(const FrameHeader& header) {
-  if (header.kind != FrameKind::kPiece) return static_cast<std::byte*>(nullptr);
-  const std::uint64_t offset = header.landing & ~kPrompt;
-  if (header.at != 0 || header.bytes != header.message || header.bytes > kMostMessageBytes ||
-      offset > kLandingBytes - header.bytes) {
-    return Senseless("data", header.index);
-  }
-  if (header.index != received_.posts ||
-      header.index - Load(incoming_.credit->posts) >= static_cast<std::uint64_t>(rings_.posts())) {
-    return Senseless("data", header.index);
-  }
-  return landing_ + offset;
+void CutLinks::GoBack() {
+  sent_ = {.units = Load(credit_.ll_units), .lines = Load(credit_.ll128_lines), .posts = Load(credit_.posts)};
+  piece_at_ = 0;
+  told_ = {};
 }
 
-Status CutLinks::End(const FrameHeader& header, std::span<const std::byte> payload) {
+CutLinks::Granules CutLinks::BitsOf(const FrameHeader& header) {
+  const std::size_t first = header.at / kPieceGranule;
+  const std::size_t last = (header.at + std::max<std::size_t>(header.bytes, 1) - 1) / kPieceGranule;
+  const std::uint32_t up_to_last = (std::uint32_t{2} << last) - 1, before_first = (std::uint32_t{1} << first) - 1;
+  return static_cast<Granules>(up_to_last & ~before_first);
+}
+
+Result<CutLinks::Target> CutLinks::Begin(const FrameHeader& header, int flow) {
+  static_assert(kMostMessageBytes / kPieceGranule <= 8 * sizeof(Granules));
+  if (header.kind != FrameKind::kPiece) return Target{};
+  const std::uint64_t offset = header.landing & ~kPrompt, index = header.index;
+  const std::uint64_t end = std::uint64_t{header.at} + header.bytes;
+  if (header.message > kMostMessageBytes || end > header.message || header.at % kPieceGranule != 0 ||
+      (end < header.message && (header.bytes == 0 || header.bytes % kPieceGranule != 0)) ||
+      (header.at != 0 && header.bytes == 0) || offset > kLandingBytes - header.message) {
+    return Senseless("data", index);
+  }
+  if (index < received_posts_) return Target{.kind = Target::Kind::kNowhere};
+  if (index - Load(incoming_.credit->posts) >= rings_.posts()) return Senseless("data", index);
+  Arrival& arrival = arrivals_[index & (rings_.posts() - 1)];
+  const FrameHeader whole{.bytes = header.message};
+  if (arrival.all == 0) {
+    arrival = {.mark = header.mark, .landing = header.landing, .message = header.message, .all = BitsOf(whole)};
+  }
+  if (arrival.mark != header.mark || arrival.landing != header.landing || arrival.message != header.message) {
+    return Senseless("other data", index);
+  }
+  const Granules bits = BitsOf(header);
+  bool comes = (arrival.bits & bits) != 0;
+  for (const UnderWay& other : under_way_) comes = comes || (other.post == index && (other.bits & bits) != 0);
+  // Where it is on its way over a flow that will end, it comes once more after that.
+  if (comes) return Target{.kind = Target::Kind::kNowhere};
+  under_way_[static_cast<std::size_t>(flow)] = {.post = index, .bits = bits};
+  return Target{.kind = Target::Kind::kThere, .where = landing_ + offset + header.at};
+}
+
+Status CutLinks::End(const FrameHeader& header, std::span<const std::byte> payload, int flow) {
   switch (header.kind) {
     case FrameKind::kUnits:
       return TakeUnits(header, payload);
     case FrameKind::kLines:
       return TakeLines(header, payload);
     case FrameKind::kPiece:
-      return TakePiece(header);
+      return TakePiece(header, flow);
     case FrameKind::kCredit:
       return TakeCredit(header);
     default:
@@ -184,89 +230,94 @@ Status CutLinks::End(const FrameHeader& header, std::span<const std::byte> paylo
   }
 }
 
+// Of `count` slots of a ring from `index` on, those that are not consumed: what lies before them was sent twice, and their places
+// may belong to others by now. An error where nobody can have sent them.
+Result<std::uint64_t> CutLinks::Overtaken(std::uint64_t index, std::uint64_t count, std::uint64_t slots,
+                                          std::uint64_t consumed, const char* what) {
+  const bool one_piece = (index & (slots - 1)) + count <= slots;
+  if (count == 0 || !one_piece || index + count > consumed + slots) return Senseless(what, index);
+  return index >= consumed ? 0 : std::min(count, consumed - index);
+}
+
 // The executor may be reading: each word of a unit arrives whole, with its flag.
 Status CutLinks::TakeUnits(const FrameHeader& header, std::span<const std::byte> payload) {
   const std::uint64_t count = payload.size() / proto::kLlUnitBytes;
+  const Result<std::uint64_t> overtaken = Overtaken(header.index, payload.size() % proto::kLlUnitBytes == 0 ? count : 0,
+                                                    rings_.ll_units(), Load(incoming_.credit->ll_units), "units");
+  if (!overtaken.ok()) return overtaken.status();
   const std::uint64_t place = header.index & (rings_.ll_units() - 1);
-  if (header.index != received_.units || payload.size() % proto::kLlUnitBytes != 0 ||
-      place + count > rings_.ll_units() ||
-      header.index + count - Load(incoming_.credit->ll_units) > rings_.ll_units()) {
-    return Senseless("units", header.index);
-  }
   auto* words = reinterpret_cast<std::uint64_t*>(units_ + place * proto::kLlLinesPerUnit);
-  for (std::size_t i = 0; i < payload.size() / sizeof(*words); ++i) {
+  constexpr std::size_t kWordsPerUnit = proto::kLlUnitBytes / sizeof(*words);
+  for (std::size_t i = *overtaken * kWordsPerUnit; i < payload.size() / sizeof(*words); ++i) {
     std::uint64_t word;
     std::memcpy(&word, payload.data() + i * sizeof(word), sizeof(word));
     __atomic_store_n(words + i, word, __ATOMIC_RELAXED);
   }
-  received_.units += count;
   return Status::Ok();
 }
 
 Status CutLinks::TakeLines(const FrameHeader& header, std::span<const std::byte> payload) {
   const std::uint64_t count = payload.size() / sizeof(proto::Ll128Line);
+  const Result<std::uint64_t> overtaken =
+      Overtaken(header.index, payload.size() % sizeof(proto::Ll128Line) == 0 ? count : 0, rings_.ll128_lines(),
+                Load(incoming_.credit->ll128_lines), "lines");
+  if (!overtaken.ok()) return overtaken.status();
   const std::uint64_t place = header.index & (rings_.ll128_lines() - 1);
-  if (header.index != received_.lines || payload.size() % sizeof(proto::Ll128Line) != 0 ||
-      place + count > rings_.ll128_lines() ||
-      header.index + count - Load(incoming_.credit->ll128_lines) > rings_.ll128_lines()) {
-    return Senseless("lines", header.index);
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = *overtaken; i < count; ++i) {
     proto::Ll128Line line;
     std::memcpy(&line, payload.data() + i * sizeof(line), sizeof(line));
+    // The same line a second time, which the executor may be reading.
+    if (__atomic_load_n(&lines_[place + i].flag, __ATOMIC_RELAXED) == line.flag) continue;
     std::memcpy(lines_[place + i].data, line.data, sizeof(line.data));
     __atomic_store_n(&lines_[place + i].flag, line.flag, __ATOMIC_RELEASE);
   }
-  received_.lines += count;
   return Status::Ok();
 }
 
-Status CutLinks::TakePiece(const FrameHeader& header) {
-  proto::Post& post = posts_[header.index & (rings_.posts() - 1)];
-  post.address = header.landing & ~kPrompt;
-  post.bytes = header.message;
-  post.kind = proto::PostKind::kPool;
-  post.region = 0;
-  post.mark = header.mark;
-  post.help.store(0, std::memory_order_relaxed);
-  post.readers = 1;
-  post.sequence.store(header.index + 1, std::memory_order_release);
-  if ((header.landing & kPrompt) != 0) prompt_posts_ = header.index + 1;
-  ++received_.posts;
+Status CutLinks::TakePiece(const FrameHeader& header, int flow) {
+  UnderWay& under_way = under_way_[static_cast<std::size_t>(flow)];
+  const Granules bits = std::exchange(under_way.bits, Granules{0});
+  if (bits == 0 || under_way.post != header.index) return Status::Ok();  // it was there already
+  arrivals_[header.index & (rings_.posts() - 1)].bits |= bits;
+  PublishPosts();
   return Status::Ok();
 }
 
+// Shows the executor what has come whole, in order.
+void CutLinks::PublishPosts() {
+  while (true) {
+    Arrival& arrival = arrivals_[received_posts_ & (rings_.posts() - 1)];
+    if (arrival.all == 0 || arrival.bits != arrival.all) return;
+    proto::Post& post = posts_[received_posts_ & (rings_.posts() - 1)];
+    post.address = arrival.landing & ~kPrompt;
+    post.bytes = arrival.message;
+    post.kind = proto::PostKind::kPool;
+    post.region = 0;
+    post.mark = arrival.mark;
+    post.help.store(0, std::memory_order_relaxed);
+    post.readers = 1;
+    post.sequence.store(received_posts_ + 1, std::memory_order_release);
+    ++received_posts_;
+    if ((arrival.landing & kPrompt) != 0 || arrival.message > kLargePostBytes) prompt_posts_ = received_posts_;
+    arrival = {};
+  }
+}
+
+// Credits may come in any order, and more than was sent anew since GoBack.
 Status CutLinks::TakeCredit(const FrameHeader& header) {
-  const auto raise = [](std::atomic<std::uint64_t>& counter, std::uint64_t to, std::uint64_t most) {
-    if (to > most) return false;
+  const auto raise = [](std::atomic<std::uint64_t>& counter, std::uint64_t to, std::uint64_t written,
+                        std::uint64_t& sent) {
+    if (to > written) return false;
     if (to > counter.load(std::memory_order_relaxed)) counter.store(to, std::memory_order_release);
+    sent = std::max(sent, to);
     return true;
   };
-  const bool sense = raise(credit_.ll_units, header.index, sent_.units) &&
-                     raise(credit_.ll128_lines, header.mark, sent_.lines) &&
-                     raise(credit_.posts, header.landing, sent_.posts);
+  const std::uint64_t sent_posts = sent_.posts;
+  const bool sense = raise(credit_.ll_units, header.index, written_.units, sent_.units) &&
+                     raise(credit_.ll128_lines, header.mark, written_.lines, sent_.lines) &&
+                     raise(credit_.posts, header.landing, written_.posts, sent_.posts);
+  if (sent_.posts != sent_posts) piece_at_ = 0;
   return sense ? Status::Ok() : Senseless("credits", header.index);
-}
-
-Positions CutLinks::Have() const {
-  return {.units = received_.units,
-          .lines = received_.lines,
-          .posts = received_.posts,
-          .units_consumed = Load(incoming_.credit->ll_units),
-          .lines_consumed = Load(incoming_.credit->ll128_lines),
-          .posts_consumed = Load(incoming_.credit->posts)};
-}
-
-Status CutLinks::Resume(const Positions& theirs) {
-  if (theirs.units > written_.units || theirs.lines > written_.lines || theirs.posts > written_.posts ||
-      theirs.units_consumed > theirs.units || theirs.lines_consumed > theirs.lines ||
-      theirs.posts_consumed > theirs.posts) {
-    return Senseless("positions", theirs.posts);
-  }
-  sent_.units = theirs.units;
-  sent_.lines = theirs.lines;
-  sent_.posts = theirs.posts;
-  return TakeCredit({.index = theirs.units_consumed, .mark = theirs.lines_consumed, .landing = theirs.posts_consumed});
 }
 
 }  // namespace tutti::transport::net

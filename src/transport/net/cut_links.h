@@ -13,7 +13,8 @@
 //                        credits go the other way
 //
 // The data of a post lands in a landing, a buffer beside the incoming ring. The sender says where in it, as it knows what the
-// receiver has consumed.
+// receiver has consumed. It may come in pieces, over several flows (flow.h), of which each may end at any time: then both sides
+// send once more what is not known to be consumed, and what has come already is passed over.
 
 #include <array>
 #include <cstddef>
@@ -31,9 +32,11 @@ namespace tutti::transport::net {
 // Where a message of a post may be at most, and room for some of them.
 inline constexpr std::size_t kMostMessageBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kLandingBytes = 4 * kMostMessageBytes;
+// Flows of a pair of ranks.
+inline constexpr int kMostFlows = 16;
 
 // Threads: one at a time, except that the executor writes the outgoing and reads the incoming rings meanwhile.
-class CutLinks final : public FrameSink {
+class CutLinks {
  public:
   // What the incoming half takes, of which only what is used is touched.
   static std::size_t MemoryBytes(const RingSizes& rings);
@@ -44,37 +47,51 @@ class CutLinks final : public FrameSink {
 
   // Notes what the executor has written so far. Called by its thread.
   void NoteWritten();
-  // Hands to the wire what has been written and there is room for, and credits.
+  // Which credits are told.
   enum class Credits : std::uint8_t {
-    kDue,   // of a good part of a ring, and where the sender is known to wait
-    kRest,  // and of all posts, whose senders hold pages of their pools until then
+    kDue,  // of a good part of a ring, and where the sender waits for them or lacks the room
     kAll,
   };
+  // Hands to a wire units and lines that have been written, and credits. Where there is data to go, all credits go with it.
   void Compose(Wire& wire, Credits credits);
-  // Whether Compose has something to hand over.
+  // All credits, even if they are none. REQUIRES: wire.HasRoom().
+  void ComposeCredits(Wire& wire);
+  // Hands to a wire the next piece of data, of at most so many bytes; false where there is none, or no room in the landing.
+  // REQUIRES: wire.HasRoom(), and `most_bytes` is a multiple of kPieceGranule.
+  bool ComposePiece(Wire& wire, std::size_t most_bytes);
+  // Bytes of data that are written and wait for ComposePiece, roughly; 0 only where there are none.
+  std::size_t DataWaiting() const;
+  // Whether Compose or ComposePiece has something to hand over, credits apart.
   bool HasUnsent() const {
     return sent_.units < written_.units || sent_.lines < written_.lines || sent_.posts < written_.posts;
   }
+  // Whether something was written that the peer is not known to have consumed.
+  bool HasUnconsumed() const;
   // Whether there are credits that Compose would tell.
   bool Owes(Credits credits) const;
+  // Begins anew with all that the peer is not known to have consumed, and with all credits.
+  void GoBack();
 
-  // What comes from the peer.
-  Result<std::byte*> Begin(const FrameHeader& header) override;
-  Status End(const FrameHeader& header, std::span<const std::byte> payload) override;
-
-  // After a connection broke: what this side has, and what the peer has: sending goes on from there.
-  Positions Have() const;
-  Status Resume(const Positions& theirs);
+  // What comes from the peer over flow `flow`.
+  struct Target {
+    enum class Kind : std::uint8_t { kStaged, kThere, kNowhere } kind = Kind::kStaged;  // kNowhere: it is there already
+    std::byte* where = nullptr;
+  };
+  Result<Target> Begin(const FrameHeader& header, int flow);
+  Status End(const FrameHeader& header, std::span<const std::byte> payload, int flow);
+  // The flow has ended: what was under way on it does not come.
+  void Abandon(int flow) { under_way_[static_cast<std::size_t>(flow)].bits = 0; }
 
  private:
   bool ComposeUnits(Wire& wire);
   bool ComposeLines(Wire& wire);
-  bool ComposePost(Wire& wire);
-  void ComposeCredit(Wire& wire, Credits credits);
   bool PlaceInLanding(std::size_t bytes, std::uint64_t post);
   Status TakeUnits(const FrameHeader& header, std::span<const std::byte> payload);
   Status TakeLines(const FrameHeader& header, std::span<const std::byte> payload);
-  Status TakePiece(const FrameHeader& header);
+  Status TakePiece(const FrameHeader& header, int flow);
+  void PublishPosts();
+  static Result<std::uint64_t> Overtaken(std::uint64_t index, std::uint64_t count, std::uint64_t slots,
+                                         std::uint64_t consumed, const char* what);
   Status TakeCredit(const FrameHeader& header);
 
   const std::uint8_t channel_;
@@ -87,8 +104,9 @@ class CutLinks final : public FrameSink {
   struct Counters {
     std::uint64_t units = 0, lines = 0, posts = 0;
   };
-  // Outgoing: written by the executor, as far as noted; handed to the wire; the peer's credit.
+  // Outgoing: written by the executor, as far as noted; handed to wires; the peer's credit.
   Counters written_, sent_;
+  std::size_t piece_at_ = 0;  // of the post sent_.posts: how many of its bytes have been handed over
   proto::Credit credit_{};
   // Where in the peer's landing each post that it has not consumed lies: [begin, end) by running bytes.
   struct Place {
@@ -98,13 +116,30 @@ class CutLinks final : public FrameSink {
   std::uint64_t landing_head_ = 0;
   std::uint64_t placed_ = 0;  // posts that have a place
 
-  // Incoming: the rings and the landing; how much has been received; what credit the peer has been told.
+  // Incoming: the rings and the landing; what credit the peer has been told.
   proto::LlLine* units_ = nullptr;
   proto::Ll128Line* lines_ = nullptr;
   proto::Post* posts_ = nullptr;
   std::byte* landing_ = nullptr;
-  Counters received_, told_;
-  std::uint64_t prompt_posts_ = 0;  // the sender of one of so many posts waits for its buffer
+  Counters told_;
+  // A post that has not come whole, by granules (kPieceGranule), and what of it is on its way over each flow.
+  using Granules = std::uint16_t;
+  struct Arrival {
+    std::uint64_t mark = 0, landing = 0;
+    std::uint32_t message = 0;
+    Granules bits = 0;
+    Granules all = 0;  // 0: nothing of it has come
+  };
+  struct UnderWay {
+    std::uint64_t post = 0;
+    Granules bits = 0;  // 0: nothing
+  };
+  static Granules BitsOf(const FrameHeader& header);
+  std::unique_ptr<Arrival[]> arrivals_;  // by post, modulo the ring
+  std::array<UnderWay, kMostFlows> under_way_{};
+  std::uint64_t received_posts_ = 0;  // that the executor can see
+  std::uint64_t prompt_posts_ =
+      0;  // the sender of one of so many posts waits for its buffer, or holds much of its pool
 };
 
 }  // namespace tutti::transport::net

@@ -13,14 +13,16 @@
 //   kind        index            mark           message     at           landing         payload
 //   units       first unit       -              -           -            -               units of LL, as in the ring
 //   lines       first line       -              -           -            -               lines of LL128, as in the ring
-//   piece       post             of its call    its bytes   of the first where the       data of a post
-//                                                           byte here    message begins
+//   piece       post             of its call    bytes of    where in it  where the       data of a post
+//                                               the post    this lies    post begins
 //   credit      units consumed   lines          -           -            posts           -
-//   positions   -                -              -           -            -               Positions of each channel
+//   lost        name of the      -              -           flow         -               -
+//               connection
 //   state       collectives      of the last    code        culprit      RankState       the reason
 //
-// Everything is told by its place in its link, counted from the link's beginning, so a frame that comes twice does no harm, and a
-// connection that breaks is followed by another on which both sides say first what they have (positions).
+// Everything is told by its place in its link, counted from the link's beginning, and credits only grow. So frames may come in any
+// order, over several connections, and twice. A side that has lost a connection says so on another one (lost), and both send once
+// more what the other has not consumed.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +30,7 @@
 
 namespace tutti::transport::net {
 
-enum class FrameKind : std::uint8_t { kUnits = 1, kLines, kPiece, kCredit, kPositions, kState };
+enum class FrameKind : std::uint8_t { kUnits = 1, kLines, kPiece, kCredit, kLost, kState };
 
 struct FrameHeader {
   std::uint32_t bytes = 0;
@@ -48,12 +50,8 @@ static_assert(offsetof(FrameHeader, index) == 8 && offsetof(FrameHeader, landing
 // Of a frame whose payload is looked at as a whole: all but pieces.
 inline constexpr std::size_t kMostStagedBytes = 16384;
 
-// How far one half of a channel's links has got: what it has received, and what of that its rank has consumed.
-struct Positions {
-  std::uint64_t units = 0, lines = 0, posts = 0;
-  std::uint64_t units_consumed = 0, lines_consumed = 0, posts_consumed = 0;
-};
-static_assert(std::is_trivially_copyable_v<Positions> && sizeof(Positions) == 48);
+// Pieces begin at multiples of this in their message, and have a multiple of it unless they are the last.
+inline constexpr std::size_t kPieceGranule = std::size_t{64} << 10;
 
 }  // namespace tutti::transport::net
 

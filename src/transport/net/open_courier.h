@@ -32,6 +32,7 @@ struct CourierOptions {
   const std::byte* pool = nullptr;
   sys::Key secret{};  // that only ranks of the communicator have
   std::string version;
+  std::vector<Card> cards;  // this host's, as its port listens on them
   std::vector<RemotePeer> peers;
 };
 

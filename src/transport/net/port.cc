@@ -9,6 +9,7 @@
 #include "sys/net/unix_socket.h"
 #include "sys/os/clock.h"
 #include "sys/os/thread.h"
+#include "transport/net/connector.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -20,13 +21,14 @@ constexpr std::int64_t kUnusedNs = 50 * sys::kNsPerMs;  // while there is no com
 
 }  // namespace
 
-Port::Port(std::unique_ptr<sys::Acceptor> acceptor)
-    : endpoints_(acceptor->listener().endpoints()), acceptor_(std::move(acceptor)) {}
+Port::Port(std::unique_ptr<sys::Acceptor> acceptor, std::vector<Card> cards)
+    : cards_(std::move(cards)), acceptor_(std::move(acceptor)) {}
 
-Result<std::shared_ptr<Port>> Port::Open(sys::TcpListener listener) {
-  Result<std::unique_ptr<sys::Acceptor>> acceptor = sys::Acceptor::Make(std::move(listener), {});
+Result<std::shared_ptr<Port>> Port::Open(sys::TcpListener listener, std::vector<Card> cards) {
+  Result<std::unique_ptr<sys::Acceptor>> acceptor =
+      sys::Acceptor::Make(std::move(listener), {.patience = kFlowPatience});
   if (!acceptor.ok()) return acceptor.status();
-  std::shared_ptr<Port> port(new Port(std::move(*acceptor)));
+  std::shared_ptr<Port> port(new Port(std::move(*acceptor), std::move(cards)));
   TUTTI_RETURN_IF_ERROR(port->Start());
   return port;
 }

@@ -14,6 +14,7 @@
 
 #include "sys/net/proven_connection.h"
 #include "sys/net/tcp.h"
+#include "transport/net/remote_peer.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
@@ -33,12 +34,13 @@ class Caller {
 // Threads: any.
 class Port {
  public:
-  static Result<std::shared_ptr<Port>> Open(sys::TcpListener listener);
+  // `cards`: those that the listener listens on.
+  static Result<std::shared_ptr<Port>> Open(sys::TcpListener listener, std::vector<Card> cards);
   ~Port();
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
-  const std::vector<sys::Endpoint>& endpoints() const { return endpoints_; }
+  const std::vector<Card>& cards() const { return cards_; }
   // Lets those in who prove these terms, for `caller`, until Remove, which waits while it is being called.
   Status Add(const sys::HelloTerms& terms, Caller* caller);
   void Remove(const sys::HelloId& id);
@@ -48,12 +50,12 @@ class Port {
     sys::HelloId id{};
     Caller* caller = nullptr;
   };
-  explicit Port(std::unique_ptr<sys::Acceptor> acceptor);
+  Port(std::unique_ptr<sys::Acceptor> acceptor, std::vector<Card> cards);
   Status Start();
   void Accept();
   void Tend();
 
-  const std::vector<sys::Endpoint> endpoints_;
+  const std::vector<Card> cards_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> in_use_{false};
   std::mutex accept_mutex_;  // over the acceptor

@@ -11,12 +11,18 @@
 
 namespace tutti::transport::net {
 
+// A network card of a host, and where a process listens on it. A card without a name stands for all that is known of a host.
+struct Card {
+  std::string name;
+  std::vector<sys::Endpoint> endpoints;
+};
+
 // A rank of another host, and where its process listens (port.h).
 struct RemotePeer {
   int rank = 0;
   std::int32_t pid = 0;
   std::string host;
-  std::vector<sys::Endpoint> endpoints;
+  std::vector<Card> cards;
 };
 
 }  // namespace tutti::transport::net

@@ -3,15 +3,15 @@
 #ifndef TUTTI_TRANSPORT_NET_WIRE_H_
 #define TUTTI_TRANSPORT_NET_WIRE_H_
 
-// A connection that carries frames (frame.h) both ways, without waiting and without copying what is large.
+// What carries frames (frame.h) between two ranks in order, both ways, without waiting: one connection, over whatever network.
+// A pair of ranks may have several (flow.h).
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "sys/net/tcp.h"
 #include "transport/net/frame.h"
 #include "tutti/status.h"
 
@@ -32,48 +32,29 @@ class FrameSink {
 // Threads: one at a time.
 class Wire {
  public:
-  explicit Wire(sys::TcpConnection connection);
+  virtual ~Wire() = default;
 
-  const sys::TcpConnection& connection() const { return connection_; }
+  // Which one it is, for sentences: "10.0.0.2:41000 to 10.0.0.1:500".
+  virtual std::string Name() const = 0;
 
   // Whether another frame can be added; and whether something of those added has not been handed to the system.
-  bool HasRoom() const { return count_ < kMostFrames; }
-  bool busy() const { return count_ > 0; }
+  virtual bool HasRoom() const = 0;
+  virtual bool busy() const = 0;
   // REQUIRES: HasRoom(), and the payload stays where it is and as it is until it is sent.
-  void Add(FrameHeader header, std::span<const std::byte> payload);
+  virtual void Add(FrameHeader header, std::span<const std::byte> payload) = 0;
   // The same for a payload that the wire keeps.
-  void AddOwned(FrameHeader header, std::vector<std::byte> payload);
+  virtual void AddOwned(FrameHeader header, std::vector<std::byte> payload) = 0;
   // Sends as much as can be sent now. Whether that was anything.
-  Result<bool> Send();
+  virtual Result<bool> Send() = 0;
+  // Bytes that were added so far, headers included; and those of them that are not known to have reached the other host.
+  virtual std::uint64_t Added() const = 0;
+  virtual std::size_t Backlog() const = 0;
 
   // Takes what has come, up to the end of a piece of data. Whether that was anything.
-  Result<bool> Receive(FrameSink& sink);
+  virtual Result<bool> Receive(FrameSink& sink) = 0;
 
- private:
-  struct Frame {
-    FrameHeader header;
-    std::span<const std::byte> payload;
-    std::vector<std::byte> owned;
-  };
-  static constexpr std::size_t kMostFrames = 7;  // twice as many pieces go into one system call
-  static constexpr std::size_t kStagingBytes = 2 * (kMostStagedBytes + kFrameHeaderBytes);
-
-  std::size_t Collect(std::array<std::span<const std::byte>, 2 * kMostFrames>& pieces) const;
-  void Drop(std::size_t bytes);
-  Result<std::size_t> Fill();
-  Status Parse(FrameSink& sink, bool& ended);
-
-  sys::TcpConnection connection_;
-  std::array<Frame, kMostFrames> frames_;  // a ring
-  std::size_t first_ = 0, count_ = 0;
-  std::size_t sent_ = 0;  // bytes of the first
-
-  std::vector<std::byte> staging_;
-  std::size_t begin_ = 0, end_ = 0;  // what of it has come and was not looked at
-  FrameHeader current_;
-  bool in_frame_ = false;
-  std::byte* direct_ = nullptr;  // where the rest of the current frame goes, unless staged
-  std::size_t direct_left_ = 0;
+  // What becomes readable when something has come; -1: nothing that can be waited for.
+  virtual int fd() const = 0;
 };
 
 }  // namespace tutti::transport::net

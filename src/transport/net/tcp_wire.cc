@@ -1,6 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/net/wire.h"
+#include "transport/net/tcp_wire.h"
 
 #include <fmt/format.h>
 
@@ -10,22 +10,23 @@
 
 namespace tutti::transport::net {
 
-Wire::Wire(sys::TcpConnection connection) : connection_(std::move(connection)), staging_(kStagingBytes) {}
+TcpWire::TcpWire(sys::TcpConnection connection) : connection_(std::move(connection)), staging_(kStagingBytes) {}
 
-void Wire::Add(FrameHeader header, std::span<const std::byte> payload) {
+void TcpWire::Add(FrameHeader header, std::span<const std::byte> payload) {
   Frame& frame = frames_[(first_ + count_++) % kMostFrames];
   header.bytes = static_cast<std::uint32_t>(payload.size());
   frame.header = header;
   frame.payload = payload;
+  added_ += kFrameHeaderBytes + payload.size();
 }
 
-void Wire::AddOwned(FrameHeader header, std::vector<std::byte> payload) {
+void TcpWire::AddOwned(FrameHeader header, std::vector<std::byte> payload) {
   Frame& frame = frames_[(first_ + count_) % kMostFrames];
   frame.owned = std::move(payload);
   Add(header, frame.owned);
 }
 
-std::size_t Wire::Collect(std::array<std::span<const std::byte>, 2 * kMostFrames>& pieces) const {
+std::size_t TcpWire::Collect(std::array<std::span<const std::byte>, 2 * kMostFrames>& pieces) const {
   std::size_t pieces_count = 0;
   std::size_t skip = sent_;
   const auto add = [&](std::span<const std::byte> piece) {
@@ -42,7 +43,7 @@ std::size_t Wire::Collect(std::array<std::span<const std::byte>, 2 * kMostFrames
   return pieces_count;
 }
 
-void Wire::Drop(std::size_t bytes) {
+void TcpWire::Drop(std::size_t bytes) {
   sent_ += bytes;
   while (count_ > 0) {
     const std::size_t whole = kFrameHeaderBytes + frames_[first_].payload.size();
@@ -54,7 +55,7 @@ void Wire::Drop(std::size_t bytes) {
   }
 }
 
-Result<bool> Wire::Send() {
+Result<bool> TcpWire::Send() {
   if (count_ == 0) return false;
   std::array<std::span<const std::byte>, 2 * kMostFrames> pieces;
   const std::size_t pieces_count = Collect(pieces);
@@ -64,8 +65,16 @@ Result<bool> Wire::Send() {
   return *sent > 0;
 }
 
+std::size_t TcpWire::Backlog() const {
+  std::size_t bytes = connection_.Unacknowledged();
+  for (std::size_t i = 0; i < count_; ++i) {
+    bytes += kFrameHeaderBytes + frames_[(first_ + i) % kMostFrames].payload.size();
+  }
+  return bytes - sent_;
+}
+
 // Receives into the payload that is under way and what lies behind it into the staging buffer.
-Result<std::size_t> Wire::Fill() {
+Result<std::size_t> TcpWire::Fill() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
   } else if (staging_.size() - end_ < kMostStagedBytes + kFrameHeaderBytes) {
@@ -73,7 +82,8 @@ Result<std::size_t> Wire::Fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  const std::span<std::byte> room(staging_.data() + end_, staging_.size() - end_);
+  const std::size_t behind = direct_left_ > 0 ? std::min(staging_.size() - end_, kBehindBytes) : staging_.size() - end_;
+  const std::span<std::byte> room(staging_.data() + end_, behind);
   const std::span<std::byte> buffers[] = {{direct_, direct_left_}, room};
   const Result<std::size_t> came = connection_.TryReceive(std::span(buffers).subspan(direct_left_ > 0 ? 0 : 1));
   if (!came.ok()) return came;
@@ -85,7 +95,7 @@ Result<std::size_t> Wire::Fill() {
 }
 
 // Looks at what is in the staging buffer. `ended`: a piece has come whole.
-Status Wire::Parse(FrameSink& sink, bool& ended) {
+Status TcpWire::Parse(FrameSink& sink, bool& ended) {
   while (true) {
     if (!in_frame_) {
       if (end_ - begin_ < kFrameHeaderBytes) return Status::Ok();
@@ -122,7 +132,7 @@ Status Wire::Parse(FrameSink& sink, bool& ended) {
   }
 }
 
-Result<bool> Wire::Receive(FrameSink& sink) {
+Result<bool> TcpWire::Receive(FrameSink& sink) {
   bool any = false;
   bool ended = false;
   while (!ended) {

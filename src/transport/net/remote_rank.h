@@ -1,0 +1,123 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_NET_REMOTE_RANK_H_
+#define TUTTI_TRANSPORT_NET_REMOTE_RANK_H_
+
+// A rank of another host: the links with it (cut_links.h), the flows that carry them (flow.h), and what it has said of itself.
+//
+// Small things leave by one flow, the fastest. Large data leave in pieces by all of them: each takes the next piece where it would
+// be there first by it, judged by what the flow has under way and by the rate at which it was seen to carry that. So a slow flow gets
+// what it can deliver in time, and none waits for it. One that was not seen to be busy for a second is tried again.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/net/unix_socket.h"
+#include "transport/link.h"
+#include "transport/net/cut_links.h"
+#include "transport/net/flow.h"
+#include "transport/net/remote_peer.h"
+#include "transport/net/wire.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::net {
+
+// Threads: any, except NoteWritten: the executor's.
+class RemoteRank {
+ public:
+  using Credits = CutLinks::Credits;
+
+  RemoteRank(RemotePeer who, int flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
+             const std::byte* pool, std::byte* memory);
+
+  const RemotePeer& who() const { return who_; }
+  int flows() const { return static_cast<int>(flows_.size()); }
+  int connected() const { return connected_.load(std::memory_order_relaxed); }
+  bool IsConnected(int flow) const { return flows_[static_cast<std::size_t>(flow)]->connected.load(); }
+  // Whether so much has been sent or waits to be sent that more flows than one are of use.
+  bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
+  // What becomes ready where its flows can go on.
+  void AddWatched(std::vector<sys::Watched>& watched);
+
+  // A new connection of a flow, instead of the one it had. The caller's side speaks first: what the other side says before may
+  // have been read with the end of the hello.
+  enum class Side : std::uint8_t { kCaller, kCalled };
+  void Join(int flow, Side side, std::unique_ptr<Wire> wire, std::uint64_t name);
+  // Ends all connections that have something under way.
+  void LoseBusy();
+
+  void NoteWritten();
+  // Takes what has come over each flow and sends what there is for it. Whether that was anything. Passes over a flow that another
+  // thread is at.
+  bool ExchangeAll(Credits credits);
+  // Sends only, over all flows.
+  bool Send(Credits credits);
+  // No data leave any more.
+  void StopSending();
+  // Tells the peer this rank's state, with everything that was sent before it.
+  void Tell(const PeerState& own);
+
+  // Whether data wait to be sent; whether data were written that it is not known to have consumed; whether anything waits, or is owed, that others may wait for.
+  bool HasUnsent() const;
+  bool HasUnconsumed() const;
+  bool Unfinished(Credits credits) const;
+  // The same, or something is not known to have reached the other host.
+  bool Unacknowledged();
+  bool Owes(Credits credits) const;
+
+  RankState state() const { return state_.load(std::memory_order_acquire); }
+  PeerState said() const;
+  // Why the last connection ended.
+  Status why_lost() const;
+
+ private:
+  struct Sink;
+  struct Lost {
+    int flow = 0;
+    std::uint64_t name = 0;
+  };
+
+  bool Exchange(int flow, Credits credits);
+  // With the flow's lock held.
+  bool SendOver(Flow& flow, Credits credits);
+  void Lose(Flow& flow, const Status& why);
+  void Rate(Flow& flow);
+  bool HasStalled(const Flow& flow);
+  // With the links' lock held.
+  void Fill(Flow& flow, Credits credits);
+  bool IsAlone(const Flow& flow) const;
+  bool Leads(const Flow& flow) const;
+  bool ShouldTake(const Flow& flow) const;
+  Status TakeFrame(const FrameHeader& header, std::span<const std::byte> payload, int flow);
+  Status TakeState(const FrameHeader& header, std::span<const std::byte> payload, int flow);
+  void NoteDrained(int flow);
+  // With no lock held.
+  void EndWhatThePeerHasLost();
+
+  const RemotePeer who_;
+  std::vector<std::unique_ptr<Flow>> flows_;
+  std::atomic<int> connected_{0};
+  std::atomic<bool> wants_more_{false};
+
+  mutable std::mutex mutex_;  // over what follows; taken after a flow's
+  CutLinks links_;
+  bool sends_data_ = true;
+  bool told_ = false, owes_state_ = false;  // this rank's own state; whether the peer has to be told
+  PeerState own_;
+  std::vector<Lost> to_tell_;  // connections that this side has lost
+  std::vector<Lost> to_end_;   // and those that the other side has
+  PeerState said_;
+  std::uint32_t undrained_ = 0;  // flows on which data may lie that were sent before `said_`, one bit each
+  Status why_lost_;
+  std::atomic<RankState> state_{RankState::kReady};
+};
+
+}  // namespace tutti::transport::net
+
+#endif  // TUTTI_TRANSPORT_NET_REMOTE_RANK_H_

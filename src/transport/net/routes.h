@@ -1,0 +1,37 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_NET_ROUTES_H_
+#define TUTTI_TRANSPORT_NET_ROUTES_H_
+
+// Which cards a flow goes by.
+//
+// A pair of ranks has as many flows as the host with more cards has cards. Flow i leaves by the caller's card i, modulo their
+// number, and tries the peer's addresses in turn: those first that share the longest beginning with the caller's, as addresses
+// of one network do, and among equals those of the peer's card i. So each card is used where cards of two hosts are joined one by
+// one, however each host counts them.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/net/address.h"
+#include "transport/net/remote_peer.h"
+
+namespace tutti::transport::net {
+
+int FlowsOf(std::span<const Card> own, std::span<const Card> theirs);
+
+struct Route {
+  std::string card;                    // the own one; empty: the system chooses
+  std::optional<sys::IpAddress> from;  // the own address to call from; nullopt: the system chooses
+  std::vector<sys::Endpoint> to;       // to be tried in this order
+};
+Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs);
+
+// All addresses of all cards.
+std::vector<sys::Endpoint> EndpointsOf(std::span<const Card> cards);
+
+}  // namespace tutti::transport::net
+
+#endif  // TUTTI_TRANSPORT_NET_ROUTES_H_
