@@ -378,7 +378,8 @@ RankPlan ComposeHierarchy(const Request& request, Lanes lanes, const Entry& oute
 std::vector<std::int32_t> HostPeersAfter(const Hosts& hosts, int rank) {
   const std::span<const std::int32_t> ranks = hosts.RanksOf(hosts.HostOf(rank));
   std::vector<std::int32_t> peers(ranks.begin(), ranks.end());
-  std::ranges::rotate(peers, peers.begin() + hosts.IndexOf(rank));
+  std::rotate(peers.begin(), peers.begin() + hosts.IndexOf(rank),
+              peers.end());  // clang 14 knows no std::ranges::rotate
   peers.erase(peers.begin());
   return peers;
 }

@@ -60,7 +60,7 @@ NetworkCost EvaluateNetwork(std::span<const RankPlan> plans, std::span<const std
     bursts.push_back({message.from, message.to, timeline.hop[message.from][message.from_step]});
   }
   std::ranges::sort(bursts);
-  bursts.erase(std::ranges::unique(bursts).begin(), bursts.end());
+  bursts.erase(std::unique(bursts.begin(), bursts.end()), bursts.end());  // clang 14 knows no std::ranges::unique
   for (const Crossing& burst : bursts) {
     ++ranks[burst.from].bursts_sent;
     ++ranks[burst.to].bursts_received;

@@ -141,24 +141,28 @@ bool RemoteRank::IsAlone(const Flow& flow) const {
       flows_, [&](const auto& other) { return other.get() != &flow && other->speaks.load(std::memory_order_relaxed); });
 }
 
-bool RemoteRank::Leads(const Flow& flow) const {
-  const double rate = flow.bytes_per_s.load(std::memory_order_relaxed);
-  for (const auto& other : flows_) {
-    if (other.get() == &flow || !other->speaks.load(std::memory_order_relaxed)) continue;
-    const double its = other->bytes_per_s.load(std::memory_order_relaxed);
-    if (rate > 0 && its > kMuchFaster * rate) return false;
-    if (other->number < flow.number && !(its > 0 && rate > kMuchFaster * its)) return false;
+double RemoteRank::FastestRate() const {
+  double fastest = 0;
+  for (const auto& flow : flows_) {
+    if (!flow->speaks.load(std::memory_order_relaxed)) continue;
+    fastest = std::max(fastest, flow->bytes_per_s.load(std::memory_order_relaxed));
   }
-  return true;
+  return fastest;
+}
+
+// The first one that is not much slower than the fastest.
+bool RemoteRank::Leads(const Flow& flow) const {
+  const double fastest = FastestRate();
+  const auto first = std::ranges::find_if(flows_, [&](const auto& other) {
+    const double rate = other->bytes_per_s.load(std::memory_order_relaxed);
+    return other->speaks.load(std::memory_order_relaxed) && (rate == 0 || rate * kMuchFaster >= fastest);
+  });
+  return first != flows_.end() && first->get() == &flow;
 }
 
 // Whether no other flow would deliver the next piece before this one.
 bool RemoteRank::ShouldTake(const Flow& flow) const {
-  double fastest = 1;
-  for (const auto& other : flows_) {
-    if (!other->speaks.load(std::memory_order_relaxed)) continue;
-    fastest = std::max(fastest, other->bytes_per_s.load(std::memory_order_relaxed));
-  }
+  const double fastest = std::max(FastestRate(), 1.0);
   const std::int64_t forget_ns = sys::NowNs() - kForgetNs;
   const auto arrival = [&](const Flow& of) {
     const bool known = of.rated_ns.load(std::memory_order_relaxed) > forget_ns;

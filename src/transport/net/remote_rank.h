@@ -92,6 +92,7 @@ class RemoteRank {
   // With the links' lock held.
   void Fill(Flow& flow, Credits credits);
   bool IsAlone(const Flow& flow) const;
+  double FastestRate() const;
   bool Leads(const Flow& flow) const;
   bool ShouldTake(const Flow& flow) const;
   Status TakeFrame(const FrameHeader& header, std::span<const std::byte> payload, int flow);
