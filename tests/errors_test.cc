@@ -5,6 +5,7 @@
 // that take a broken outside are in faults_test.cc.
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,9 @@
 #include "comm/life/subset.h"
 #include "comm/meet/bootstrap.h"
 #include "nccl.h"
+#include "sys/job/job_store.h"
+#include "sys/net/resolve.h"
+#include "sys/os/clock.h"
 #include "sys/os/memory.h"
 #include "tests/support/errors_page.h"
 #include "tune/tuning_file.h"
@@ -137,17 +141,20 @@ TEST_F(Provoke, Ids) {
 
 TEST_F(Provoke, Launch) {
   const auto context = [](std::map<std::string, std::string> variables) {
-    return comm::internal::LaunchContext{
+    return comm::LaunchContext{
         .variable = [variables](const char* name) -> std::optional<std::string> {
           const auto found = variables.find(name);
           return found == variables.end() ? std::nullopt : std::optional(found->second);
         },
         .launcher = [](std::string_view) { return sys::ProcessId{.pid = 100, .start_ticks = 7}; },
         .uid = 1000,
-        .secret = []() -> Result<std::vector<std::byte>> { return std::vector<std::byte>{std::byte{7}}; }};
+        .secret = []() -> Result<std::vector<std::byte>> { return std::vector<std::byte>{std::byte{7}}; },
+        .resolve = [](const std::string& host) { return sys::ResolveHost(host, 0); },
+        .ports = {},
+        .shared_id = [](sys::JobStore, int) -> Result<UniqueId> { return Status(Code::kUnsupported, "no store"); }};
   };
   const auto refused = [&](std::map<std::string, std::string> variables) {
-    Expect(comm::internal::IdentityFrom(context(std::move(variables)), 0).status());
+    Expect(comm::IdentityFrom(context(std::move(variables)), 0).status());
   };
   refused({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   refused({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
@@ -160,8 +167,24 @@ TEST_F(Provoke, Launch) {
            {"OMPI_COMM_WORLD_SIZE", "4"},
            {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-  Expect(comm::internal::JobUniqueIdFrom(context({{"TUTTI_UNIQUE_ID", "fresh"}}), 0).status());
-  Expect(comm::internal::JobUniqueIdFrom(context({{"TUTTI_UNIQUE_ID", "job"}}), 0).status());
+  Expect(comm::JobIdentityFrom(context({{"TUTTI_UNIQUE_ID", "fresh"}}), 0).status());
+  Expect(comm::JobIdentityFrom(context({{"TUTTI_UNIQUE_ID", "job"}}), 0).status());
+}
+
+// What launchers hand to the ranks of several hosts, and names of hosts.
+TEST_F(Provoke, Stores) {
+  unsetenv("PMI_FD");
+  const std::int64_t soon_ns = sys::NowNs() + 50 * sys::kNsPerMs;
+  Expect(sys::ShareText(sys::JobStore::kPmi, 0, "a", soon_ns).status());
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  Expect(sys::internal::ShareByPmi(ends[0], 0, "a", soon_ns).status());
+  ASSERT_EQ(write(ends[1], "no\n", 3), 3);
+  Expect(sys::internal::ShareByPmi(ends[0], 0, "a", sys::NowNs() + sys::kNsPerSecond).status());
+  close(ends[1]);
+  Expect(sys::internal::ShareByPmi(ends[0], 0, "a", sys::NowNs() + sys::kNsPerSecond).status());
+  close(ends[0]);
+  Expect(sys::ResolveHost("no such host", sys::NowNs() + 10 * sys::kNsPerSecond).status());
 }
 
 TEST_F(Provoke, Meetings) {

@@ -136,7 +136,8 @@ TEST_F(Provoke, AnotherBuildInASplitOfABrokenCommunicator) {
     queue->Break(Status(Code::kRemote, "broken by the test"));
     if (rank == 0) return comm::Split(*queue, 0, 0, comm::WhereBroken::kMeet).status();
     const std::string_view what = "choices 0";
-    const UniqueId child = comm::DeriveId({std::as_bytes(std::span(id.bytes)), std::as_bytes(std::span(what))});
+    const UniqueId own = comm::WithoutPlace(id);
+    const UniqueId child = comm::DeriveId({std::as_bytes(std::span(own.bytes)), std::as_bytes(std::span(what))});
     const std::vector<std::byte> payload(3);
     return comm::Meet({.id = child, .rank = 1, .ranks = 2, .timeout_ms = kLongMs, .payload = payload}).status();
   });
@@ -266,6 +267,9 @@ TEST_F(Provoke, FilesThatWereChanged) {
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   Expect(comm::internal::UserSecretIn(path).status());
   std::filesystem::remove_all(folder);
+  setenv("TUTTI_SECRET", "short", 1);
+  Expect(comm::UserSecret().status());
+  unsetenv("TUTTI_SECRET");
 }
 
 TEST_F(Provoke, SharedMemoryThatCannotBe) {

@@ -62,7 +62,7 @@ struct Row {
 Row Show(const Setting& setting, const Settings& settings, const comm::SettingsSources& sources) {
   Row shown{.value = "", .origin = settings.OriginOf(std::string(setting.name)), .standard = ""};
   const bool set = shown.origin != "default";
-  if (setting.name == "TUTTI_ID") {
+  if (setting.name == "TUTTI_ID" || setting.name == "TUTTI_SECRET") {
     shown.value = set ? "(set; holds a secret)" : "";
   } else if (setting.print == nullptr || !setting.bounds.empty()) {
     const std::optional<Given> given = set ? Find(sources, setting.name) : std::nullopt;

@@ -22,7 +22,8 @@ namespace tutti::tools {
 namespace {
 
 const comm::SettingsSources kSources = {
-    .environment = {"NCCL_ALGO=ring", "NCCL_IB_HCA=mlx5_0", "TUTTI_ID=5ec7e7", "NCCL_MAX_CTAS=4", "HOME=/home/x"},
+    .environment = {"NCCL_ALGO=ring", "NCCL_IB_HCA=mlx5_0", "TUTTI_ID=5ec7e7", "TUTTI_SECRET=the 5ec7e7",
+                    "NCCL_MAX_CTAS=4", "HOME=/home/x"},
     .files = {{.name = "/etc/nccl.conf", .text = "TUTTI_TIMEOUT_MS=5000\nNCCL_NET=Socket\n"}},
     .warnings = ""};
 

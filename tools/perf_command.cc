@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "comm/identity/launch.h"
+#include "comm/meet/job_id.h"
 #include "tools/cli.h"
 #include "tools/launch.h"
 #include "tools/perf_options.h"

@@ -61,6 +61,9 @@ struct Settings {
   // syntax.
   bool oob_net_enable = false;
   std::string oob_net_ifname;
+  // TUTTI_PORTS: the TCP ports that this process listens on for other hosts: "4000" or "4000-4100". Each process with ranks
+  // takes up to two, and one more where it makes ids or is rank 0's. Empty: any that is free.
+  std::string ports;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
   // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/settings_checks.h"
 #include "base/words.h"
 
 namespace tutti {
@@ -164,30 +165,6 @@ std::string ReadCtaPolicy(std::string_view text, Settings& settings) {
 }
 constexpr Columns kCtaPolicy = {&ReadCtaPolicy, &PrintNumber<&Settings::cta_policy>};
 
-std::string CheckFamily(std::string_view text) {
-  return text == "AF_INET" || text == "AF_INET6" ? "" : "one of AF_INET, AF_INET6";
-}
-
-std::string CheckLevel(std::string_view text) {
-  return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
-}
-std::string CheckSubsystems(std::string_view text) {
-  std::string unknown;
-  if (log::ParseSubsystems(text, unknown)) return "";
-  std::string known = "ALL";
-  for (log::Subsystems bit = 1; bit < log::kAllSubsystems; bit <<= 1) known += ", " + log::SubsystemNames(bit);
-  return fmt::format("a list of subsystems: \"{}\" is none of {}", unknown, known);
-}
-std::string CheckLevels(std::string_view text) {
-  std::string unknown;
-  if (log::ParseLevels(text, unknown)) return "";
-  return fmt::format("a list of levels: \"{}\" is none of ALL, VERSION, WARN, INFO, ABORT, TRACE", unknown);
-}
-std::string CheckFormat(std::string_view text) {
-  const std::string lower = Lower(text);
-  return lower == "text" || lower == "json" ? "" : "one of text, json";
-}
-
 constexpr Setting Row(Setting row, Columns columns) {
   row.read = columns.read;
   row.print = columns.print;
@@ -316,6 +293,12 @@ constexpr Setting kSettings[] = {
          .values = "as NCCL_SOCKET_IFNAME",
          .meaning = "The interfaces that hosts meet over where NCCL_OOB_NET_ENABLE is 1. Unset: NCCL_SOCKET_IFNAME's."},
         kText<&S::oob_net_ifname>),
+    Row({.name = "TUTTI_PORTS",
+         .values = "a port, or first-last",
+         .meaning =
+             "The TCP ports that processes listen on for other hosts, for firewalls. A process takes up to two of "
+             "them, that of rank 0 one more. Unset: any that are free."},
+        kText<&S::ports, &CheckPorts>),
     // Waiting.
     Row({.name = "TUTTI_TIMEOUT_MS",
          .unit = "ms",
@@ -402,12 +385,20 @@ constexpr Setting kSettings[] = {
      .scope = Scope::kEnvironment},
     {.name = "NCCL_COMM_ID",
      .values = "host:port",
-     .meaning = "Names the job: ranks of one user that have the same value meet. Nothing listens at that address.",
+     .meaning =
+         "Names the job: ranks of one user that have the same value meet. On several hosts the process of rank 0 "
+         "listens at that address, and the others connect to it.",
      .scope = Scope::kEnvironment},
     {.name = "TUTTI_UNIQUE_ID",
      .values = "random, job",
      .meaning = "What ncclGetUniqueId returns: a fresh id at each call (the default), or the id of the launcher's job, "
                 "the same on every rank.",
+     .scope = Scope::kEnvironment},
+    {.name = "TUTTI_SECRET",
+     .values = "at least 16 characters",
+     .meaning =
+         "What only the processes of one user know, the same on all hosts: it protects ids that are derived from a "
+         "launcher's variables or from NCCL_COMM_ID. Unset: a file that is made in the user's home.",
      .scope = Scope::kEnvironment},
     {.name = "TUTTI_RANK",
      .values = "0 to TUTTI_RANKS - 1",

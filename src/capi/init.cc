@@ -11,8 +11,8 @@
 #include "capi/error.h"
 #include "capi/group.h"
 #include "comm/gpu/memory.h"
-#include "comm/identity/launch.h"
 #include "comm/life/subset.h"
+#include "comm/meet/job_id.h"
 
 namespace tutti::capi {
 namespace {

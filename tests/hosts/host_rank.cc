@@ -7,6 +7,7 @@
 //   host_rank FILE STOP       the same, and then one all_reduce after the other until rank 0 sees the file STOP; says "going" soon
 //                             after the beginning, and at the end how many there were
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
+//   host_rank --two-ids FILE  by NCCL's interface: the first and the last rank make an id each, and all pass both
 //
 // Exit codes: 0 the sums are right, 1 they are not, or the ranks did not come together.
 
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl.h"
 #include "sys/os/clock.h"
 #include "tutti/tutti.h"
 
@@ -97,9 +99,51 @@ Status AddUp() {
   return Status::Ok();
 }
 
+std::string NcclError(const char* call) { return fmt::format("{}: {}", call, ncclGetLastError(nullptr)); }
+
+// An id as a file that all can read.
+Status WriteNcclId(const std::string& path) {
+  ncclUniqueId id;
+  if (ncclGetUniqueId(&id) != ncclSuccess) return Status(Code::kInternal, NcclError("ncclGetUniqueId"));
+  std::ofstream(path + ".part", std::ios::binary).write(id.internal, sizeof(id.internal));
+  std::filesystem::rename(path + ".part", path);
+  return Status::Ok();
+}
+
+Status AddUpWithTwoIds(const std::string& path, int rank, int ranks) {
+  const std::string paths[] = {path + ".0", path + ".1"};
+  if (rank == 0) TUTTI_RETURN_IF_ERROR(WriteNcclId(paths[0]));
+  if (rank == ranks - 1) TUTTI_RETURN_IF_ERROR(WriteNcclId(paths[1]));
+  ncclUniqueId ids[2];
+  const std::int64_t until_ns = sys::NowNs() + 30 * sys::kNsPerSecond;
+  for (int i = 0; i < 2; ++i) {
+    while (!std::ifstream(paths[i], std::ios::binary).read(ids[i].internal, sizeof(ids[i].internal))) {
+      if (sys::NowNs() > until_ns) return Status(Code::kTimeout, "an id was not written");
+      sys::SleepNs(5 * sys::kNsPerMs);
+    }
+  }
+  ncclComm_t comm = nullptr;
+  if (ncclCommInitRankScalable(&comm, ranks, rank, 2, ids, nullptr) != ncclSuccess) {
+    return Status(Code::kInternal, NcclError("ncclCommInitRankScalable"));
+  }
+  const int mine = rank;
+  int sum = -1;
+  if (ncclAllReduce(&mine, &sum, 1, ncclInt, ncclSum, comm, nullptr) != ncclSuccess) {
+    return Status(Code::kInternal, NcclError("ncclAllReduce"));
+  }
+  if (ncclCommDestroy(comm) != ncclSuccess) return Status(Code::kInternal, NcclError("ncclCommDestroy"));
+  if (sum == ranks * (ranks - 1) / 2) return Status::Ok();
+  return Status(Code::kInternal, fmt::format("the sum is {}", sum));
+}
+
 int Main(int argc, char** argv) {
   const char* rank = std::getenv("TUTTI_RANK");
   const std::string_view rank_text = rank != nullptr ? rank : "none";
+  if (argc == 3 && std::string_view(argv[1]) == "--two-ids") {
+    const Status summed = AddUpWithTwoIds(argv[2], std::atoi(rank), std::atoi(std::getenv("TUTTI_RANKS")));
+    fmt::print("rank {}: {}\n", rank_text, summed.ok() ? "the sums are right" : summed.ToString());
+    return summed.ok() ? 0 : 1;
+  }
   if (argc == 3 && std::string_view(argv[1]) == "--make-id") {
     const Status made = MakeId(argv[2]);
     fmt::print("id: {}\n", made.ToString());

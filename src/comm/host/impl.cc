@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "base/hash.h"
 #include "comm/host/parts.h"
+#include "comm/identity/id_hash.h"
 #include "sys/os/memory.h"
 
 namespace tutti {
@@ -16,7 +16,7 @@ Communicator::Impl::Impl(const CommunicatorOptions& options, const std::string& 
     : Core(options.rank, options.ranks, fmt::format("comm {} {}", fmt::ptr(this), who), options.settings,
            options.origin),
       id(options.id),
-      id_hash(Fnv1a({reinterpret_cast<const char*>(options.id.bytes.data()), options.id.bytes.size()})),
+      id_hash(comm::HashOf(options.id)),
       name(std::move(name)),
       parts(std::make_unique<comm::Parts>(*this)),
       planner(parts->planner),

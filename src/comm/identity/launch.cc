@@ -4,139 +4,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <span>
+#include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/words.h"
+#include "comm/identity/launchers.h"
 #include "comm/identity/unique_id.h"
-#include "comm/identity/user_secret.h"
 
 namespace tutti::comm {
 namespace {
-
-using internal::LaunchContext;
-
-// Names of variables, at most six.
-struct Names {
-  std::array<const char*, 6> names{};
-
-  bool empty() const { return names[0] == nullptr; }
-  const char* front() const { return names[0]; }
-  auto begin() const { return names.begin(); }
-  auto end() const { return std::ranges::find(names, nullptr); }
-};
-
-// How a launcher tells its processes who they are.
-struct Launcher {
-  const char* name;
-  const char* rank;
-  Names ranks;   // the first that is set counts
-  Names needed;  // only where one of these is set too; empty: always
-  const char* local_rank;
-  const char* local_ranks;  // null: none
-  Names job;                // what tells one job from another
-  Names proof;              // `job` suffices where one of these is set; else the launching process counts too
-  const char* process;      // its name, "" where it is not known
-  // What shows that the job has several hosts: variables that count them, and whether local_ranks is the number of
-  // ranks on this host (and not that of one of several agents on it).
-  Names hosts;
-  bool local_is_host = false;
-};
-
-constexpr Launcher kLaunchers[] = {
-    {.name = "torchrun",
-     .rank = "RANK",
-     .ranks = {{"WORLD_SIZE"}},
-     .needed = {{"WORLD_SIZE"}},
-     .local_rank = "LOCAL_RANK",
-     .local_ranks = "LOCAL_WORLD_SIZE",
-     .job = {{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}},
-     .proof = {{"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
-     .process = ""},
-    {.name = "Open MPI",
-     .rank = "OMPI_COMM_WORLD_RANK",
-     .ranks = {{"OMPI_COMM_WORLD_SIZE"}},
-     .needed = {},
-     .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
-     .local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE",
-     .job = {{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri",
-              "OMPI_MCA_orte_precondition_transports"}},
-     .proof = {{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-     .process = "",
-     .local_is_host = true},
-    {.name = "MVAPICH2",
-     .rank = "MV2_COMM_WORLD_RANK",
-     .ranks = {{"MV2_COMM_WORLD_SIZE"}},
-     .needed = {},
-     .local_rank = "MV2_COMM_WORLD_LOCAL_RANK",
-     .local_ranks = "MV2_COMM_WORLD_LOCAL_SIZE",
-     .job = {{"MPISPAWN_GLOBAL_NPROCS", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
-     .proof = {},
-     .process = "mpispawn",
-     .local_is_host = true},
-    {.name = "MPICH",
-     .rank = "PMI_RANK",
-     .ranks = {{"PMI_SIZE"}},
-     .needed = {{"MPI_LOCALNRANKS"}},
-     .local_rank = "MPI_LOCALRANKID",
-     .local_ranks = "MPI_LOCALNRANKS",
-     .job = {{"PMI_JOBID"}},
-     .proof = {},
-     .process = "hydra_pmi_proxy",
-     .local_is_host = true},
-    {.name = "PMIx",
-     .rank = "PMIX_RANK",
-     .ranks = {{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
-     .needed = {},
-     .local_rank = "SLURM_LOCALID",
-     .local_ranks = nullptr,
-     .job = {{"PMIX_NAMESPACE"}},
-     .proof = {{"PMIX_NAMESPACE"}},
-     .process = "",
-     .hosts = {{"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}}},
-    {.name = "Slurm",
-     .rank = "SLURM_PROCID",
-     .ranks = {{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
-     .needed = {{"SLURM_STEP_ID", "SLURM_STEPID"}},
-     .local_rank = "SLURM_LOCALID",
-     .local_ranks = nullptr,
-     .job = {{"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_RESTART_COUNT"}},
-     .proof = {{"SLURM_JOB_ID"}},
-     .process = "",
-     .hosts = {{"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}}},
-    {.name = "Flux",
-     .rank = "FLUX_TASK_RANK",
-     .ranks = {{"FLUX_JOB_SIZE"}},
-     .needed = {},
-     .local_rank = "FLUX_TASK_LOCAL_ID",
-     .local_ranks = nullptr,
-     .job = {{"FLUX_JOB_ID"}},
-     .proof = {{"FLUX_JOB_ID"}},
-     .process = "",
-     .hosts = {{"FLUX_JOB_NNODES"}}},
-    {.name = "JSM",
-     .rank = "JSM_NAMESPACE_RANK",
-     .ranks = {{"JSM_NAMESPACE_SIZE"}},
-     .needed = {},
-     .local_rank = "JSM_NAMESPACE_LOCAL_RANK",
-     .local_ranks = "JSM_NAMESPACE_LOCAL_SIZE",
-     .job = {{"LSB_JOBID", "JSM_NAMESPACE_ID", "PMIX_NAMESPACE"}},
-     .proof = {{"PMIX_NAMESPACE"}},
-     .process = "",
-     .local_is_host = true},
-    {.name = "PMI",
-     .rank = "PMI_RANK",
-     .ranks = {{"PMI_SIZE"}},
-     .needed = {},
-     .local_rank = "MPI_LOCALRANKID",
-     .local_ranks = nullptr,
-     .job = {{"PMI_JOBID"}},
-     .proof = {{"PMI_JOBID"}},
-     .process = ""},
-};
 
 bool AnySet(const LaunchContext& context, const Names& names) {
   for (const char* name : names) {
@@ -187,15 +64,22 @@ const char* FirstSet(const LaunchContext& context, const Names& names) {
 
 using sys::Bytes;
 
-// An id that all processes of one user who know `facts` come to alike.
-Result<UniqueId> DerivePrivately(const LaunchContext& context, const std::string& facts) {
+// An id that all processes of one user who know `facts` come to alike. `is_safe`: others cannot compute it, because a secret is
+// in it.
+struct DerivedId {
+  UniqueId id;
+  bool is_safe = false;
+};
+
+Result<DerivedId> DerivePrivately(const LaunchContext& context, const std::string& facts) {
   const Result<std::vector<std::byte>> secret = context.secret();
   if (!secret.ok()) return secret.status();
-  return DeriveId({Bytes(fmt::format("uid={}\n", context.uid)), Bytes(facts), *secret});
+  const UniqueId id = DeriveId({Bytes(fmt::format("uid={}\n", context.uid)), Bytes(facts), *secret});
+  return DerivedId{.id = id, .is_safe = !secret->empty()};
 }
 
-// An id that all processes of one job on this host come to alike.
-Result<UniqueId> DeriveJobId(const LaunchContext& context, const Launcher& launcher, const LaunchIdentity& identity) {
+// An id that all processes of one job come to alike; those of one host only, where just the launching process tells the job.
+Result<DerivedId> DeriveJobId(const LaunchContext& context, const Launcher& launcher, const LaunchIdentity& identity) {
   std::string facts = fmt::format("launcher={}\nranks={}\n", launcher.name, identity.ranks);
   for (const char* name : launcher.job) {
     if (const std::optional<std::string> value = context.variable(name)) facts += fmt::format("{}={}\n", name, *value);
@@ -207,31 +91,54 @@ Result<UniqueId> DeriveJobId(const LaunchContext& context, const Launcher& launc
   return DerivePrivately(context, facts);
 }
 
-// Whether a text is host:port as NCCL_COMM_ID has it; an IPv6 address stands in brackets.
-bool IsHostAndPort(std::string_view text) {
+struct HostAndPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+// A text host:port as NCCL_COMM_ID has it; an IPv6 address stands in brackets. nullopt for all else.
+std::optional<HostAndPort> ParseHostAndPort(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const std::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
   const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (!brackets && host.find_first_of(":[]") != std::string_view::npos) return false;
-  const std::optional<int> port = ParseNumber<int>(digits);
-  return port && *port > 0 && *port < 65536;
+  if (!brackets && host.find_first_of(":[]") != std::string_view::npos) return std::nullopt;
+  const auto port = ParseNumber<std::uint16_t>(text.substr(colon + 1));
+  if (!port || *port == 0) return std::nullopt;
+  if (brackets) host = host.substr(1, host.size() - 2);
+  return HostAndPort{.host = std::string(host), .port = *port};
+}
+
+constexpr const char* kNoSecret =
+    "there is no home folder to keep a secret in, which would protect the meeting of hosts: set TUTTI_SECRET to one "
+    "text on "
+    "all hosts";
+
+// The id with the place of rank 0 in it; without it, where the log says why, for ranks that may all be on one host.
+UniqueId WithPlaceIfThereIsOne(const DerivedId& derived, const Result<UniqueId>& placed) {
+  if (placed.ok() && derived.is_safe) return *placed;
+  TUTTI_INFO(log::kInit, "the ranks can meet on one host only: {}",
+             placed.ok() ? kNoSecret : placed.status().message());
+  return derived.id;
 }
 
 // The id that NCCL_COMM_ID stands for; nullopt where that is not set.
 Result<std::optional<UniqueId>> IdOfAddress(const LaunchContext& context) {
   const std::optional<std::string> address = context.variable("NCCL_COMM_ID");
   if (!address || address->empty()) return std::optional<UniqueId>();
-  if (!IsHostAndPort(*address)) {
+  const std::optional<HostAndPort> place = ParseHostAndPort(*address);
+  if (!place) {
     return Status(
         Code::kInvalidArgument,
         fmt::format("NCCL_COMM_ID=\"{}\" is not host:port, [IPv6 address]:port included: correct it (alike on "
                     "all ranks) or unset it",
                     *address));
   }
-  const Result<UniqueId> id = DerivePrivately(context, fmt::format("NCCL_COMM_ID={}\n", *address));
+  const Result<DerivedId> id = DerivePrivately(context, fmt::format("NCCL_COMM_ID={}\n", *address));
   if (!id.ok()) return id.status();
-  return std::optional<UniqueId>(*id);
+  const std::vector<std::string> hosts = {place->host};
+  return std::optional(WithPlaceIfThereIsOne(
+      *id, WithRootPlace(id->id, hosts, context.resolve, {.first = place->port, .last = place->port})));
 }
 
 // The id that the user gave in TUTTI_ID or NCCL_COMM_ID; nullopt where neither is set.
@@ -263,19 +170,17 @@ Status ReadExplicit(const LaunchContext& context, const std::optional<UniqueId>&
   return Status::Ok();
 }
 
-Status CheckOneHost(const LaunchContext& context, const Launcher& launcher, const LaunchIdentity& identity) {
+// Whether the ranks are on several hosts, as far as variables say it.
+enum class Spread { kOneHost, kUnknown, kSeveralHosts };
+
+Result<Spread> SpreadOf(const LaunchContext& context, const Launcher& launcher, const LaunchIdentity& identity) {
   const char* name = FirstSet(context, launcher.hosts);
   const Result<int> hosts = name == nullptr ? Result<int>(1) : ReadNumber(context, name);
   if (!hosts.ok()) return hosts.status();
-  const bool elsewhere = launcher.local_is_host && identity.local_ranks > 0 && identity.local_ranks < identity.ranks;
-  if (*hosts <= 1 && !elsewhere) return Status::Ok();
-  const std::string proof = *hosts > 1 ? fmt::format("{}={}", name, *hosts)
-                                       : fmt::format("{}={} of {}={}", launcher.local_ranks, identity.local_ranks,
-                                                     launcher.ranks.front(), identity.ranks);
-  return Status(Code::kUnsupported,
-                fmt::format("{} started the ranks on several hosts ({}), and this version of Tutti connects the ranks "
-                            "of one host only: start all of them on one",
-                            launcher.name, proof));
+  if (*hosts > 1) return Spread::kSeveralHosts;
+  if (!launcher.hosts.empty() || identity.local_ranks >= identity.ranks) return Spread::kOneHost;
+  if (launcher.local_is_host && identity.local_ranks > 0) return Spread::kSeveralHosts;
+  return Spread::kUnknown;
 }
 
 Status ReadLauncher(const LaunchContext& context, const Launcher& launcher, LaunchIdentity& identity) {
@@ -291,7 +196,7 @@ Status ReadLauncher(const LaunchContext& context, const Launcher& launcher, Laun
   TUTTI_RETURN_IF_ERROR(ReadLocal(context, launcher.local_rank, identity.local_rank));
   TUTTI_RETURN_IF_ERROR(ReadLocal(context, launcher.local_ranks, identity.local_ranks));
   identity.launcher = launcher.name;
-  return CheckOneHost(context, launcher, identity);
+  return Status::Ok();
 }
 
 // Part of a launcher's variables, and no launcher that knows the rest.
@@ -304,42 +209,75 @@ Status RefuseHalfOfTorchrun(const LaunchContext& context) {
                             rank ? "RANK" : "WORLD_SIZE", rank ? "WORLD_SIZE" : "RANK"));
 }
 
+// Where rank 0 may be; nothing where the launcher does not say, or names what each host calls itself.
+std::vector<std::string> RootHosts(const LaunchContext& context, const Launcher& launcher) {
+  std::vector<std::string> hosts;
+  for (const char* name : launcher.root) {
+    const std::string host = FirstOfNodeList(context.variable(name).value_or(""));
+    if (!host.empty() && host != "localhost" && host != "127.0.0.1" && host != "::1") hosts.push_back(host);
+  }
+  return hosts;
+}
+
+Status NoPlace(const Launcher& launcher, const std::string& why) {
+  return Status(
+      Code::kUnsupported,
+      fmt::format("{} started the ranks on several hosts, and they do not know where to meet: {}. Or set "
+                  "NCCL_COMM_ID=host:port with an address of rank 0's host, or make an id on rank 0 and pass it on",
+                  launcher.name, why));
+}
+
+// The id of a job whose launcher may have started it on several hosts.
+Result<UniqueId> SpreadJobId(const LaunchContext& context, const Launcher& launcher, const LaunchIdentity& identity,
+                             Spread spread) {
+  const std::vector<std::string> hosts = RootHosts(context, launcher);
+  std::string why = fmt::format("{} does not say where rank 0 is", launcher.name);
+  if (spread == Spread::kSeveralHosts && launcher.store != sys::JobStore::kNone) {
+    const Result<UniqueId> shared = context.shared_id(launcher.store, identity.rank);
+    if (shared.ok() || shared.status().code() != Code::kUnsupported) return shared;
+    why = shared.status().message();
+  }
+  const Result<DerivedId> derived = DeriveJobId(context, launcher, identity);
+  if (!derived.ok()) return derived.status();
+  const bool can = !hosts.empty() && AnySet(context, launcher.proof);
+  if (spread == Spread::kUnknown && !can) return derived->id;
+  if (!can) return NoPlace(launcher, why);
+  const Result<UniqueId> placed = WithRootPlace(derived->id, hosts, context.resolve, context.ports);
+  if (spread == Spread::kUnknown) return WithPlaceIfThereIsOne(*derived, placed);
+  if (!placed.ok()) return NoPlace(launcher, placed.status().message());
+  return derived->is_safe ? placed : NoPlace(launcher, kNoSecret);
+}
+
 Result<UniqueId> ChooseId(const LaunchContext& context, const std::optional<UniqueId>& given, const Launcher* launcher,
                           const LaunchIdentity& identity) {
   if (given) return *given;
-  if (launcher != nullptr) return DeriveJobId(context, *launcher, identity);
-  return CreateUniqueId();
+  if (launcher == nullptr) return CreateUniqueId();
+  const Result<Spread> spread = SpreadOf(context, *launcher, identity);
+  if (!spread.ok()) return spread.status();
+  if (*spread != Spread::kOneHost) return SpreadJobId(context, *launcher, identity, *spread);
+  const Result<DerivedId> derived = DeriveJobId(context, *launcher, identity);
+  if (!derived.ok()) return derived.status();
+  return derived->id;
 }
 
-// The nearest ancestor of this name; the parent where there is none.
-sys::ProcessId FindAncestor(std::string_view name) {
-  constexpr int kMostGenerations = 32;
-  const sys::ProcessId parent = sys::Parent();
-  std::int32_t pid = name.empty() ? 0 : parent.pid;
-  for (int i = 0; i < kMostGenerations && pid > 0; ++i) {
-    const std::optional<sys::ProcessStat> stat = sys::ReadProcessStat(pid);
-    if (!stat) break;
-    if (stat->name == name) return {.pid = pid, .start_ticks = stat->start_ticks};
-    pid = stat->parent;
-  }
-  return parent;
+// A further id of the job at the same place.
+Result<UniqueId> FurtherJobId(const UniqueId& id, std::string_view purpose, std::uint64_t generation) {
+  const Result<UniqueId> further = FurtherId(id, purpose, generation);
+  if (!further.ok()) return further.status();
+  return WithPlaceOf(*further, id);
 }
 
 const Launcher* FindLauncher(const LaunchContext& context) {
-  for (const Launcher& launcher : kLaunchers) {
+  for (const Launcher& launcher : Launchers()) {
     if (!context.variable(launcher.rank)) continue;
     if (launcher.needed.empty() || AnySet(context, launcher.needed)) return &launcher;
   }
   return nullptr;
 }
 
-LaunchContext ThisProcess() {
-  return {.variable = &sys::GetEnv, .launcher = &FindAncestor, .uid = sys::UserId(), .secret = &UserSecret};
-}
-
 }  // namespace
 
-Result<LaunchIdentity> internal::IdentityFrom(const LaunchContext& context, std::uint64_t generation) {
+Result<LaunchIdentity> IdentityFrom(const LaunchContext& context, std::uint64_t generation) {
   LaunchIdentity identity;
   identity.launcher = "none";
   const Result<std::optional<UniqueId>> given = GivenId(context);
@@ -353,18 +291,22 @@ Result<LaunchIdentity> internal::IdentityFrom(const LaunchContext& context, std:
     TUTTI_RETURN_IF_ERROR(RefuseHalfOfTorchrun(context));
   }
   Result<UniqueId> id = ChooseId(context, *given, found, identity);
-  if (id.ok() && generation != 0) id = FurtherId(*id, "environment", generation);
+  if (id.ok() && generation != 0) id = FurtherJobId(*id, "environment", generation);
   if (!id.ok()) return id.status();
   identity.id = *id;
   return identity;
 }
 
-Result<UniqueId> internal::JobUniqueIdFrom(const LaunchContext& context, std::uint64_t generation) {
+Result<LaunchIdentity> JobIdentityFrom(const LaunchContext& context, std::uint64_t generation) {
+  const auto unasked = [](const Result<UniqueId>& id) -> Result<LaunchIdentity> {
+    if (!id.ok()) return id.status();
+    return LaunchIdentity{.rank = -1, .id = *id, .launcher = "none"};
+  };
   const Result<std::optional<UniqueId>> of_address = IdOfAddress(context);
   if (!of_address.ok()) return of_address.status();
-  if (*of_address) return **of_address;
+  if (*of_address) return unasked(**of_address);
   const std::string choice = context.variable("TUTTI_UNIQUE_ID").value_or("random");
-  if (choice == "random") return CreateUniqueId();
+  if (choice == "random") return unasked(CreateUniqueId());
   if (choice != "job") {
     return Status(
         Code::kInvalidArgument,
@@ -372,28 +314,17 @@ Result<UniqueId> internal::JobUniqueIdFrom(const LaunchContext& context, std::ui
                     "every rank of a launcher's job the same",
                     choice));
   }
-  const Result<LaunchIdentity> identity = IdentityFrom(context, 0);
+  Result<LaunchIdentity> identity = IdentityFrom(context, 0);
   if (!identity.ok()) return identity.status();
   if (identity->launcher == "none" && !context.variable("TUTTI_ID")) {
     return Status(Code::kInvalidArgument,
                   "TUTTI_UNIQUE_ID=job asks for the id of the job, and no launcher started this process (tutti run, "
                   "mpirun, srun, torchrun): use one, give all ranks one TUTTI_ID, or unset TUTTI_UNIQUE_ID");
   }
-  return FurtherId(identity->id, "ncclGetUniqueId", generation);
-}
-
-Result<LaunchIdentity> IdentityFromEnvironment(std::uint64_t generation) {
-  return internal::IdentityFrom(ThisProcess(), generation);
-}
-
-Result<LaunchIdentity> NextIdentityFromEnvironment() {
-  static std::atomic<std::uint64_t> next{0};
-  return IdentityFromEnvironment(next.fetch_add(1, std::memory_order_relaxed));
-}
-
-Result<UniqueId> JobUniqueId() {
-  static std::atomic<std::uint64_t> next{0};
-  return internal::JobUniqueIdFrom(ThisProcess(), next.fetch_add(1, std::memory_order_relaxed));
+  const Result<UniqueId> id = FurtherJobId(identity->id, "ncclGetUniqueId", generation);
+  if (!id.ok()) return id.status();
+  identity->id = *id;
+  return identity;
 }
 
 }  // namespace tutti::comm

@@ -10,24 +10,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ports.h"
+#include "comm/identity/launch_identity.h"
+#include "comm/identity/root_place.h"
+#include "sys/job/job_store.h"
 #include "sys/os/process.h"
 #include "tutti/communicator.h"
 #include "tutti/status.h"
 
 namespace tutti::comm {
 
-// Who this process is among those that a launcher started.
-struct LaunchIdentity {
-  int rank = 0;
-  int ranks = 1;
-  int local_rank = -1;   // among the ranks of this host; -1: the launcher does not say
-  int local_ranks = -1;  // how many of them; -1: the launcher does not say
-  UniqueId id;
-  std::string launcher;  // "tutti run", "torchrun", "Open MPI", "MVAPICH2", "MPICH", "PMIx", "Slurm", "Flux",
-                         // "JSM", "PMI" or "none"
-};
-
-// Reads it from the environment. The first that is there counts:
+// Who a process is follows from its environment. The first that is there counts:
 //
 //   TUTTI_RANK, TUTTI_RANKS, TUTTI_ID                    tutti run, or by hand
 //   RANK, WORLD_SIZE                                     torchrun
@@ -49,31 +42,17 @@ struct LaunchIdentity {
 // only processes of one user meet under it, which the kernel vouches for. Without a home folder to keep a secret in,
 // the latter alone.
 //
-// generation: 0 for the first communicator that a process makes from its environment, 1 for the second, and so on:
-// each gets an id of its own. All ranks must count alike.
+// Variables that contradict each other or hold no number are errors of kind kInvalidArgument, with a sentence that names them.
 //
-// Variables that contradict each other or hold no number are kInvalidArgument, with a sentence that names them; ranks
-// on several hosts, where the launcher says so, kUnsupported.
-Result<LaunchIdentity> IdentityFromEnvironment(std::uint64_t generation = 0);
-
-// The same for the next generation of this process: call after call 0, 1, 2, ... Any thread.
-Result<LaunchIdentity> NextIdentityFromEnvironment();
-
-// The id for a caller of ncclGetUniqueId. By default a fresh one, which the caller passes on to the other ranks.
+// Ranks on several hosts need an id that says where they meet. Where the launcher says that there are several:
 //
-// TUTTI_UNIQUE_ID=job: an id that every rank of the launcher's job gets by itself, so that a program without any other
-// means to talk can make a communicator of all its ranks. The first call on each rank delivers one id, the second call
-// the next, and so on; ranks that call must call equally often.
+//   * Open MPI, srun --mpi=pmix, jsrun     PMIx: the id is a fresh one of rank 0, which the others get from the launcher
+//   * MPICH, Intel MPI, Flux               PMI-1, likewise, in programs without MPI (sys/job/job_store.h)
+//   * torchrun, srun                       the derived id, and ports that follow from it on the host of rank 0, which the
+//                                          launcher names (root_place.h): the user's secret must be the same on all hosts
 //
-// NCCL_COMM_ID=host:port: as with NCCL one id for all who have that variable, the same at each call. Here the text is
-// only a name: nothing listens on that address, and the ranks must be on one host and of one user.
-//
-// Errors: kInvalidArgument for texts that are neither, and where there is no launcher for `job` to name. Any thread.
-// docs/decisions/0006-unique-ids.md tells why.
-Result<UniqueId> JobUniqueId();
-
-namespace internal {
-// The outside that an identity depends on, so that tests can make one up.
+// and where it does not say, as torchrun, the same with a place that nobody needs where all turn out to be on one host.
+// The outside that an identity depends on.
 struct LaunchContext {
   std::function<std::optional<std::string>(const char*)> variable;
   // The process whose children the ranks are: the nearest ancestor of that name, or the parent.
@@ -81,10 +60,19 @@ struct LaunchContext {
   std::uint32_t uid = 0;
   // What only processes of this user know; empty where there is nothing.
   std::function<Result<std::vector<std::byte>>()> secret;
+  Resolver resolve;
+  Ports ports;  // that may be listened on
+  // The id that rank 0 has made and all ranks get from the launcher's store, the same at each call.
+  std::function<Result<UniqueId>(sys::JobStore store, int rank)> shared_id;
 };
+
+// generation: 0 for the first communicator that a process makes from its environment, 1 for the second, and so on:
+// each gets an id of its own. All ranks must count alike.
 Result<LaunchIdentity> IdentityFrom(const LaunchContext& context, std::uint64_t generation);
-Result<UniqueId> JobUniqueIdFrom(const LaunchContext& context, std::uint64_t generation);
-}  // namespace internal
+
+// The id for the caller of ncclGetUniqueId, as JobUniqueId (comm/meet/job_id.h) says. `rank` is the launcher's, or -1 where that
+// was not asked.
+Result<LaunchIdentity> JobIdentityFrom(const LaunchContext& context, std::uint64_t generation);
 
 }  // namespace tutti::comm
 

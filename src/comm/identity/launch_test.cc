@@ -22,10 +22,18 @@ struct Outside {
   sys::ProcessId launcher = kLauncher;
   std::uint32_t uid = 1000;
   std::vector<std::byte> secret = {std::byte{7}};
+  Result<UniqueId> shared = Status(Code::kUnsupported, "this launcher has no store");  // what its store says
 };
 
+// Every name has one address, but for one that nobody knows.
+Result<std::vector<sys::IpAddress>> Resolve(const std::string& host) {
+  if (host == "nowhere") return Status(Code::kInvalidUsage, "host \"nowhere\" has no address");
+  const Result<sys::IpAddress> address = sys::IpAddress::Parse(host);
+  return std::vector<sys::IpAddress>{address.ok() ? *address : sys::IpAddress::V4(10, 0, 0, 7)};
+}
+
 // REQUIRES: `variables` outlives the context.
-internal::LaunchContext ContextOf(const Variables& variables, const Outside& outside) {
+LaunchContext ContextOf(const Variables& variables, const Outside& outside) {
   const auto variable = [&variables](const char* name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;
@@ -34,15 +42,20 @@ internal::LaunchContext ContextOf(const Variables& variables, const Outside& out
   return {.variable = variable,
           .launcher = [outside](std::string_view) { return outside.launcher; },
           .uid = outside.uid,
-          .secret = [outside]() -> Result<std::vector<std::byte>> { return outside.secret; }};
+          .secret = [outside]() -> Result<std::vector<std::byte>> { return outside.secret; },
+          .resolve = &Resolve,
+          .ports = {},
+          .shared_id = [outside](sys::JobStore, int) { return outside.shared; }};
 }
 
 Result<LaunchIdentity> From(const Variables& variables, const Outside& outside = {}, std::uint64_t generation = 0) {
-  return internal::IdentityFrom(ContextOf(variables, outside), generation);
+  return IdentityFrom(ContextOf(variables, outside), generation);
 }
 
 Result<UniqueId> JobIdFrom(const Variables& variables, std::uint64_t generation = 0) {
-  return internal::JobUniqueIdFrom(ContextOf(variables, {}), generation);
+  const Result<LaunchIdentity> identity = JobIdentityFrom(ContextOf(variables, {}), generation);
+  if (!identity.ok()) return identity.status();
+  return identity->id;
 }
 
 std::string Complaint(const Variables& variables) {
@@ -180,18 +193,66 @@ TEST(LaunchTest, ContradictionsAreNamed) {
   }
 }
 
-TEST(LaunchTest, SeveralHostsAreRefusedWhereTheLauncherSaysSo) {
-  const Variables cases[] = {With(kSlurm, {{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NNODES", "4"}}),
-                             With(kSlurm, {{"SLURM_NNODES", "2"}}),
-                             With(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
-                             With(kHydra, {{"MPI_LOCALNRANKS", "2"}}),
-                             {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_NNODES", "2"}}};
-  for (const Variables& variables : cases) {
+const Variables kSeveralHosts[] = {With(kSlurm, {{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NNODES", "4"}}),
+                                   With(kSlurm, {{"SLURM_NNODES", "2"}}),
+                                   With(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+                                   With(kHydra, {{"MPI_LOCALNRANKS", "2"}}),
+                                   {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}, {"FLUX_JOB_NNODES", "2"}}};
+
+TEST(LaunchTest, SeveralHostsNeedAPlaceToMeet) {
+  for (const Variables& variables : kSeveralHosts) {
     const Result<LaunchIdentity> identity = From(variables);
     EXPECT_EQ(identity.status().code(), Code::kUnsupported);
-    EXPECT_NE(identity.status().message().find("several hosts"), std::string::npos) << identity.status().message();
+    EXPECT_NE(identity.status().message().find("do not know where to meet"), std::string::npos)
+        << identity.status().message();
   }
   EXPECT_TRUE(From(With(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_NNODES", "4"}})).ok());
+}
+
+TEST(LaunchTest, TheLaunchersStoreHandsOutTheIdWhereThereAreSeveralHosts) {
+  IdParts parts = *ReadId(*CreateUniqueId());
+  parts.addresses = {{sys::IpAddress::V4(10, 0, 0, 9), 500}};
+  const UniqueId fresh = MakeId(parts);
+  for (const Variables& variables : {kSeveralHosts[2], kSeveralHosts[3], kSeveralHosts[4]}) {
+    EXPECT_EQ(From(variables, {.shared = fresh})->id.bytes, fresh.bytes);
+    const UniqueId second = From(variables, {.shared = fresh}, 1)->id;
+    EXPECT_NE(ReadId(second)->name, parts.name);
+    EXPECT_EQ(ReadId(second)->addresses, parts.addresses);
+  }
+  // Where all ranks are on one host nobody asks it.
+  for (const Variables& variables : {kOpenMpi, kHydra}) {
+    EXPECT_EQ(From(variables, {.shared = fresh})->id.bytes, From(variables)->id.bytes);
+  }
+  const Status broken(Code::kTimeout, "rank 0 has not come");
+  EXPECT_EQ(From(kSeveralHosts[2], {.shared = broken}).status().code(), Code::kTimeout);
+}
+
+TEST(LaunchTest, WhereRankZeroIsTheyMeet) {
+  const Variables nodes = {{"SLURM_STEP_NODELIST", "east[03-04]"}, {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.3"}};
+  const Variables torch_by_hand = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.3"}, {"MASTER_PORT", "29500"}};
+  for (const Variables& variables : {With(kSeveralHosts[0], nodes), kTorchrun, torch_by_hand}) {
+    const IdParts parts = *ReadId(From(variables)->id);
+    EXPECT_EQ(parts.kind, IdKind::kDerived);
+    EXPECT_EQ(parts.listener, IdListener::kRankZero);
+    EXPECT_GT(parts.ports, 1);
+    ASSERT_FALSE(parts.addresses.empty());
+    const IdParts second = *ReadId(From(variables, {}, 1)->id);
+    EXPECT_NE(second.name, parts.name);
+    EXPECT_EQ(second.addresses, parts.addresses);
+  }
+  EXPECT_EQ(ReadId(From(With(kSeveralHosts[0], nodes))->id)->addresses.size(), 2u);
+  // Nobody needs a place where all are on one host, or where others could compute the id.
+  for (const Variables& variables :
+       {With(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}), With(kSlurm, nodes),
+        With(kTorchrun, {{"MASTER_ADDR", "localhost"}}), With(kTorchrun, {{"MASTER_ADDR", "nowhere"}})}) {
+    EXPECT_TRUE(ReadId(From(variables)->id)->addresses.empty());
+  }
+  EXPECT_TRUE(ReadId(From(kTorchrun, {.secret = {}})->id)->addresses.empty());
+  const Status no_secret = From(With(kSeveralHosts[0], nodes), {.secret = {}}).status();
+  EXPECT_NE(no_secret.message().find("TUTTI_SECRET"), std::string::npos) << no_secret.message();
+  const Status no_name = From(With(kSeveralHosts[0], {{"SLURM_STEP_NODELIST", "nowhere"}})).status();
+  EXPECT_NE(no_name.message().find("\"nowhere\""), std::string::npos) << no_name.message();
 }
 
 TEST(LaunchTest, NcclCommIdNamesTheJob) {
@@ -202,7 +263,13 @@ TEST(LaunchTest, NcclCommIdNamesTheJob) {
   EXPECT_EQ(From(With(kHydra, by_address))->id.bytes, id.bytes);
   EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "[fe80::1]:5000"}})->bytes, id.bytes);
   EXPECT_NE(JobIdFrom({{"NCCL_COMM_ID", "host:5000"}})->bytes, id.bytes);
-  EXPECT_EQ(ReadId(id)->kind, IdKind::kDerived);
+  const IdParts parts = *ReadId(id);
+  EXPECT_EQ(parts.kind, IdKind::kDerived);
+  EXPECT_EQ(parts.listener, IdListener::kRankZero);
+  EXPECT_EQ(sys::ListEndpoints(parts.Endpoints()), "10.0.0.1:5000");
+  EXPECT_EQ(sys::ListEndpoints(ReadId(*JobIdFrom({{"NCCL_COMM_ID", "[fd00::1]:5000"}}))->Endpoints()),
+            "[fd00::1]:5000");
+  EXPECT_TRUE(ReadId(*JobIdFrom({{"NCCL_COMM_ID", "nowhere:5000"}}))->addresses.empty());  // one host needs none
 }
 
 TEST(LaunchTest, TheJobsIdIsGivenToWhoAsksForIt) {

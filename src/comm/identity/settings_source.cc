@@ -87,7 +87,7 @@ void ReportSettings(const Settings& settings) {
   if (!log::Enabled(log::Level::kInfo, log::kEnv)) return;
   for (const auto& [name, origin] : settings.origins) {
     const Setting* setting = FindSetting(name);
-    // The id holds a secret.
+    // What has no field is not printed: the id and the user's secret are secret.
     const std::string value = setting == nullptr || setting->print == nullptr ? "" : " to " + setting->print(settings);
     const std::string line = fmt::format("{} set by {}{}", name, origin, value);
     if (log::FirstTime(line)) TUTTI_INFO(log::kEnv, "{}", line);

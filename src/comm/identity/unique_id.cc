@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "comm/identity/id_hash.h"
 #include "sys/os/random_bytes.h"
 
 namespace tutti {
@@ -61,7 +64,8 @@ namespace comm {
 namespace {
 
 constexpr std::array<unsigned char, 8> kMagic = {'T', 'U', 'T', 'T', 'I', 'I', 'D', 0};
-constexpr std::size_t kVersionAt = 8, kKindAt = 9, kZeroAt = 10, kSecretAt = 16, kNameAt = 48, kAddressAt = 64;
+constexpr std::size_t kVersionAt = 8, kKindAt = 9, kListenerAt = 10, kPortsAt = 11, kZeroAt = 12, kSecretAt = 16,
+                      kNameAt = 48, kAddressAt = 64;
 
 using sys::Bytes;
 
@@ -115,6 +119,15 @@ bool ParseAddresses(std::span<const std::byte> bytes, std::vector<sys::Endpoint>
   return in.good() && std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; });
 }
 
+// Whether the listener and the number of ports go with the addresses.
+bool PlaceMakesSense(const IdParts& parts) {
+  if (parts.listener == IdListener::kMaker || parts.addresses.empty()) {
+    return parts.listener == IdListener::kMaker && parts.ports == 1;
+  }
+  return parts.listener == IdListener::kRankZero && parts.ports <= kMostIdPorts &&
+         parts.addresses.front().port + parts.ports - 1 <= std::numeric_limits<std::uint16_t>::max();
+}
+
 bool AllZero(std::span<const unsigned char> bytes) {
   return std::ranges::all_of(bytes, [](unsigned char b) { return b == 0; });
 }
@@ -123,11 +136,25 @@ bool AllZero(std::span<const unsigned char> bytes) {
 
 std::string IdParts::Name() const { return Hex({reinterpret_cast<const unsigned char*>(name.data()), name.size()}); }
 
+std::vector<sys::Endpoint> IdParts::Endpoints() const {
+  std::vector<sys::Endpoint> all;
+  for (int i = 0; i < ports; ++i) {
+    for (const sys::Endpoint& endpoint : addresses) {
+      all.push_back({endpoint.address, static_cast<std::uint16_t>(endpoint.port + i)});
+    }
+  }
+  return all;
+}
+
 UniqueId MakeId(const IdParts& parts) {
   UniqueId id;
   std::ranges::copy(kMagic, id.bytes.begin());
   id.bytes[kVersionAt] = kIdVersion;
   id.bytes[kKindAt] = static_cast<unsigned char>(parts.kind);
+  if (!parts.addresses.empty()) {
+    id.bytes[kListenerAt] = static_cast<unsigned char>(parts.listener);
+    id.bytes[kPortsAt] = static_cast<unsigned char>(parts.ports - 1);
+  }
   std::memcpy(&id.bytes[kSecretAt], parts.secret.data(), parts.secret.size());
   std::memcpy(&id.bytes[kNameAt], parts.name.data(), parts.name.size());
   const std::vector<std::byte> addresses = EncodeAddresses(parts.addresses, id.bytes.size() - kAddressAt);
@@ -153,15 +180,22 @@ Result<IdParts> ReadId(const UniqueId& id) {
   }
   const unsigned char kind = bytes[kKindAt];
   IdParts parts;
+  parts.listener = static_cast<IdListener>(bytes[kListenerAt]);
+  parts.ports = bytes[kPortsAt] + 1;
   if ((kind != static_cast<int>(IdKind::kRandom) && kind != static_cast<int>(IdKind::kDerived)) ||
       !AllZero(bytes.subspan(kZeroAt, kSecretAt - kZeroAt)) ||
-      !ParseAddresses(std::as_bytes(bytes.subspan(kAddressAt)), parts.addresses)) {
+      !ParseAddresses(std::as_bytes(bytes.subspan(kAddressAt)), parts.addresses) || !PlaceMakesSense(parts)) {
     return Status(Code::kInvalidArgument, "the id is damaged: it has bytes that no id has");
   }
   parts.kind = static_cast<IdKind>(kind);
   std::memcpy(parts.secret.data(), &bytes[kSecretAt], parts.secret.size());
   std::memcpy(parts.name.data(), &bytes[kNameAt], parts.name.size());
   return parts;
+}
+
+std::uint64_t HashOf(const UniqueId& id) {
+  const UniqueId bare = WithoutPlace(id);
+  return Fnv1a({reinterpret_cast<const char*>(bare.bytes.data()), bare.bytes.size()});
 }
 
 UniqueId DeriveId(std::initializer_list<std::span<const std::byte>> facts) {
@@ -184,10 +218,30 @@ Result<UniqueId> FurtherId(const UniqueId& id, std::string_view purpose, std::ui
   return MakeId(*parts);
 }
 
+Result<UniqueId> WithPlaceOf(const UniqueId& id, const UniqueId& other) {
+  Result<IdParts> parts = ReadId(id);
+  if (!parts.ok()) return parts.status();
+  Result<IdParts> place = ReadId(other);
+  if (!place.ok()) return place.status();
+  parts->addresses = std::move(place->addresses);
+  parts->listener = place->listener;
+  parts->ports = place->ports;
+  return MakeId(*parts);
+}
+
+UniqueId WithoutPlace(const UniqueId& id) {
+  UniqueId bare = id;
+  std::fill(bare.bytes.begin() + kListenerAt, bare.bytes.begin() + kZeroAt, 0);
+  std::fill(bare.bytes.begin() + kAddressAt, bare.bytes.end(), 0);
+  return bare;
+}
+
 Result<UniqueId> WithAddresses(const UniqueId& id, std::vector<sys::Endpoint> addresses) {
   Result<IdParts> parts = ReadId(id);
   if (!parts.ok()) return parts.status();
   parts->addresses = std::move(addresses);
+  parts->listener = IdListener::kMaker;
+  parts->ports = 1;
   return MakeId(*parts);
 }
 

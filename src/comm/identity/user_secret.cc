@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 
 #include "sys/os/private_file.h"
 #include "sys/os/process.h"
@@ -37,6 +38,17 @@ Result<std::vector<std::byte>> internal::UserSecretIn(const std::string& path) {
 }
 
 Result<std::vector<std::byte>> UserSecret() {
+  if (const std::optional<std::string> given = sys::GetEnv("TUTTI_SECRET"); given && !given->empty()) {
+    if (given->size() < kLeastSecret) {
+      return Status(
+          Code::kInvalidUsage,
+          fmt::format("TUTTI_SECRET has {} characters, which others may guess: give it at least {}, the same on "
+                      "all hosts, or unset it",
+                      given->size(), kLeastSecret));
+    }
+    const auto bytes = std::as_bytes(std::span(*given));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  }
   const std::optional<std::string> folder = Folder();
   if (!folder) return std::vector<std::byte>();
   return internal::UserSecretIn(*folder + "/secret");

@@ -3,9 +3,9 @@
 #ifndef TUTTI_COMM_IDENTITY_USER_SECRET_H_
 #define TUTTI_COMM_IDENTITY_USER_SECRET_H_
 
-// What only the processes of one user know: 32 random bytes in tutti/secret in $XDG_CACHE_HOME or ~/.cache, made at the
-// first need, for the user's eyes only. It goes into the ids that are derived from a launcher's variables, which other
-// users may know or guess.
+// What only the processes of one user know: TUTTI_SECRET, or 32 random bytes in tutti/secret in $XDG_CACHE_HOME or ~/.cache, made
+// at the first need, for the user's eyes only. It goes into the ids that are derived from a launcher's variables, which other
+// users may know or guess. Ranks of several hosts that derive an id need the same on all.
 
 #include <cstddef>
 #include <string>
@@ -16,8 +16,9 @@
 namespace tutti::comm {
 
 // Empty where there is no home, or none that can be written to: then ids are protected by the kernel's word on who calls
-// alone. kInvalidUsage where the file is there and others may read it or have written it.
+// alone. kInvalidUsage where TUTTI_SECRET has less than kLeastSecret characters, or the file is there and others may read it or have written it.
 Result<std::vector<std::byte>> UserSecret();
+inline constexpr std::size_t kLeastSecret = 16;
 
 namespace internal {
 // The same with the path of the file; the folders above it are made where they are missing.

@@ -12,7 +12,8 @@
 namespace tutti::comm {
 
 Result<UniqueId> ChildId(const Communicator::Impl& parent, std::string_view what, int first) {
-  const UniqueId id = DeriveId({std::as_bytes(std::span(parent.id.bytes)), sys::Bytes(what)});
+  const UniqueId own = WithoutPlace(parent.id);
+  const UniqueId id = DeriveId({std::as_bytes(std::span(own.bytes)), sys::Bytes(what)});
   if (!parent.several_hosts) return id;
   Result<UniqueId> child = WithAddresses(id, parent.placement->meeting_points[static_cast<std::size_t>(first)]);
   if (child.ok() && parent.rank == first) TUTTI_RETURN_IF_ERROR(AwaitHosts(*child));

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/one_line.h"
-#include "comm/identity/launch.h"
 #include "comm/identity/settings_source.h"
 #include "comm/life/creation.h"
 #include "sys/os/clock.h"
@@ -86,12 +85,6 @@ Result<Communicator> Communicator::Create(const CommunicatorOptions& options) {
   }
   LogCreated(creation, begin_ns);
   return Communicator(std::move(impl));
-}
-
-Result<Communicator> Communicator::FromEnvironment(const Settings& settings) {
-  Result<comm::LaunchIdentity> identity = comm::NextIdentityFromEnvironment();
-  if (!identity.ok()) return identity.status();
-  return Create({.rank = identity->rank, .ranks = identity->ranks, .id = identity->id, .settings = settings});
 }
 
 }  // namespace tutti

@@ -36,7 +36,8 @@ Status WatchForeigners(transport::shm::Fabric& fabric, MeetOptions meeting) {
   const Result<sys::Fd> handle = sys::OwnHandle();
   const Passport own = {.name_space = sys::ProcessNamespace(), .process = sys::Self()};
   const std::string_view what = "process handles";
-  meeting.id = DeriveId({std::as_bytes(std::span(meeting.id.bytes)), std::as_bytes(std::span(what))});
+  const UniqueId bare = WithoutPlace(meeting.id);
+  meeting.id = DeriveId({std::as_bytes(std::span(bare.bytes)), std::as_bytes(std::span(what))});
   meeting.payload = std::as_bytes(std::span(&own, 1));
   meeting.shared = handle.ok() ? &*handle : nullptr;
   std::map<std::tuple<std::uint64_t, std::int32_t, std::uint64_t>, std::shared_ptr<const sys::Fd>> handles;

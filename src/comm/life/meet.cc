@@ -1,5 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -10,6 +12,7 @@
 #include "comm/host/placement.h"
 #include "comm/life/creation.h"
 #include "comm/meet/bootstrap.h"
+#include "comm/meet/meeting_point.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -23,22 +26,32 @@ void Place(Placement& placement, int rank, const std::string& host) {
   if (found == placement.hosts.end()) placement.hosts.push_back(host);
 }
 
+// Why no other host could come to where rank 0 should have listened, if it is so.
+Status WithReason(const Status& failed, const Status& listens) {
+  if (listens.ok() || failed.code() != Code::kTimeout) return failed;
+  return Status(failed.code(),
+                fmt::format("{}. Rank 0 could not listen for other hosts: {}", failed.message(), listens.message()),
+                failed.peer());
+}
+
 }  // namespace
 
 Status Creation::Meet() {
   made.placement = std::make_shared<Placement>();
   MeetOptions meeting = Meeting();
+  const Status listens = made.rank == 0 ? AwaitAsRankZero(made.id) : Status::Ok();
   const std::vector<std::byte> payload = profiles->Encode();
   meeting.payload = payload;
   meeting.shared = &made.fabric->own().fd();
-  TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
+  const Status met = comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     const Result<bool> agree = profiles->Add(peer, member.payload);
     if (!agree.ok()) return agree.status();
     Place(*made.placement, peer, member.host);
     if (member.remote) made.fabric->AddRemote(peer);
     // Pages of another size cannot be used; but all meet to the end, to say the same of who differs.
     return *agree && !member.remote ? made.fabric->Connect(peer, member.shared, member.process) : Status::Ok();
-  }));
+  });
+  if (!met.ok()) return WithReason(met, listens);
   made.several_hosts = made.placement->several();
   with_rank_zero = !made.fabric->IsRemote(0);
   return profiles->Check();

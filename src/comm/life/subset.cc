@@ -180,7 +180,13 @@ Result<CommunicatorOptions> Grow(Queue& parent, int ranks, const UniqueId* id) {
 }
 
 UniqueId CombineIds(std::span<const UniqueId> ids) {
-  return ids.size() == 1 ? ids[0] : DeriveId({Bytes("several ids"), std::as_bytes(ids)});
+  // A process that made an id awaits the hosts of that id alone, and it need be no rank, which would know of the others.
+  const auto has_place = [](const UniqueId& id) {
+    const Result<IdParts> parts = ReadId(id);
+    return parts.ok() && !parts->addresses.empty();
+  };
+  const auto first = std::ranges::find_if(ids, has_place);
+  return first == ids.end() ? ids.front() : *first;
 }
 
 }  // namespace tutti::comm

@@ -37,7 +37,8 @@ Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded)
 // id that the new ranks have; the lowest of them counts.
 Result<CommunicatorOptions> Grow(Queue& parent, int ranks, const UniqueId* id);
 
-// The id of a communicator that several ids together name, the same list on all its ranks.
+// The id of a communicator for which there are several, the same list on all its ranks: the first that has addresses. One
+// process that listens is enough, because only one rank of each host comes to it.
 UniqueId CombineIds(std::span<const UniqueId> ids);
 
 }  // namespace tutti::comm

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "comm/identity/launch.h"
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap.h"
+#include "comm/meet/job_id.h"
 
 namespace tutti::comm {
 namespace {

@@ -28,6 +28,25 @@ constexpr std::int64_t kTryNs = sys::kNsPerSecond, kLookNs = 200 * sys::kNsPerMs
 constexpr std::int64_t kFarewellNs = 300 * sys::kNsPerMs;
 constexpr std::byte kNews{1};
 
+// "10.0.0.1:500", and "or up to port 507" where that is one of several.
+std::string Where(const IdParts& id) {
+  std::string where = sys::ListEndpoints(id.addresses);
+  if (id.ports > 1) where += fmt::format(" or up to port {}", id.addresses.front().port + id.ports - 1);
+  return where;
+}
+
+const char* NameOfListener(const IdParts& id) {
+  return id.listener == IdListener::kMaker ? "the process that made the id" : "the process of rank 0";
+}
+
+// Where the id was computed on each host, that two hosts computed another one is a likely reason why a leader is not let in.
+const char* HintAtSecrets(const IdParts& id) {
+  return id.kind == IdKind::kRandom
+             ? ""
+             : " (where something listens there: the user's secret must be the same on all hosts; set "
+               "TUTTI_SECRET to one text on all, or copy ~/.cache/tutti/secret)";
+}
+
 }  // namespace
 
 // The thread's and the caller's. The thread writes a byte into `told` where there is news, the caller one into `ask` where there
@@ -123,11 +142,11 @@ std::vector<int> Rendezvous::Known() const {
 }
 
 std::string Rendezvous::Describe() const {
-  const std::string where = sys::ListEndpoints(shared_->options.id.addresses);
+  const std::string where = Where(shared_->options.id);
   std::lock_guard lock(shared_->mutex);
   if (!shared_->unreachable.ok()) {
-    return fmt::format("other hosts meet at {}, which host {} cannot reach: {}", where, shared_->options.host,
-                       shared_->unreachable.message());
+    return fmt::format("other hosts meet at {}, which host {} cannot reach: {}{}", where, shared_->options.host,
+                       shared_->unreachable.message(), HintAtSecrets(shared_->options.id));
   }
   std::string hosts;
   for (const comm::Known::Host& host : shared_->known.hosts) {
@@ -139,11 +158,11 @@ std::string Rendezvous::Describe() const {
 }
 
 void Rendezvous::Shared::Run() {
-  sys::ConnectOptions connect{.peer = "the process that made the id", .most_bytes = kMostRendezvousBytes};
+  const std::vector<sys::Endpoint> endpoints = options.id.Endpoints();
+  sys::ConnectOptions connect{.peer = NameOfListener(options.id), .most_bytes = kMostRendezvousBytes};
   while (!left && sys::NowNs() < options.deadline_ns) {
-    Result<sys::ProvenConnection> proven =
-        sys::ConnectProven(options.id.addresses, RendezvousTerms(options.id), connect,
-                           std::min(options.deadline_ns, sys::NowNs() + kTryNs));
+    Result<sys::ProvenConnection> proven = sys::ConnectProven(endpoints, RendezvousTerms(options.id), connect,
+                                                              std::min(options.deadline_ns, sys::NowNs() + kTryNs));
     if (proven.ok()) {
       {
         std::lock_guard lock(mutex);
@@ -180,9 +199,9 @@ Status Rendezvous::Shared::Talk(sys::FramedConnection& connection) {
       if (message.status().code() == Code::kInProgress) break;
       if (!message.ok()) {
         return Status(Code::kRemote,
-                      fmt::format("the process that made the id, where hosts meet, is gone before the ranks had met: "
-                                  "{}. Its own output should say why",
-                                  message.status().message()));
+                      fmt::format("{}, where hosts meet, is gone before the ranks had met: {}. Its own output should "
+                                  "say why",
+                                  NameOfListener(options.id), message.status().message()));
       }
       TUTTI_RETURN_IF_ERROR(Take(*message));
       Tell();

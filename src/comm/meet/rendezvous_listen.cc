@@ -3,9 +3,12 @@
 #include "comm/meet/rendezvous_listen.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "base/ports.h"
+#include "comm/identity/unique_id.h"
 #include "sys/net/interface_choice.h"
 #include "sys/net/interfaces.h"
 #include "tutti/settings.h"
@@ -14,19 +17,32 @@ namespace tutti::comm {
 
 namespace {
 
-Result<LinkListener> Listen(const Settings& settings, sys::NetworkUse use) {
+// The interfaces that are chosen for a use.
+Result<sys::InterfaceChoice> Choose(const Settings& settings, sys::NetworkUse use) {
   const Result<std::vector<sys::Interface>> interfaces = sys::ReadInterfaces();
   if (!interfaces.ok()) return interfaces.status();
-  const sys::InterfaceChoice choice = sys::ChooseInterfaces(*interfaces, settings, use);
+  sys::InterfaceChoice choice = sys::ChooseInterfaces(*interfaces, settings, use);
   TUTTI_RETURN_IF_ERROR(choice.Usable());
-  sys::ListenOptions listen;
+  return choice;
+}
+
+std::vector<sys::IpAddress> AddressesOf(const sys::InterfaceChoice& choice) {
+  std::vector<sys::IpAddress> addresses;
   for (const sys::Interface& interface : choice.chosen) {
-    listen.addresses.insert(listen.addresses.end(), interface.addresses.begin(), interface.addresses.end());
+    addresses.insert(addresses.end(), interface.addresses.begin(), interface.addresses.end());
   }
-  Result<sys::TcpListener> listener = sys::TcpListener::Open(listen);
+  return addresses;
+}
+
+Result<LinkListener> Listen(const Settings& settings, sys::NetworkUse use) {
+  const Result<sys::InterfaceChoice> choice = Choose(settings, use);
+  if (!choice.ok()) return choice.status();
+  const Ports ports = ParsePorts(settings.ports).value_or(Ports{});
+  Result<sys::TcpListener> listener =
+      sys::TcpListener::Open({.addresses = AddressesOf(*choice), .ports = {ports.first, ports.last}});
   if (!listener.ok()) return listener.status();
   LinkListener made{.listener = std::move(*listener), .cards = {}};
-  for (const sys::Interface& interface : choice.chosen) {
+  for (const sys::Interface& interface : choice->chosen) {
     transport::net::Card& card = made.cards.emplace_back(interface.name);
     for (const sys::Endpoint& endpoint : made.listener.endpoints()) {
       const bool its = std::ranges::find(interface.addresses, endpoint.address) != interface.addresses.end();
@@ -34,6 +50,21 @@ Result<LinkListener> Listen(const Settings& settings, sys::NetworkUse use) {
     }
   }
   return made;
+}
+
+// Those addresses of the id that are this host's.
+Result<std::vector<sys::IpAddress>> OwnOf(const IdParts& id) {
+  const Result<std::vector<sys::Interface>> interfaces = sys::ReadInterfaces();
+  if (!interfaces.ok()) return interfaces.status();
+  std::vector<sys::IpAddress> own;
+  for (const sys::Endpoint& endpoint : id.addresses) {
+    const bool is_own =
+        endpoint.address.IsLoopback() || std::ranges::any_of(*interfaces, [&](const sys::Interface& interface) {
+          return std::ranges::count(interface.addresses, endpoint.address) > 0;
+        });
+    if (is_own) own.push_back(endpoint.address);
+  }
+  return own;
 }
 
 }  // namespace
@@ -45,5 +76,22 @@ Result<sys::TcpListener> ListenForHosts(const Settings& settings) {
 }
 
 Result<LinkListener> ListenForLinks(const Settings& settings) { return Listen(settings, sys::NetworkUse::kData); }
+
+Result<sys::TcpListener> ListenAsRankZero(const Settings& settings, const IdParts& id) {
+  Result<std::vector<sys::IpAddress>> own = OwnOf(id);
+  if (!own.ok()) return own.status();
+  if (std::ranges::all_of(*own, &sys::IpAddress::IsLoopback)) {
+    const Result<sys::InterfaceChoice> choice = Choose(settings, sys::NetworkUse::kMeeting);
+    if (!choice.ok() && own->empty()) return choice.status();
+    if (choice.ok()) {
+      for (const sys::IpAddress& address : AddressesOf(*choice)) {
+        if (std::ranges::count(*own, address) == 0) own->push_back(address);
+      }
+    }
+  }
+  const std::uint16_t first = id.addresses.front().port;
+  return sys::TcpListener::Open(
+      {.addresses = std::move(*own), .ports = {first, static_cast<std::uint16_t>(first + id.ports - 1)}});
+}
 
 }  // namespace tutti::comm

@@ -15,7 +15,9 @@ struct Settings;
 
 namespace tutti::comm {
 
-// Listens on one port, on the network interfaces by which hosts meet, or by which their ranks exchange data
+struct IdParts;
+
+// Listens on one port, of those that TUTTI_PORTS allows, on the network interfaces by which hosts meet, or by which their ranks exchange data
 // (sys/net/interface_choice.h). Errors: none of them can be used, or be listened on.
 Result<sys::TcpListener> ListenForHosts(const Settings& settings);
 struct LinkListener {
@@ -23,6 +25,10 @@ struct LinkListener {
   std::vector<transport::net::Card> cards;  // with the addresses that it listens on, the best card first
 };
 Result<LinkListener> ListenForLinks(const Settings& settings);
+
+// Listens where an id says that the process of rank 0 does: on those of its addresses that are this host's. Where none is, or
+// only one that no other host can reach, as a name may have on its own host: also on the interfaces by which hosts meet.
+Result<sys::TcpListener> ListenAsRankZero(const Settings& settings, const IdParts& id);
 
 }  // namespace tutti::comm
 

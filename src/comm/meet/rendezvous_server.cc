@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "comm/meet/rank_list.h"
-#include "comm/meet/rendezvous_listen.h"
 #include "comm/meet/rendezvous_terms.h"
 #include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
@@ -73,11 +72,9 @@ struct RendezvousServer::Job {
   }
 };
 
-Result<std::unique_ptr<RendezvousServer>> RendezvousServer::Open(const Settings& settings) {
-  Result<sys::TcpListener> listener = ListenForHosts(settings);
-  if (!listener.ok()) return listener.status();
+Result<std::unique_ptr<RendezvousServer>> RendezvousServer::Open(sys::TcpListener listener) {
   Result<std::unique_ptr<sys::Acceptor>> acceptor =
-      sys::Acceptor::Make(std::move(*listener), {.most_bytes = kMostRendezvousBytes});
+      sys::Acceptor::Make(std::move(listener), {.most_bytes = kMostRendezvousBytes});
   if (!acceptor.ok()) return acceptor.status();
   Result<sys::PollSet> set = sys::PollSet::Make();
   if (!set.ok()) return set.status();
@@ -108,6 +105,10 @@ RendezvousServer::~RendezvousServer() {
 Status RendezvousServer::Await(const IdParts& id) {
   const sys::HelloTerms terms = RendezvousTerms(id);
   std::lock_guard lock(mutex_);
+  if (std::erase(awaited_, terms.id) > 0) {
+    awaited_.push_back(terms.id);  // it counts as the newest again
+    return Status::Ok();
+  }
   if (awaited_.size() >= kMostIds) {
     acceptor_->Dismiss(awaited_.front());
     awaited_.erase(awaited_.begin());

@@ -24,20 +24,18 @@
 #include "comm/meet/rendezvous_message.h"
 #include "sys/net/poll_set.h"
 #include "sys/net/proven_connection.h"
-#include "tutti/settings.h"
 #include "tutti/status.h"
 
 namespace tutti::comm {
 
 class RendezvousServer {
  public:
-  // Listens on what is chosen of this host's network interfaces. Errors: nothing can be chosen, or be listened on.
-  static Result<std::unique_ptr<RendezvousServer>> Open(const Settings& settings);
+  static Result<std::unique_ptr<RendezvousServer>> Open(sys::TcpListener listener);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
   const std::vector<sys::Endpoint>& endpoints() const { return acceptor_->listener().endpoints(); }
-  // Awaits the leaders of a job from now on. Of more than kMostIds the oldest is forgotten. Any thread.
+  // Awaits the leaders of a job from now on, if it does not already. Of more than kMostIds the oldest is forgotten. Any thread.
   Status Await(const IdParts& id);
   static constexpr std::size_t kMostIds = 4096;
 

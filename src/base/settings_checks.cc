@@ -1,0 +1,44 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/log.h"
+#include "base/ports.h"
+
+namespace tutti {
+
+std::string CheckFamily(std::string_view text) {
+  return text == "AF_INET" || text == "AF_INET6" ? "" : "one of AF_INET, AF_INET6";
+}
+
+std::string CheckPorts(std::string_view text) {
+  return ParsePorts(text) ? "" : "a port, or two with a - between them, from 1 to 65535";
+}
+
+std::string CheckLevel(std::string_view text) {
+  return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
+}
+std::string CheckSubsystems(std::string_view text) {
+  std::string unknown;
+  if (log::ParseSubsystems(text, unknown)) return "";
+  std::string known = "ALL";
+  for (log::Subsystems bit = 1; bit < log::kAllSubsystems; bit <<= 1) known += ", " + log::SubsystemNames(bit);
+  return fmt::format("a list of subsystems: \"{}\" is none of {}", unknown, known);
+}
+std::string CheckLevels(std::string_view text) {
+  std::string unknown;
+  if (log::ParseLevels(text, unknown)) return "";
+  return fmt::format("a list of levels: \"{}\" is none of ALL, VERSION, WARN, INFO, ABORT, TRACE", unknown);
+}
+std::string CheckFormat(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower == "text" || lower == "json" ? "" : "one of text, json";
+}
+
+}  // namespace tutti
