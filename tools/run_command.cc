@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm/identity/unique_id.h"
+#include "comm/meet/job_id.h"
 #include "sys/os/process.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
@@ -93,6 +94,9 @@ int RunOnHosts(const HostOptions& hosts, const LaunchOptions& options, const std
                "no network interface of this host can be used, so ranks of several hosts could not meet here; "
                "NCCL_DEBUG=INFO says why, NCCL_SOCKET_IFNAME names one"),
         kExitFailed);
+  }
+  if (shares->size() > 1) {
+    if (const Status awaits = comm::AwaitJob(*id); !awaits.ok()) return Failed(awaits, kExitFailed);
   }
   std::vector<HostJob> jobs;
   for (const HostShare& share : *shares) {

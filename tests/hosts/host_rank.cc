@@ -7,6 +7,7 @@
 //   host_rank FILE STOP       the same, and then one all_reduce after the other until rank 0 sees the file STOP; says "going" soon
 //                             after the beginning, and at the end how many there were
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
+//   host_rank --twice         as without words, and a second communicator after the first
 //   host_rank --two-ids FILE  by NCCL's interface: the first and the last rank make an id each, and all pass both
 //
 // Exit codes: 0 the sums are right, 1 they are not, or the ranks did not come together.
@@ -151,9 +152,11 @@ int Main(int argc, char** argv) {
     while (made.ok()) pause();
     return 1;
   }
+  const bool twice = argc == 2 && std::string_view(argv[1]) == "--twice";
   Status status;
-  if (argc >= 2) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
+  if (argc >= 2 && !twice) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
   if (status.ok()) status = argc == 3 ? AddUpUntil(argv[2]) : AddUp();
+  if (status.ok() && twice) status = AddUp();
   fmt::print("rank {}: {}\n", rank_text, status.ok() ? "the sums are right" : status.ToString());
   return status.ok() ? 0 : 1;
 }

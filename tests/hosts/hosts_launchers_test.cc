@@ -43,7 +43,7 @@ class HostsLaunchersTest : public testing::Test {
       words.emplace_back(word);
     }
     words.insert(words.end(), more.begin(), more.end());
-    for (const char* word : {"NCCL_DEBUG=INFO", "TUTTI_INIT_TIMEOUT_MS=30000", TUTTI_HOST_RANK})
+    for (const char* word : {"NCCL_DEBUG=INFO", "TUTTI_INIT_TIMEOUT_MS=30000", TUTTI_HOST_RANK, "--twice"})
       words.emplace_back(word);
     return hosts.Start(kEast, words);
   }
@@ -51,7 +51,7 @@ class HostsLaunchersTest : public testing::Test {
     Words words = {"mpiexec.hydra", "-np", "4", "-hosts", HostList(hosts), "-iface", "eth0", "-launcher", "rsh"};
     for (const char* word : {"-launcher-exec", agent_.c_str(), "env"}) words.emplace_back(word);
     words.insert(words.end(), more.begin(), more.end());
-    for (const char* word : {"NCCL_DEBUG=INFO", "TUTTI_INIT_TIMEOUT_MS=30000", TUTTI_HOST_RANK})
+    for (const char* word : {"NCCL_DEBUG=INFO", "TUTTI_INIT_TIMEOUT_MS=30000", TUTTI_HOST_RANK, "--twice"})
       words.emplace_back(word);
     return hosts.Start(kEast, words);
   }
@@ -119,7 +119,7 @@ std::vector<ChildProcess> StartRanks(Hosts& hosts, const Words& all, Variables v
     Words environment = {"NCCL_DEBUG=INFO", "TUTTI_INIT_TIMEOUT_MS=30000"};
     environment.insert(environment.end(), all.begin(), all.end());
     for (const std::string& variable : variables(rank)) environment.push_back(variable);
-    ranks.push_back(hosts.Start(rank / 2, {TUTTI_HOST_RANK}, environment));
+    ranks.push_back(hosts.Start(rank / 2, {TUTTI_HOST_RANK, "--twice"}, environment));
   }
   return ranks;
 }

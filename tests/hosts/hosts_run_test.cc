@@ -24,8 +24,8 @@ bool Has(const std::string& text, const std::string& piece) { return text.find(p
 TEST_F(HostsRunTest, RanksOfTwoHosts) {
   Hosts hosts({"east", "west"});
   const std::string list = fmt::format("{}:2,{}:1", hosts.NameSpace(0), hosts.NameSpace(1));
-  ChildProcess run =
-      hosts.Start(0, {TUTTI_TOOL, "run", "--hosts", list, "--agent", "ip netns exec", "--tag-output", TUTTI_HOST_RANK});
+  ChildProcess run = hosts.Start(
+      0, {TUTTI_TOOL, "run", "--hosts", list, "--agent", "ip netns exec", "--tag-output", TUTTI_HOST_RANK, "--twice"});
   EXPECT_EQ(run.Wait(), 0) << run.output();
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_TRUE(Has(run.output(), fmt::format("[{0}] rank {0}: the sums are right", rank))) << run.output();

@@ -260,13 +260,6 @@ Result<UniqueId> ChooseId(const LaunchContext& context, const std::optional<Uniq
   return derived->id;
 }
 
-// A further id of the job at the same place.
-Result<UniqueId> FurtherJobId(const UniqueId& id, std::string_view purpose, std::uint64_t generation) {
-  const Result<UniqueId> further = FurtherId(id, purpose, generation);
-  if (!further.ok()) return further.status();
-  return WithPlaceOf(*further, id);
-}
-
 const Launcher* FindLauncher(const LaunchContext& context) {
   for (const Launcher& launcher : Launchers()) {
     if (!context.variable(launcher.rank)) continue;
@@ -276,6 +269,13 @@ const Launcher* FindLauncher(const LaunchContext& context) {
 }
 
 }  // namespace
+
+Result<UniqueId> FurtherJobId(const UniqueId& id, JobPurpose purpose, std::uint64_t generation) {
+  const char* name = purpose == JobPurpose::kEnvironment ? "environment" : "ncclGetUniqueId";
+  const Result<UniqueId> further = FurtherId(id, name, generation);
+  if (!further.ok()) return further.status();
+  return WithPlaceOf(*further, id);
+}
 
 Result<LaunchIdentity> IdentityFrom(const LaunchContext& context, std::uint64_t generation) {
   LaunchIdentity identity;
@@ -291,7 +291,7 @@ Result<LaunchIdentity> IdentityFrom(const LaunchContext& context, std::uint64_t 
     TUTTI_RETURN_IF_ERROR(RefuseHalfOfTorchrun(context));
   }
   Result<UniqueId> id = ChooseId(context, *given, found, identity);
-  if (id.ok() && generation != 0) id = FurtherJobId(*id, "environment", generation);
+  if (id.ok() && generation != 0) id = FurtherJobId(*id, JobPurpose::kEnvironment, generation);
   if (!id.ok()) return id.status();
   identity.id = *id;
   return identity;
@@ -321,7 +321,7 @@ Result<LaunchIdentity> JobIdentityFrom(const LaunchContext& context, std::uint64
                   "TUTTI_UNIQUE_ID=job asks for the id of the job, and no launcher started this process (tutti run, "
                   "mpirun, srun, torchrun): use one, give all ranks one TUTTI_ID, or unset TUTTI_UNIQUE_ID");
   }
-  const Result<UniqueId> id = FurtherJobId(identity->id, "ncclGetUniqueId", generation);
+  const Result<UniqueId> id = FurtherJobId(identity->id, JobPurpose::kNcclGetUniqueId, generation);
   if (!id.ok()) return id.status();
   identity->id = *id;
   return identity;

@@ -70,6 +70,10 @@ struct LaunchContext {
 // each gets an id of its own. All ranks must count alike.
 Result<LaunchIdentity> IdentityFrom(const LaunchContext& context, std::uint64_t generation);
 
+// Of the job with this id, those of later communicators and of ncclGetUniqueId with TUTTI_UNIQUE_ID=job; at the same place.
+enum class JobPurpose : std::uint8_t { kEnvironment, kNcclGetUniqueId };
+Result<UniqueId> FurtherJobId(const UniqueId& id, JobPurpose purpose, std::uint64_t generation);
+
 // The id for the caller of ncclGetUniqueId, as JobUniqueId (comm/meet/job_id.h) says. `rank` is the launcher's, or -1 where that
 // was not asked.
 Result<LaunchIdentity> JobIdentityFrom(const LaunchContext& context, std::uint64_t generation);

@@ -115,4 +115,15 @@ Result<UniqueId> JobUniqueId() {
   return identity->id;
 }
 
+Status AwaitJob(const UniqueId& id) {
+  for (const JobPurpose purpose : {JobPurpose::kEnvironment, JobPurpose::kNcclGetUniqueId}) {
+    for (std::uint64_t generation = 0; generation < kAwaitedIds; ++generation) {
+      const Result<UniqueId> further = FurtherJobId(id, purpose, generation);
+      if (!further.ok()) return further.status();
+      TUTTI_RETURN_IF_ERROR(AwaitHosts(*further));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace tutti::comm

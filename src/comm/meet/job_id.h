@@ -33,6 +33,11 @@ Result<LaunchIdentity> NextIdentityFromEnvironment();
 // docs/decisions/0006-unique-ids.md tells why.
 Result<UniqueId> JobUniqueId();
 
+// For a launcher, which has made the id of a job (TUTTI_ID) and is no rank: awaits the leaders of hosts under the ids of the job's
+// first kAwaitedIds communicators too, and of as many calls of ncclGetUniqueId with TUTTI_UNIQUE_ID=job.
+Status AwaitJob(const UniqueId& id);
+inline constexpr std::uint64_t kAwaitedIds = 64;
+
 }  // namespace tutti::comm
 
 #endif  // TUTTI_COMM_MEET_JOB_ID_H_
