@@ -4,6 +4,7 @@
 // How a GpuCommunicator is connected with its peers': over the GPUs' own memory, or else over the host's.
 #include "base/log.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/log_links.h"
 #include "comm/gpu/segments.h"
 #include "transport/p2p/fabric.h"
 #include "tutti/settings.h"
@@ -26,7 +27,8 @@ Status GpuCommunicator::Impl::Connect() {
   TUTTI_RETURN_IF_ERROR(Load());
 
   const bool staged = ranks > 1 && ForbidsPeerAccess(settings);
-  Status connected = ConnectSegments(staged ? Memory::kHost : Memory::kDevice);
+  Memory memory = staged ? Memory::kHost : Memory::kDevice;
+  Status connected = ConnectSegments(memory);
   if (!staged && connected.code() == Code::kUnsupported) {  // so on all ranks
     if (rank == 0) {
       TUTTI_WARN(
@@ -34,11 +36,15 @@ Status GpuCommunicator::Impl::Connect() {
           "slower",
           who, connected.message());
     }
-    connected = ConnectSegments(Memory::kHost);
+    memory = Memory::kHost;
+    connected = ConnectSegments(memory);
   }
   if (connected.code() == Code::kUnsupported) connected = ConnectSegments(Memory::kPages);
   TUTTI_RETURN_IF_ERROR(connected);
-  return SetUp();
+  TUTTI_RETURN_IF_ERROR(SetUp());
+  using enum comm::SegmentsIn;
+  comm::LogGpuLinks(*this, limits.most_blocks, memory == Memory::kDevice ? kDeviceMemory : kHostMemory);
+  return Status::Ok();
 }
 
 // The same error on all ranks; kUnsupported where two GPUs do not reach each other's memory.

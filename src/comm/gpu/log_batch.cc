@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "comm/host/log_operation.h"
+#include "comm/host/log_choice.h"
 #include "exec/gpu/lower/compile.h"
 
 namespace tutti::comm {

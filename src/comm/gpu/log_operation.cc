@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "comm/gpu/runner.h"
+#include "comm/host/log_choice.h"
 #include "comm/host/log_operation.h"
 
 namespace tutti::comm {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "comm/gpu/links.h"
 #include "comm/gpu/recipe.h"
 #include "comm/gpu/work.h"
+#include "comm/host/log_choice.h"
 #include "comm/host/size_class.h"
 #include "tune/gpu_model.h"
 #include "tutti/settings.h"
@@ -38,6 +41,7 @@ struct GpuPlanner::Known {
   int most_blocks = 1;
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<PreparedPlan>> plans;
   Recipes recipes, batch_recipes;
+  std::set<std::string> said;                                        // by LogChoice
   std::array<std::vector<const PreparedPlan*>, kCollectives> moves;  // MovesOf, by root
   // By collective and size class: whether copies pay; 0: not known.
   enum : std::uint8_t { kUnknown, kYes, kNo };
@@ -133,6 +137,7 @@ Result<const GpuRecipe*> GpuPlanner::Known::FindIn(GpuPlanner& planner, Recipes&
       continue;
     }
     recipe = *made;
+    LogChoice(said, collective, algo::Get(choice.algorithm).name, proto::Name(choice.protocol));
     return &recipe;
   }
   return why;

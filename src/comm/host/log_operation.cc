@@ -4,24 +4,14 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 
 #include "comm/host/core.h"
+#include "comm/host/log_choice.h"
 #include "comm/host/planner.h"
 #include "exec/cpu/prepared_plan.h"
 
 namespace tutti::comm {
-namespace {
-
-constexpr std::string_view kNames[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "Gather",
-                                       "Scatter",   "AlltoAll",  "SendRecv",      "Barrier",   "Send",   "Recv"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(Collective::kRecv) + 1);
-
-}  // namespace
-
-std::string_view NcclName(Collective kind) { return kNames[static_cast<int>(kind)]; }
-
 void LogCall(Core& core, const Operation& o) {
   TUTTI_INFO(log::kColl,
              "{}: opCount {:x} sendbuff {} recvbuff {} count {} datatype {} op {} root {} comm {} [nranks={}] rank {}",

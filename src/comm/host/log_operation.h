@@ -22,8 +22,6 @@ void LogOperation(Core& core, Planner& planner, const Operation& operation);
 
 // The line under COLL alone.
 void LogCall(Core& core, const Operation& operation);
-// "AllReduce", as NCCL names its functions.
-std::string_view NcclName(Collective kind);
 
 }  // namespace tutti::comm
 

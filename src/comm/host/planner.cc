@@ -9,6 +9,7 @@
 
 #include "algo/algorithm.h"
 #include "comm/host/jobs.h"
+#include "comm/host/log_choice.h"
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/prepared_plan.h"
 #include "trace/layout.h"
@@ -60,6 +61,7 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
     if (!choice.ok()) return choice.status();
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
+    LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
     for (int channel = 0; channel < choice->channels; ++channel) {
       recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
     }

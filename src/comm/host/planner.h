@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -81,6 +82,7 @@ class Planner {
   std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
   std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;
   GroupPlans<exec::cpu::PreparedPlan> groups_;
+  std::set<std::string> said_;                                      // by LogChoice
   std::array<std::optional<exec::cpu::Lane>, kSizeClasses> lanes_;  // of sends and receives, by size
 };
 

@@ -3,6 +3,7 @@
 #include "comm/life/creation.h"
 
 #include "comm/agree/profiles.h"
+#include "comm/host/log_links.h"
 #include "sys/os/clock.h"
 
 namespace tutti::comm {
@@ -13,11 +14,13 @@ Creation::Creation(Communicator::Impl& made, const std::atomic<bool>* cancel)
 Creation::~Creation() = default;
 
 Status Creation::Run() {
+  LogNetwork(made.settings);
   TUTTI_RETURN_IF_ERROR(Offer());
   TUTTI_RETURN_IF_ERROR(Meet());
   TUTTI_RETURN_IF_ERROR(Connect());
   TUTTI_RETURN_IF_ERROR(Agree());
   if (made.several_hosts) TUTTI_RETURN_IF_ERROR(JoinHosts());
+  LogChannels();
   return Start();
 }
 

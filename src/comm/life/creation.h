@@ -54,7 +54,8 @@ struct Creation {
   void CreateBlackBox();                         // black_boxes.cc
   Status OpenBlackBoxes();
   Status CreateBlankBox(std::size_t bytes);
-  void SetSpins();  // start.cc
+  void SetSpins();           // start.cc
+  void LogChannels() const;  // log_channels.cc
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status Await(const std::function<bool()>& ready, const char* what) const;  // await.cc
   Status Cancelled() const;
