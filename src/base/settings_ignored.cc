@@ -19,10 +19,11 @@ constexpr IgnoredSettings kIgnored[] = {
               "NCCL_SOCKET_RCVBUF "
               "NCCL_SOCKET_SNDBUF NCCL_COMM_ID_TIMEOUT NCCL_NSOCKS_PERTHREAD NCCL_SOCKET_NTHREADS NCCL_SOCKET_INLINE "
               "NCCL_SOCKET_MIN_TASKSIZE",
-     .reason = "Ranks are on one host and meet over unix sockets; no network interface is used"},
+     .reason = "Sizes and paces NCCL's own sockets; Tutti's take their sizes from the system and their time from "
+               "TUTTI_INIT_TIMEOUT_MS"},
     {.names = "NCCL_UID_STAGGER_RATE NCCL_UID_STAGGER_THRESHOLD NCCL_CONNECT_ROUND_MAX_PEERS NCCL_RUNTIME_CONNECT "
               "NCCL_IPC_USE_ABSTRACT_SOCKET",
-     .reason = "Paces NCCL's own bootstrap; Tutti's needs no pacing on one host"},
+     .reason = "Paces NCCL's own bootstrap; of Tutti's ranks one of each host connects to where they meet"},
     {.names = "NCCL_REPORT_CONNECT_PROGRESS",
      .reason = "Where ranks do not meet in time, the error names those who are missing"},
     {.names =
@@ -35,7 +36,8 @@ constexpr IgnoredSettings kIgnored[] = {
          "NCCL_IGNORE_COLLNET_MISMATCH NCCL_NET_OVERHEAD NCCL_NCHANNELS_PER_NET_PEER NCCL_P2P_PER_CHANNEL_NET_BW "
          "NCCL_ALLOC_P2P_NET_LL_BUFFERS NCCL_UNPACK_DOUBLE_NCHANNELS NCCL_P2P_NET_CHUNKSIZE NCCL_IB_* "
          "NCCL_IBVERBS_LIB",
-     .reason = "Speaks of network cards; there is no network transport yet"},
+     .reason =
+         "Speaks of network cards and plugins; hosts are connected by TCP, over the interfaces of NCCL_SOCKET_IFNAME"},
     {.names = "NCCL_TOPO_FILE NCCL_TOPO_DUMP_FILE NCCL_TOPO_DUMP_FILE_RANK NCCL_GRAPH_FILE NCCL_GRAPH_DUMP_FILE "
               "NCCL_GRAPH_DUMP_FILE_RANK NCCL_TOPO_SPLIT_MLOPART NCCL_COLLNET_NODE_THRESHOLD NCCL_MNNVL_ENABLE "
               "NCCL_MNNVL_UUID NCCL_MNNVL_CLIQUE_ID NCCL_MNNVL_CROSS_CLIQUE NCCL_MNNVL_SCATTER_NETS_ENABLE "
@@ -89,7 +91,7 @@ constexpr IgnoredSettings kIgnored[] = {
               "NCCL_LIBRARY NCCL_LIBRARIES NCCL_PREFIX",
      .reason = "Says where NCCL is, for builds and container images; the library does not read it"},
     {.names = "NCCL_FASTRAK_* NCCL_GPUDIRECTTCPX_* NCCL_SHIMNET_* NCCL_PLUGIN_P2P NCCL_SHARP_* NCCL_UCX_*",
-     .reason = "Belongs to a network plugin; there is no network transport yet"},
+     .reason = "Belongs to a network plugin; none is loaded yet"},
     {.names = "TUTTI_FUZZ_CANARY TUTTI_JOBS TUTTI_TEST_* TUTTI_LAUNCH_TEST",
      .reason = "Belongs to Tutti's own build and tests"},
 };

@@ -47,7 +47,7 @@ void LogCreated(const comm::Creation& creation, std::int64_t begin_ns) {
   const Communicator::Impl& c = creation.made;
   TUTTI_INFO(log::kInit,
              "{} commId 0x{:x} channels {} shared memory {} bytes single copy {} cpus {} - Init COMPLETE in {:.2f} ms",
-             c.who, c.id_hash, c.fabric == nullptr ? 1 : c.fabric->channels(),
+             c.who, c.id_hash, c.fabric == nullptr || c.several_hosts ? 1 : c.fabric->channels(),
              c.fabric == nullptr ? 0 : c.settings.shared_bytes, creation.can_refer ? "yes" : "no", c.cpus,
              static_cast<double>(sys::NowNs() - begin_ns) / sys::kNsPerMs);
 }
