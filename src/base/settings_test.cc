@@ -106,6 +106,19 @@ TEST(SettingsTest, TheNetworkBetweenHosts) {
   EXPECT_FALSE(standard.oob_net_enable);
 }
 
+TEST(SettingsTest, PortsAreOneOrARange) {
+  for (const char* good : {"4000", "4000-4000", "1-65535"}) {
+    const Settings settings = With({{"TUTTI_PORTS", good}});
+    EXPECT_EQ(settings.ports, good);
+    EXPECT_EQ(settings.warnings, "");
+  }
+  for (const char* bad : {"0", "4100-4000", "4000-", "-4000", "65536", "4000-4100-4200", "http"}) {
+    const Settings settings = With({{"TUTTI_PORTS", bad}});
+    EXPECT_EQ(settings.ports, "") << bad;
+    EXPECT_NE(settings.warnings.find("a port, or two with a - between them"), std::string::npos) << settings.warnings;
+  }
+}
+
 TEST(SettingsTest, SizesMayHaveASuffix) {
   const auto bytes = [](const char* text) { return With({{"TUTTI_SHARED_BYTES", text}}).shared_bytes; };
   EXPECT_EQ(bytes("4096"), 4096);

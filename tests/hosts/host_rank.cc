@@ -9,6 +9,9 @@
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
 //   host_rank --twice         as without words, and a second communicator after the first
 //   host_rank --two-ids FILE  by NCCL's interface: the first and the last rank make an id each, and all pass both
+//   host_rank --job-id        by NCCL's interface, with the job's id (TUTTI_UNIQUE_ID=job); RANK and WORLD_SIZE say who it is
+//
+// By NCCL's interface ranks also split into those of even and of odd number.
 //
 // Exit codes: 0 the sums are right, 1 they are not, or the ranks did not come together.
 
@@ -111,6 +114,27 @@ Status WriteNcclId(const std::string& path) {
   return Status::Ok();
 }
 
+// Adds up the numbers of the ranks that have the same parity as `from`, or of all where step is 1; ends the communicator.
+Status AddUp(ncclComm_t comm, int rank, int from, int step, int ranks) {
+  int sum = -1, expected = 0;
+  for (int other = from; other < ranks; other += step) expected += other;
+  if (ncclAllReduce(&rank, &sum, 1, ncclInt, ncclSum, comm, nullptr) != ncclSuccess) {
+    return Status(Code::kInternal, NcclError("ncclAllReduce"));
+  }
+  if (ncclCommDestroy(comm) != ncclSuccess) return Status(Code::kInternal, NcclError("ncclCommDestroy"));
+  if (sum == expected) return Status::Ok();
+  return Status(Code::kInternal, fmt::format("the sum is {} and not {}", sum, expected));
+}
+
+Status AddUpAndSplit(ncclComm_t comm, int rank, int ranks) {
+  ncclComm_t part = nullptr;
+  if (ncclCommSplit(comm, rank % 2, rank, &part, nullptr) != ncclSuccess) {
+    return Status(Code::kInternal, NcclError("ncclCommSplit"));
+  }
+  TUTTI_RETURN_IF_ERROR(AddUp(part, rank, rank % 2, 2, ranks));
+  return AddUp(comm, rank, 0, 1, ranks);
+}
+
 Status AddUpWithTwoIds(const std::string& path, int rank, int ranks) {
   const std::string paths[] = {path + ".0", path + ".1"};
   if (rank == 0) TUTTI_RETURN_IF_ERROR(WriteNcclId(paths[0]));
@@ -127,22 +151,30 @@ Status AddUpWithTwoIds(const std::string& path, int rank, int ranks) {
   if (ncclCommInitRankScalable(&comm, ranks, rank, 2, ids, nullptr) != ncclSuccess) {
     return Status(Code::kInternal, NcclError("ncclCommInitRankScalable"));
   }
-  const int mine = rank;
-  int sum = -1;
-  if (ncclAllReduce(&mine, &sum, 1, ncclInt, ncclSum, comm, nullptr) != ncclSuccess) {
-    return Status(Code::kInternal, NcclError("ncclAllReduce"));
+  return AddUpAndSplit(comm, rank, ranks);
+}
+
+Status AddUpWithTheJobsId(int rank, int ranks) {
+  setenv("TUTTI_UNIQUE_ID", "job", 1);
+  ncclUniqueId id;
+  if (ncclGetUniqueId(&id) != ncclSuccess) return Status(Code::kInternal, NcclError("ncclGetUniqueId"));
+  ncclComm_t comm = nullptr;
+  if (ncclCommInitRank(&comm, ranks, id, rank) != ncclSuccess) {
+    return Status(Code::kInternal, NcclError("ncclCommInitRank"));
   }
-  if (ncclCommDestroy(comm) != ncclSuccess) return Status(Code::kInternal, NcclError("ncclCommDestroy"));
-  if (sum == ranks * (ranks - 1) / 2) return Status::Ok();
-  return Status(Code::kInternal, fmt::format("the sum is {}", sum));
+  return AddUpAndSplit(comm, rank, ranks);
 }
 
 int Main(int argc, char** argv) {
   const char* rank = std::getenv("TUTTI_RANK");
   const std::string_view rank_text = rank != nullptr ? rank : "none";
-  if (argc == 3 && std::string_view(argv[1]) == "--two-ids") {
-    const Status summed = AddUpWithTwoIds(argv[2], std::atoi(rank), std::atoi(std::getenv("TUTTI_RANKS")));
-    fmt::print("rank {}: {}\n", rank_text, summed.ok() ? "the sums are right" : summed.ToString());
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word == "--two-ids" || word == "--job-id") {
+    const bool job = word == "--job-id";
+    const int own = std::atoi(std::getenv(job ? "RANK" : "TUTTI_RANK"));
+    const int ranks = std::atoi(std::getenv(job ? "WORLD_SIZE" : "TUTTI_RANKS"));
+    const Status summed = job ? AddUpWithTheJobsId(own, ranks) : AddUpWithTwoIds(argv[2], own, ranks);
+    fmt::print("rank {}: {}\n", own, summed.ok() ? "the sums are right" : summed.ToString());
     return summed.ok() ? 0 : 1;
   }
   if (argc == 3 && std::string_view(argv[1]) == "--make-id") {
@@ -152,7 +184,7 @@ int Main(int argc, char** argv) {
     while (made.ok()) pause();
     return 1;
   }
-  const bool twice = argc == 2 && std::string_view(argv[1]) == "--twice";
+  const bool twice = word == "--twice";
   Status status;
   if (argc >= 2 && !twice) status = rank_text == "0" ? MakeId(argv[1]) : AwaitId(argv[1]);
   if (status.ok()) status = argc == 3 ? AddUpUntil(argv[2]) : AddUp();

@@ -137,7 +137,7 @@ TEST_F(HostsLaunchersTest, Torchrun) {
   ExpectTogether(ranks);
 }
 
-// A host's own name leads to 127.0.1.1 there, as Debian has it.
+// A host's own name leads to 127.0.1.1 there, as Debian has it. The ids have other addresses on each host, also where ranks split.
 TEST_F(HostsLaunchersTest, TorchrunWithAName) {
   Hosts hosts({"east", "west"});
   std::ofstream(folder_.Path("hosts0")) << "127.0.1.1 east\n";
@@ -147,9 +147,9 @@ TEST_F(HostsLaunchersTest, TorchrunWithAName) {
     Words environment = Torchrun(rank, "east");
     environment.emplace_back("NCCL_DEBUG=INFO");
     const std::string file = folder_.Path(fmt::format("hosts{}", rank / 2));
-    ranks.push_back(
-        hosts.Start(rank / 2, {"sh", "-c", fmt::format("mount --bind {} /etc/hosts && exec {}", file, TUTTI_HOST_RANK)},
-                    environment));
+    ranks.push_back(hosts.Start(
+        rank / 2, {"sh", "-c", fmt::format("mount --bind {} /etc/hosts && exec {} --job-id", file, TUTTI_HOST_RANK)},
+        environment));
   }
   ExpectTogether(ranks);
 }

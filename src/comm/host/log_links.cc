@@ -21,13 +21,15 @@ void SayOnce(const std::string& line) {
   if (log::FirstTime(line)) TUTTI_INFO(kNetwork, "{}", line);
 }
 
-// " [0]eth0:10.0.0.1<0> [1]eth1:10.0.1.1<0>": each interface with its first address.
+// "eth0:10.0.0.1<0>": its first address.
+std::string NameOf(const sys::Interface& interface) {
+  return fmt::format("{}:{}<0>", interface.name, interface.addresses.front().ToString());
+}
+
+// " [0]eth0:10.0.0.1<0> [1]eth1:10.0.1.1<0>"
 std::string List(const sys::InterfaceChoice& choice) {
   std::string list;
-  for (std::size_t i = 0; i < choice.chosen.size(); ++i) {
-    const sys::Interface& interface = choice.chosen[i];
-    list += fmt::format(" [{}]{}:{}<0>", i, interface.name, interface.addresses.front().ToString());
-  }
+  for (std::size_t i = 0; i < choice.chosen.size(); ++i) list += fmt::format(" [{}]{}", i, NameOf(choice.chosen[i]));
   return list;
 }
 
@@ -45,7 +47,7 @@ void LogNetwork(const Settings& settings) {
   if (!interfaces.ok()) return;
   const auto meeting = sys::ChooseInterfaces(*interfaces, settings, sys::NetworkUse::kMeeting);
   const auto data = sys::ChooseInterfaces(*interfaces, settings, sys::NetworkUse::kData);
-  if (meeting.Usable().ok()) SayOnce("Bootstrap: Using" + List(meeting));
+  if (meeting.Usable().ok()) SayOnce("Bootstrap: Using " + NameOf(meeting.chosen.front()));
   if (!data.Usable().ok()) return SayOnce("NET/Socket : No interface found");
   SayOnce("NET/Socket : Using" + List(data));
   SayOnce("Using network Socket");

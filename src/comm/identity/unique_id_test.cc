@@ -6,6 +6,9 @@
 
 #include <string>
 
+#include "comm/identity/id_hash.h"
+#include "sys/net/address.h"
+
 namespace tutti {
 namespace {
 
@@ -51,6 +54,31 @@ TEST(UniqueIdTest, PartsSurvive) {
   const comm::IdParts again = *comm::ReadId(comm::MakeId(parts));
   EXPECT_EQ(again.secret, parts.secret);
   EXPECT_EQ(again.name, parts.name);
+}
+
+TEST(UniqueIdTest, AnIdMaySayThatRankZeroListens) {
+  comm::IdParts parts = *comm::ReadId(*CreateUniqueId());
+  parts.addresses = {{sys::IpAddress::V4(10, 0, 0, 1), 500}, {*sys::IpAddress::Parse("fd00::1"), 500}};
+  parts.listener = comm::IdListener::kRankZero;
+  parts.ports = 3;
+  const UniqueId id = comm::MakeId(parts);
+  const comm::IdParts again = *comm::ReadId(id);
+  EXPECT_EQ(again.listener, comm::IdListener::kRankZero);
+  EXPECT_EQ(sys::ListEndpoints(again.Endpoints()),
+            "10.0.0.1:500, [fd00::1]:500, 10.0.0.1:501, [fd00::1]:501, 10.0.0.1:502, [fd00::1]:502");
+  // What follows from an id depends on its place only where that is asked for.
+  const UniqueId bare = comm::WithoutPlace(id);
+  EXPECT_TRUE(comm::ReadId(bare)->Endpoints().empty());
+  EXPECT_EQ(comm::FurtherId(id, "a", 1)->bytes, comm::FurtherId(bare, "a", 1)->bytes);
+  EXPECT_EQ(comm::HashOf(id), comm::HashOf(bare));
+  EXPECT_EQ(comm::WithPlaceOf(bare, id)->bytes, id.bytes);
+  EXPECT_EQ(comm::ReadId(*comm::WithAddresses(id, parts.addresses))->listener, comm::IdListener::kMaker);
+  // Ports that there are not, and a listener without an address, are damage.
+  parts.addresses = {{sys::IpAddress::V4(10, 0, 0, 1), 65534}};
+  EXPECT_FALSE(comm::ReadId(comm::MakeId(parts)).ok());
+  UniqueId damaged = bare;
+  damaged.bytes[10] = 1;
+  EXPECT_FALSE(comm::ReadId(damaged).ok());
 }
 
 TEST(UniqueIdTest, DerivedIdsDependOnEveryFact) {

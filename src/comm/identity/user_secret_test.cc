@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <string>
 
 #include "tests/support/scratch_folder.h"
 
@@ -43,6 +46,17 @@ TEST_F(UserSecretTest, AFileThatIsNoSecretIsNamed) {
   EXPECT_NE(cut.status().message().find(path), std::string::npos) << cut.status().message();
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   EXPECT_EQ(internal::UserSecretIn(path).status().code(), Code::kInvalidUsage);
+}
+
+TEST_F(UserSecretTest, TheVariableComesBeforeTheFile) {
+  const std::string given = "the same on all hosts";
+  ASSERT_EQ(setenv("TUTTI_SECRET", given.c_str(), 1), 0);
+  const auto secret = UserSecret();
+  ASSERT_TRUE(secret.ok());
+  EXPECT_TRUE(std::ranges::equal(*secret, std::as_bytes(std::span(given))));
+  ASSERT_EQ(setenv("TUTTI_SECRET", "guess me", 1), 0);
+  EXPECT_EQ(UserSecret().status().code(), Code::kInvalidUsage);
+  unsetenv("TUTTI_SECRET");
 }
 
 TEST_F(UserSecretTest, TheCacheFolderComesFirst) {

@@ -14,6 +14,7 @@
 #include "comm/meet/meeting_point.h"
 #include "sys/net/resolve.h"
 #include "sys/os/clock.h"
+#include "sys/os/fork.h"
 #include "sys/os/process.h"
 #include "tutti/settings.h"
 
@@ -44,7 +45,12 @@ struct Shared {
 };
 
 Shared& SharedByStore() {
-  static Shared& shared = *new Shared;
+  static Shared& shared = *[] {
+    auto* made = new Shared;
+    sys::FreeInForkedChildren(made->mutex);
+    sys::WatchForks();
+    return made;
+  }();
   return shared;
 }
 
