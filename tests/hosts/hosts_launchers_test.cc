@@ -163,10 +163,12 @@ TEST_F(HostsLaunchersTest, HostsWithSecretsOfTheirOwn) {
   };
   std::vector<ChildProcess> apart = StartRanks(hosts, {"TUTTI_INIT_TIMEOUT_MS=2000"}, variables);
   for (ChildProcess& rank : apart) EXPECT_EQ(rank.Wait(), 1) << rank.output();
-  EXPECT_TRUE(Has(apart[2].output(),
-                  "the user's secret must be the same on all hosts; set TUTTI_SECRET to one text on "
-                  "all, or copy ~/.cache/tutti/secret"))
-      << apart[2].output();
+  for (const char* piece :
+       {"Connection refused", "likewise at 7 more ports",
+        "the hosts have different secrets of this user, and so another id or port; set TUTTI_SECRET "
+        "to one text on all, or copy ~/.cache/tutti/secret"}) {
+    EXPECT_TRUE(Has(apart[2].output(), piece)) << apart[2].output();
+  }
   std::vector<ChildProcess> together = StartRanks(hosts, {"TUTTI_SECRET=one that both hosts have"}, variables);
   ExpectTogether(together);
 }
@@ -190,6 +192,19 @@ TEST_F(HostsLaunchersTest, NcclCommId) {
   std::vector<ChildProcess> ranks =
       StartRanks(hosts, {fmt::format("NCCL_COMM_ID={}:5000", hosts.Address(kEast))}, &ByHand);
   ExpectTogether(ranks);
+}
+
+TEST_F(HostsLaunchersTest, NcclCommIdWhoseNameNobodyKnows) {
+  Hosts hosts({"east", "west"});
+  std::vector<ChildProcess> ranks =
+      StartRanks(hosts, {"NCCL_COMM_ID=no such host:5000", "TUTTI_INIT_TIMEOUT_MS=1000"}, &ByHand);
+  for (ChildProcess& rank : ranks) {
+    EXPECT_EQ(rank.Wait(), 1) << rank.output();
+    EXPECT_TRUE(Has(rank.output(),
+                    "Ranks of other hosts could not come: host \"no such host\" has no address that this "
+                    "host knows"))
+        << rank.output();
+  }
 }
 
 TEST_F(HostsLaunchersTest, NcclCommIdWhosePortIsTaken) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
 #include "base/words.h"
 #include "comm/identity/launchers.h"
 #include "comm/identity/unique_id.h"
@@ -114,11 +113,10 @@ constexpr const char* kNoSecret =
     "text on "
     "all hosts";
 
-// The id with the place of rank 0 in it; without it, where the log says why, for ranks that may all be on one host.
-UniqueId WithPlaceIfThereIsOne(const DerivedId& derived, const Result<UniqueId>& placed) {
+// The id with the place of rank 0 in it; without it, where there is none, for ranks that may all be on one host.
+UniqueId WithPlaceIfThereIsOne(const LaunchContext& context, const DerivedId& derived, const Result<UniqueId>& placed) {
   if (placed.ok() && derived.is_safe) return *placed;
-  TUTTI_INFO(log::kInit, "the ranks can meet on one host only: {}",
-             placed.ok() ? kNoSecret : placed.status().message());
+  if (context.no_place) context.no_place(derived.id, placed.ok() ? kNoSecret : placed.status().message());
   return derived.id;
 }
 
@@ -138,7 +136,7 @@ Result<std::optional<UniqueId>> IdOfAddress(const LaunchContext& context) {
   if (!id.ok()) return id.status();
   const std::vector<std::string> hosts = {place->host};
   return std::optional(WithPlaceIfThereIsOne(
-      *id, WithRootPlace(id->id, hosts, context.resolve, {.first = place->port, .last = place->port})));
+      context, *id, WithRootPlace(id->id, hosts, context.resolve, {.first = place->port, .last = place->port})));
 }
 
 // The id that the user gave in TUTTI_ID or NCCL_COMM_ID; nullopt where neither is set.
@@ -243,7 +241,7 @@ Result<UniqueId> SpreadJobId(const LaunchContext& context, const Launcher& launc
   if (spread == Spread::kUnknown && !can) return derived->id;
   if (!can) return NoPlace(launcher, why);
   const Result<UniqueId> placed = WithRootPlace(derived->id, hosts, context.resolve, context.ports);
-  if (spread == Spread::kUnknown) return WithPlaceIfThereIsOne(*derived, placed);
+  if (spread == Spread::kUnknown) return WithPlaceIfThereIsOne(context, *derived, placed);
   if (!placed.ok()) return NoPlace(launcher, placed.status().message());
   return derived->is_safe ? placed : NoPlace(launcher, kNoSecret);
 }

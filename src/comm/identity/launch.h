@@ -64,6 +64,8 @@ struct LaunchContext {
   Ports ports;  // that may be listened on
   // The id that rank 0 has made and all ranks get from the launcher's store, the same at each call.
   std::function<Result<UniqueId>(sys::JobStore store, int rank)> shared_id;
+  // Hears why ranks of other hosts cannot come under an id. Null: nobody does.
+  std::function<void(const UniqueId& id, const std::string& why)> no_place;
 };
 
 // generation: 0 for the first communicator that a process makes from its environment, 1 for the second, and so on:

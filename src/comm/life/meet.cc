@@ -12,7 +12,7 @@
 #include "comm/host/placement.h"
 #include "comm/life/creation.h"
 #include "comm/meet/bootstrap.h"
-#include "comm/meet/meeting_point.h"
+#include "comm/meet/rank_zero_place.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -26,12 +26,14 @@ void Place(Placement& placement, int rank, const std::string& host) {
   if (found == placement.hosts.end()) placement.hosts.push_back(host);
 }
 
-// Why no other host could come to where rank 0 should have listened, if it is so.
-Status WithReason(const Status& failed, const Status& listens) {
-  if (listens.ok() || failed.code() != Code::kTimeout) return failed;
-  return Status(failed.code(),
-                fmt::format("{}. Rank 0 could not listen for other hosts: {}", failed.message(), listens.message()),
-                failed.peer());
+// What has not come, where no rank of another host could: `listens`, of rank 0.
+Status WithReason(const Status& failed, const Status& listens, const UniqueId& id) {
+  if (failed.code() != Code::kTimeout) return failed;
+  const std::string no_place = WhyNoPlace(id);
+  std::string sentence = failed.message();
+  if (!no_place.empty()) sentence += fmt::format(". Ranks of other hosts could not come: {}", no_place);
+  if (!listens.ok()) sentence += fmt::format(". Rank 0 could not listen for other hosts: {}", listens.message());
+  return Status(failed.code(), sentence, failed.peer());
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ Status Creation::Meet() {
     // Pages of another size cannot be used; but all meet to the end, to say the same of who differs.
     return *agree && !member.remote ? made.fabric->Connect(peer, member.shared, member.process) : Status::Ok();
   });
-  if (!met.ok()) return WithReason(met, listens);
+  if (!met.ok()) return WithReason(met, listens, made.id);
   made.several_hosts = made.placement->several();
   with_rank_zero = !made.fabric->IsRemote(0);
   return profiles->Check();

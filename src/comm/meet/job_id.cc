@@ -12,6 +12,7 @@
 #include "comm/identity/unique_id.h"
 #include "comm/identity/user_secret.h"
 #include "comm/meet/meeting_point.h"
+#include "comm/meet/rank_zero_place.h"
 #include "sys/net/resolve.h"
 #include "sys/os/clock.h"
 #include "sys/os/fork.h"
@@ -84,7 +85,8 @@ LaunchContext ThisProcess() {
           .secret = &UserSecret,
           .resolve = [](const std::string& host) { return sys::ResolveHost(host, sys::NowNs() + kResolveNs); },
           .ports = ParsePorts(settings.ports).value_or(Ports{}),
-          .shared_id = &SharedId};
+          .shared_id = &SharedId,
+          .no_place = &NoteNoPlace};
 }
 
 // Where other hosts come to this process they find somebody.

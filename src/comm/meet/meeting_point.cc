@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/identity/unique_id.h"
+#include "comm/meet/rank_zero_place.h"
 #include "comm/meet/rendezvous_listen.h"
 #include "comm/meet/rendezvous_server.h"
 #include "sys/os/fork.h"

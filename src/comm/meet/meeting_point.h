@@ -19,10 +19,6 @@ Result<std::vector<sys::Endpoint>> OwnMeetingPoint();
 // Awaits here the leaders of hosts whose ranks have this id, for both of their meetings (HostsId).
 Status AwaitHosts(const UniqueId& id);
 
-// What the process of rank 0 does before its ranks meet under an id: where the id says that it listens (IdListener::kRankZero), it
-// does so from now on. Errors: it cannot, which matters only where ranks are on several hosts.
-Status AwaitAsRankZero(const UniqueId& id);
-
 // The id under which ranks that are on several hosts meet a second time, at the place of the first.
 Result<UniqueId> HostsId(const UniqueId& id);
 

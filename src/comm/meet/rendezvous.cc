@@ -39,12 +39,12 @@ const char* NameOfListener(const IdParts& id) {
   return id.listener == IdListener::kMaker ? "the process that made the id" : "the process of rank 0";
 }
 
-// Where the id was computed on each host, that two hosts computed another one is a likely reason why a leader is not let in.
+// Where each host has computed the id, that one has computed another is a likely reason why it does not get through.
 const char* HintAtSecrets(const IdParts& id) {
-  return id.kind == IdKind::kRandom
-             ? ""
-             : " (where something listens there: the user's secret must be the same on all hosts; set "
-               "TUTTI_SECRET to one text on all, or copy ~/.cache/tutti/secret)";
+  if (id.kind == IdKind::kRandom) return "";
+  return ". Likely cause, unless rank 0 is still to come: the hosts have different secrets of this user, and so "
+         "another id or "
+         "port; set TUTTI_SECRET to one text on all, or copy ~/.cache/tutti/secret";
 }
 
 }  // namespace

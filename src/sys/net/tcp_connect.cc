@@ -161,17 +161,36 @@ class Race {
     return won;
   }
 
+  static std::string Describe(const Lane& lane) {
+    if (!lane.last.empty()) return lane.last;
+    if (lane.stage != Lane::Stage::kConnecting) return fmt::format("{} was not tried yet", lane.endpoint.ToString());
+    return fmt::format("no answer from {}. {}", lane.endpoint.ToString(), LikelyCause(ETIMEDOUT));
+  }
+
+  // What became of another port of the same address, if it was the same.
+  bool IsAsAt(const Lane& first, const Lane& lane) const {
+    if (first.endpoint.address != lane.endpoint.address) return false;
+    std::string how = Describe(lane);
+    const std::string own = lane.endpoint.ToString(), other = first.endpoint.ToString();
+    for (std::size_t at = how.find(own); at != std::string::npos; at = how.find(own, at + other.size())) {
+      how.replace(at, own.size(), other);
+    }
+    return how == Describe(first);
+  }
+
   Status Fail() const {
     std::string list;
     bool hopeless = true;
-    for (const Lane& lane : lanes_) {
-      hopeless = hopeless && lane.stage == Lane::Stage::kLost;
-      std::string how = lane.last;
-      if (lane.stage == Lane::Stage::kConnecting && how.empty()) {
-        how = fmt::format("no answer from {}. {}", lane.endpoint.ToString(), LikelyCause(ETIMEDOUT));
-      }
-      if (how.empty()) how = fmt::format("{} was not tried yet", lane.endpoint.ToString());
-      list += fmt::format("{}{} ({} {})", list.empty() ? "" : "; ", how, lane.tries, lane.tries == 1 ? "try" : "tries");
+    for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
+      hopeless = hopeless && lane->stage == Lane::Stage::kLost;
+      const auto as = [this](const Lane& one) {
+        return [this, &one](const Lane& other) { return IsAsAt(one, other); };
+      };
+      if (std::any_of(lanes_.begin(), lane, [&](const Lane& earlier) { return IsAsAt(earlier, *lane); })) continue;
+      list += fmt::format("{}{} ({} {})", list.empty() ? "" : "; ", Describe(*lane), lane->tries,
+                          lane->tries == 1 ? "try" : "tries");
+      const auto likewise = std::count_if(lane + 1, lanes_.end(), as(*lane));
+      if (likewise > 0) list += fmt::format(", likewise at {} more {}", likewise, likewise == 1 ? "port" : "ports");
     }
     if (lanes_.empty()) list = "it has no address";
     return Status(hopeless ? Code::kInvalidUsage : Code::kTimeout,
