@@ -161,7 +161,7 @@ class Rank {
     if (*window == nullptr) return Status::Ok();
     for (const std::size_t size : {std::size_t{8192}, kMib, 16 * kMib, 256 * kMib}) {
       const Operation o = MakeOperation(Collective::kAllGather, size);
-      if (!impl.windows.Takes(o)) return Status::Ok();
+      if (impl.windows.FindCopies(o) == nullptr) return Status::Ok();
       const Result<double> us = Time([&](sys::cuda::Stream stream) { return gpu_->Run(o, stream); }, size);
       if (!us.ok()) return us.status();
       const auto peers = static_cast<std::size_t>(communicator_.ranks() - 1);

@@ -154,6 +154,51 @@ bool RolesFit(std::span<const RankPlan> plans, const std::vector<Message>& messa
   return true;
 }
 
+// What Forms::copies says of two shots, where every rank has one owner at most, which passes on to those who store it.
+bool AreTwoShots(std::span<const RankPlan> plans, const std::vector<Message>& messages) {
+  std::vector<int> folded(plans.size()),
+      passed_on(plans.size());  // by owner: others' inputs, and messages with its value
+  const auto count = [](std::vector<int>& of, int rank) { ++of[static_cast<std::size_t>(rank)]; };
+  for (const Message& m : messages) {
+    const Step from = plans[static_cast<std::size_t>(m.sender)].step(m.from);
+    const Step to = plans[static_cast<std::size_t>(m.receiver)].step(m.to);
+    if (PartOf(from) == Part::kOwner) {
+      if (from.out != m.sender || to.out != m.sender) return false;
+      count(passed_on, m.sender);
+    } else {
+      if (PartOf(to) != Part::kOwner || from.operands[0].index != m.receiver || from.out != kNoBlock) return false;
+      count(folded, m.receiver);
+    }
+  }
+  const int others = static_cast<int>(plans.size()) - 1;
+  const auto all = [&](int peers) { return peers == others; };
+  return others > 0 && std::ranges::all_of(folded, all) && std::ranges::all_of(passed_on, all);
+}
+
+Forms::Copies FindCopies(std::span<const RankPlan> plans, const Forms& forms, int blocks_per_piece,
+                         const std::vector<Message>& messages) {
+  if (forms.moves) return blocks_per_piece == 1 ? Forms::Copies::kAll : Forms::Copies::kNone;
+  const Collective collective = plans[0].collective;
+  const bool of_one_piece = InPieces(collective, plans[0].ranks) == 1 && OutPieces(collective, plans[0].ranks) == 1;
+  const bool shots = Reduces(collective) && of_one_piece && blocks_per_piece == plans[0].ranks && forms.relay &&
+                     !forms.chain && AreTwoShots(plans, messages);
+  return shots ? Forms::Copies::kSecondShot : Forms::Copies::kNone;
+}
+
+bool OutputsAreAlike(std::span<const RankPlan> plans) {
+  const Collective collective = plans[0].collective;
+  const int ranks = plans[0].ranks;
+  return InPieces(collective, ranks) <= OutPieces(collective, ranks) &&
+         std::ranges::all_of(plans, [](const RankPlan& plan) { return plan.out_blocks > 0; });
+}
+
+// In the order in which ranks send and receive.
+void Order(int rank, int ranks, Moves& moves) {
+  const auto behind = [&](const Moves::Send& send) { return (send.peer - rank + ranks) % ranks; };
+  std::ranges::stable_sort(moves.sends, {}, behind);
+  std::ranges::stable_sort(moves.receives, {}, &Moves::Receive::peer);
+}
+
 std::vector<Moves::Copy> ListCopies(const RankPlan& plan) {
   std::vector<Moves::Copy> copies;
   for (int s = 0; s < plan.step_count(); ++s) {
@@ -203,12 +248,13 @@ Forms FindForms(std::span<const RankPlan> plans) {
   const bool useful = Reduces(collective) || HasRoot(collective);  // else everybody may as well send to all
   forms.relay &= !barrier && useful && owners > 0 && !messages.all().empty() && RolesFit(plans, messages.all(), chain);
   forms.chain = forms.relay && chain;
+  forms.copies = FindCopies(plans, forms, blocks_per_piece, messages.all());
+  forms.outputs_alike = OutputsAreAlike(plans);
   return forms;
 }
 
 Moves ListMoves(std::span<const RankPlan> plans, int rank) {
   Moves moves;
-  const auto ranks = static_cast<int>(plans.size());
   const Messages messages(plans);
   std::vector<int> directions(plans.size());  // bit 0: sends, bit 1: receives
   for (const Message& m : messages.all()) {
@@ -221,11 +267,22 @@ Moves ListMoves(std::span<const RankPlan> plans, int rank) {
     }
     if (m.receiver == rank) moves.receives.push_back({.peer = m.sender, .out = out, .step = m.to});
   }
-  const auto behind = [&](const Moves::Send& send) { return (send.peer - rank + ranks) % ranks; };
-  std::ranges::stable_sort(moves.sends, {}, behind);
-  std::ranges::stable_sort(moves.receives, {}, &Moves::Receive::peer);
+  Order(rank, static_cast<int>(plans.size()), moves);
   moves.copies = ListCopies(plans[static_cast<std::size_t>(rank)]);
   for (const int direction : directions) moves.most_directions = std::max(moves.most_directions, (direction + 1) / 2);
+  return moves;
+}
+
+Moves ListSecondShot(std::span<const RankPlan> plans, int rank) {
+  Moves moves;
+  const Messages messages(plans);
+  for (const Message& m : messages.all()) {
+    if (PartAt(plans, m.sender, m.from) != Part::kOwner) continue;
+    if (m.sender == rank) moves.sends.push_back({.peer = m.receiver, .in = m.sender, .out = m.sender, .step = m.from});
+    if (m.receiver == rank) moves.receives.push_back({.peer = m.sender, .out = m.sender, .step = m.to});
+  }
+  Order(rank, static_cast<int>(plans.size()), moves);
+  moves.most_directions = 2;
   return moves;
 }
 

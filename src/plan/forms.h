@@ -3,6 +3,7 @@
 #ifndef TUTTI_PLAN_FORMS_H_
 #define TUTTI_PLAN_FORMS_H_
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,15 @@ struct Forms {
   // one value at most, made of inputs and of what others send of theirs.
   bool flat = false;
 
+  // What copy engines can do of it, whole pieces or blocks at a time (exec/gpu/lower/copies.h): all of it, if it is moves; or, if it
+  // is two shots, the second one. Those are plans in which every rank folds the block of its own number from everybody's inputs and
+  // sends it to all others, who do nothing but store it: what comes before those sends is a reduce_scatter, the rest is moves.
+  enum class Copies : std::uint8_t { kNone, kAll, kSecondShot };
+  Copies copies = Copies::kNone;
+  // Every rank has an output, and none has one that may be a piece of its input, as in place it is: then it would lie
+  // elsewhere in its buffer than those of other ranks. Where this holds, each rank knows from its own output where all lie.
+  bool outputs_alike = false;
+
   // Whether teams of threads with one direction each can do it, instead of an interpreter of its steps.
   bool ForTeams() const { return moves || relay; }
 
@@ -47,7 +57,7 @@ Forms FindForms(std::span<const RankPlan> plans);
 struct Moves {
   struct Send {
     int peer;
-    int in;   // block
+    int in;   // block; of the output, in a second shot
     int out;  // block of the peer's output; kNoBlock where that is not known
     int step;
     bool operator==(const Send&) const = default;
@@ -69,6 +79,8 @@ struct Moves {
 };
 // Sends in the order of the peers behind the rank, receives in the order of all ranks. REQUIRES: FindForms(plans).moves.
 Moves ListMoves(std::span<const RankPlan> plans, int rank);
+// The same of what follows the folds of a plan in two shots. REQUIRES: FindForms(plans).copies is kSecondShot.
+Moves ListSecondShot(std::span<const RankPlan> plans, int rank);
 // Of a group of sends and receives, of which a rank knows its own plan only: sends and receives in the order of their blocks.
 // REQUIRES: the plan's collective is kSendRecv.
 Moves ListMoves(const RankPlan& group);

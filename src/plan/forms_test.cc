@@ -130,6 +130,40 @@ TEST(Forms, WhatIsFoldedOrPassedOnOnceIsARelay) {
   EXPECT_TRUE(FindForms(Fold(Collective::kReduceScatter, 4, false)).relay);
 }
 
+TEST(Forms, CopyEnginesCanDoMovesOfWholePiecesAndTheSecondOfTwoShots) {
+  using Copies = Forms::Copies;
+  EXPECT_EQ(FindForms(Broadcast(4)).copies, Copies::kAll);
+  EXPECT_EQ(FindForms(Line(Collective::kBroadcast, 4)).copies, Copies::kNone);
+  const std::vector<RankPlan> shots = Fold(Collective::kAllReduce, 3, true);
+  EXPECT_EQ(FindForms(shots).copies, Copies::kSecondShot);
+  const Moves second = ListSecondShot(shots, 1);
+  EXPECT_EQ(second.sends, (std::vector<Moves::Send>{{2, 1, 1, 2}, {0, 1, 1, 2}}));
+  EXPECT_EQ(second.receives, (std::vector<Moves::Receive>{{0, 0, 3}, {2, 2, 4}}));
+  EXPECT_TRUE(second.copies.empty());
+  // Not where nothing follows the folds, where a rank folds another's block, or where one is left out.
+  EXPECT_EQ(FindForms(Fold(Collective::kReduceScatter, 3, false)).copies, Copies::kNone);
+  EXPECT_EQ(FindForms(Fold(Collective::kAllReduce, 3, false)).copies, Copies::kNone);
+  std::vector<RankPlan> turned = Blank(Collective::kAllReduce, 2);
+  for (RankPlan& plan : turned) {
+    const int peer = 1 - plan.rank;
+    plan.in_blocks = plan.out_blocks = 2;
+    plan.Add({In(plan.rank)}, {peer}, kNoBlock);
+    plan.Add({In(peer), Recv(peer)}, {peer}, peer);
+    plan.Add({Recv(peer)}, {}, plan.rank);
+  }
+  EXPECT_TRUE(FindForms(turned).relay);
+  EXPECT_EQ(FindForms(turned).copies, Copies::kNone);
+}
+
+TEST(Forms, OutputsAreAlikeWhereAllHaveOneAndNoneIsAPieceOfTheInput) {
+  EXPECT_TRUE(FindForms(Broadcast(3)).outputs_alike);
+  EXPECT_TRUE(FindForms(Fold(Collective::kAllReduce, 3, true)).outputs_alike);
+  EXPECT_FALSE(FindForms(Fold(Collective::kReduceScatter, 3, false)).outputs_alike);
+  std::vector<RankPlan> reduce = Line(Collective::kReduce, 3);
+  for (int rank = 0; rank < 2; ++rank) reduce[static_cast<std::size_t>(rank)].out_blocks = 0;
+  EXPECT_FALSE(FindForms(reduce).outputs_alike);
+}
+
 // In place it would store results over inputs that have not been sent.
 TEST(Forms, ARankThatSendsWhatItFoldsIsNoRelay) {
   const Forms forms = FindForms(Fold(Collective::kAllReduce, 4, false));
@@ -152,7 +186,7 @@ TEST(Forms, WhatIsReadFromOutputsHasStepsOnly) {
   std::vector<RankPlan> plans = Broadcast(3);
   plans[0].Add({Out(0)}, {1}, kNoBlock);
   plans[1].Add({Recv(0)}, {}, 0);
-  EXPECT_EQ(FindForms(plans), Forms{.most_roles = FindForms(plans).most_roles});
+  EXPECT_EQ(FindForms(plans), (Forms{.most_roles = FindForms(plans).most_roles, .outputs_alike = true}));
 }
 
 TEST(Forms, StoresOfWhatIsSentBecomePartOfThat) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "plan/footprint.h"
 #include "tune/chooser.h"
@@ -22,6 +21,7 @@ bool MustBeOrdered(Collective collective) { return Reduces(collective) && collec
 }  // namespace
 
 std::string ToString(const GpuChoice& choice) {
+  if (choice.copies) return fmt::format("{}, copy engines", algo::Get(choice.algorithm).name);
   if (choice.direct) return fmt::format("{}, direct", algo::Get(choice.algorithm).name);
   return fmt::format("{} {}, {} channel{} of {} threads", algo::Get(choice.algorithm).name,
                      proto::Name(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s", choice.threads);
@@ -141,12 +141,31 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   return choice;
 }
 
-double GpuChooser::PredictShotsUs(std::size_t bytes) {
+std::optional<algo::Algorithm> GpuChooser::AlgorithmOfCopies(Collective collective) {
+  for (const algo::Entry& entry : algo::Registry()) {
+    if (!entry.supports(collective, options_.ranks)) continue;
+    if (CostOf(entry, collective).forms.copies != plan::Forms::Copies::kNone) return entry.algorithm;
+  }
+  return std::nullopt;
+}
+
+std::optional<GpuChoice> GpuChooser::PredictCopies(Collective collective, std::size_t bytes) {
+  const std::optional<algo::Algorithm> algorithm = AlgorithmOfCopies(collective);
+  if (!algorithm) return std::nullopt;
+  const Known& known = CostOf(algo::Get(*algorithm), collective);
+  if (!known.forms.outputs_alike) return std::nullopt;
+  GpuChoice choice{.algorithm = *algorithm, .copies = true};
+  if (known.forms.copies == plan::Forms::Copies::kAll) {
+    const double sent = static_cast<double>(bytes) * known.cost.sent_max;
+    choice.predicted_us = PredictCopiesUs(options_.machine, static_cast<std::size_t>(sent));
+    return choice;
+  }
   const std::size_t piece = bytes / static_cast<std::size_t>(options_.ranks);
   const std::vector<GpuChoice> scatter = Candidates(Collective::kReduceScatter, piece);
-  if (scatter.empty()) return std::numeric_limits<double>::infinity();
-  return scatter.front().predicted_us +
-         PredictCopiesUs(options_.machine, piece * static_cast<std::size_t>(options_.ranks - 1));
+  if (scatter.empty()) return std::nullopt;
+  choice.predicted_us = scatter.front().predicted_us +
+                        PredictCopiesUs(options_.machine, piece * static_cast<std::size_t>(options_.ranks - 1));
+  return choice;
 }
 
 int GpuChooser::Threads(Protocol protocol, double message_bytes) const {
@@ -157,7 +176,7 @@ int GpuChooser::Threads(Protocol protocol, double message_bytes) const {
   return std::clamp((static_cast<int>(std::min(threads, 4096.0)) + 31) / 32 * 32, 32, most);
 }
 
-std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t bytes) {
+std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t bytes, Outputs outputs) {
   std::vector<GpuChoice> candidates;
   const auto collect = [&](bool filtered) {
     for (const algo::Entry& entry : algo::Registry()) {
@@ -174,6 +193,10 @@ std::vector<GpuChoice> GpuChooser::Candidates(Collective collective, std::size_t
   };
   collect(true);
   if (candidates.empty() && !filters_.algorithms.Binds(collective)) collect(false);
+  const bool asks_for_kernels = !options_.algo_filter.empty() || !options_.proto_filter.empty();
+  if (outputs == Outputs::kInWindows && !asks_for_kernels) {
+    if (const std::optional<GpuChoice> copies = PredictCopies(collective, bytes)) candidates.push_back(*copies);
+  }
   std::ranges::stable_sort(candidates, {}, &GpuChoice::predicted_us);
   return candidates;
 }

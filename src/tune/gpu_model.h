@@ -12,6 +12,8 @@
 // from GpuMachine (tune/gpu_machine.h), per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,8 +43,12 @@ struct GpuChoice {
   int threads = 256;
   std::size_t chunk_bytes = 0;  // of operations of several rounds; 0: as much as a ring takes
   bool direct = false;          // by teams instead of an interpreter of the plan's steps
+  bool copies = false;  // by copy engines, as far as plan::Forms::copies says; the rest as the best reduce_scatter
   double predicted_us = 0;
 };
+
+// Where the outputs of all ranks lie: only into windows can copy engines write.
+enum class Outputs : std::uint8_t { kAnywhere, kInWindows };
 
 // "two_shot LL128, 16 channels of 512 threads".
 std::string ToString(const GpuChoice& choice);
@@ -69,11 +75,12 @@ class GpuChooser {
   // Fails where a filter names something that does not exist.
   static Result<GpuChooser> Create(const GpuChooserOptions& options);
 
-  // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none.
-  std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes);
-  // An all_reduce of `bytes` bytes by two shots, the first one in a kernel, the second one by copy engines that write into
-  // windows; infinite where the filters leave no kernel.
-  double PredictShotsUs(std::size_t bytes);
+  // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none. Copy
+  // engines are among them in windows, unless a filter asks for kernels or ranks do not know alike where the outputs lie
+  // (plan::Forms::outputs_alike).
+  std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes, Outputs outputs = Outputs::kAnywhere);
+  // The algorithm of whose plan copy engines can do something; nothing: there is none.
+  std::optional<algo::Algorithm> AlgorithmOfCopies(Collective collective);
   // From now on by other constants.
   void GoBy(const GpuMachine& machine) { options_.machine = machine; }
   const GpuChooserOptions& options() const { return options_; }
@@ -99,6 +106,8 @@ class GpuChooser {
   bool IsPlanOfEarlier(const algo::Entry& entry, Collective collective, const std::vector<plan::RankPlan>& plans) const;
   const Known& CostOf(const algo::Entry& entry, Collective collective);
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);
+  // Nothing where the filters leave no kernel for what copy engines can not do.
+  std::optional<GpuChoice> PredictCopies(Collective collective, std::size_t bytes);
 
   GpuChooserOptions options_;
   Filters filters_;

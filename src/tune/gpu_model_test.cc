@@ -198,20 +198,46 @@ TEST(GpuModel, OtherReductionsAreInRankOrderUnlessAskedOtherwise) {
   }
 }
 
+// What copy engines would take for an operation, us; 0: they are none of the ways.
+double ByCopiesUs(GpuChooser& chooser, Collective collective, std::size_t bytes) {
+  for (const GpuChoice& choice : chooser.Candidates(collective, bytes, Outputs::kInWindows)) {
+    if (choice.copies) return choice.predicted_us;
+  }
+  return 0;
+}
+
 TEST(GpuModel, CopyEnginesDoTheSecondShotOfTheLargestAllReduces) {
   for (const int ranks : {2, 4, 8}) {
     Result<GpuChooser> made =
         GpuChooser::Create({.ranks = ranks, .max_channels = 128, .direct = true, .machine = H200(ranks)});
     ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->AlgorithmOfCopies(Collective::kAllReduce), Algorithm::kTwoShot);
     const auto gain = [&](std::size_t bytes) {
-      return made->Candidates(Collective::kAllReduce, bytes).front().predicted_us / made->PredictShotsUs(bytes);
+      return made->Candidates(Collective::kAllReduce, bytes).front().predicted_us /
+             ByCopiesUs(*made, Collective::kAllReduce, bytes);
     };
     EXPECT_LT(gain(std::size_t{1} << 20), 1) << ranks;
     EXPECT_LT(gain(std::size_t{64} << 20), 1) << ranks;
     EXPECT_GT(gain(std::size_t{256} << 20), 1) << ranks;
     EXPECT_LT(gain(std::size_t{1} << 40), 1.12) << ranks;  // no more than the rates' ratio
   }
-  EXPECT_GT(Make(2, "", "^LL,LL128,Simple").PredictShotsUs(std::size_t{1} << 30), 1e300);
+}
+
+TEST(GpuModel, CopyEnginesAreAWayInWindowsUnlessKernelsAreAskedFor) {
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  GpuChooser chooser = Make(4);
+  for (const Collective c : {Collective::kAllGather, Collective::kAllToAll, Collective::kBroadcast}) {
+    EXPECT_GT(ByCopiesUs(chooser, c, kBytes), 0) << Name(c);
+    for (const GpuChoice& choice : chooser.Candidates(c, kBytes)) EXPECT_FALSE(choice.copies) << Name(c);
+    for (GpuChooser other : {Make(4, "one_shot"), Make(4, "", "Simple")}) EXPECT_EQ(ByCopiesUs(other, c, kBytes), 0);
+  }
+  // Of which a rank can not tell where the others' outputs lie, or which fold at the end.
+  for (const Collective c : {Collective::kGather, Collective::kScatter, Collective::kReduceScatter}) {
+    EXPECT_EQ(ByCopiesUs(chooser, c, kBytes), 0) << Name(c);
+  }
+  EXPECT_TRUE(chooser.AlgorithmOfCopies(Collective::kGather).has_value());
+  EXPECT_FALSE(chooser.AlgorithmOfCopies(Collective::kReduce).has_value());
+  EXPECT_FALSE(chooser.AlgorithmOfCopies(Collective::kBarrier).has_value());
 }
 
 TEST(GpuModel, TimesGrowWithSize) {

@@ -43,7 +43,7 @@ Device::~Device() {
 
 Status Device::Synchronize() {
   TUTTI_RETURN_IF_ERROR(Check(*driver_, driver_->StreamSynchronize(stream_), "waiting for a stream"));
-  return communicator_->impl()->faults.FindInKernels();
+  return communicator_->impl()->faults.FindGivenUp();
 }
 
 Status Device::Mirror(const Operation& o, std::span<std::byte> first, std::span<std::byte> second,

@@ -16,6 +16,7 @@
 #include "exec/gpu/format/transfer.h"
 #include "exec/gpu/launch/failures.h"
 #include "exec/gpu/launch/launch.h"
+#include "exec/gpu/lower/compile.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/ranks.h"
 
@@ -130,15 +131,13 @@ TEST(Groups, ThatAreForgottenLeaveOpenWhatTheyWaitedFor) {
   failures.Use(words.data(), words.data());
   std::vector<PreparedPlan> plans(Failures::kSlots + 1);
   const auto word = PackFailure(kWaitedForRoom, 2, PlaceInRound(1, 4), 1);
-  const Lowered lowered{.form = Form::kMoves,
-                        .plan = plans.data(),
-                        .teams = {{.first_team = 0, .channels = 3, .part = GroupLane::kSend, .targets = 2}},
-                        .blocks = 3,
-                        .teams_per_block = 1,
-                        .steps = {5, 6},
-                        .rank_of = {10, 11}};
+  Group group{};
+  group.blocks = 3;
+  group.teams_per_block = 1;
+  group.lanes = 1;
+  group.lane[0] = {.kind = GroupLane::kSend, .peer = 1, .first_team = 0, .channels = 3};
   plans[0].collective = Kind::kSendRecv;
-  HostWords* const first = failures.WordsFor(lowered);
+  HostWords* const first = failures.WordsFor(plans[0], group, {5, 6}, {10, 11});
   first->failure = word;
   EXPECT_EQ(Describe(*failures.Find()),
             "a group of sends and receives, at step 6 of its plan, round 4, channel 2: waited for room at rank 11");
@@ -146,10 +145,7 @@ TEST(Groups, ThatAreForgottenLeaveOpenWhatTheyWaitedFor) {
   EXPECT_EQ(Describe(*failures.Find()), "one of many: waited for room at rank 11");
   // As many others, so that the last of them shares words with the first.
   for (std::size_t i = 1; i < plans.size(); ++i) {
-    Lowered another = lowered;
-    another.plan = &plans[i];
-    another.rank_of = {20, 21};
-    EXPECT_EQ(failures.WordsFor(another) == first, i + 1 == plans.size());
+    EXPECT_EQ(failures.WordsFor(plans[i], group, {5, 6}, {20, 21}) == first, i + 1 == plans.size());
   }
   EXPECT_EQ(Describe(*failures.Find()), "one of many: waited for room at another rank");
 }

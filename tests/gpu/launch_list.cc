@@ -249,12 +249,15 @@ void ListCopy(sys::cuda::Address to, sys::cuda::Address from, std::size_t bytes)
   if (t_list != nullptr) *t_list += fmt::format(" copy({} {} {})", NameOf(to), NameOf(from), bytes);
 }
 
+constexpr std::uint64_t kWayBits = 0xfe00;  // of CopyWords::stage
+
 std::size_t ListWords(std::span<const sys::cuda::MemoryOperation> operations) {
   if (t_list == nullptr) return operations.size();
   Hash hash;
   for (const sys::cuda::MemoryOperation& o : operations) {
     hash.AddAll(o.operation, o.flags);
-    if (o.operation != sys::cuda::kWriteLong) hash.Add(o.value);  // how many operations there were
+    // Neither how many operations there were, nor by which of all ways this one goes.
+    if (o.operation != sys::cuda::kWriteLong) hash.Add(o.value & ~kWayBits);
     hash.AddAddress(o.address);
   }
   *t_list += fmt::format(" words({} {:016x})", operations.size(), hash.value());

@@ -326,7 +326,7 @@ TEST_P(ManyRanks, AreNamedByWhatGivesUp) {
         if (gpu.rank != 1) return;  // kernels do not run, so no other rank is missed
         const auto said = [&](HostWords* words, int seat) {
           words->failure = PackFailure(kWaitedForData, 0, 0, seat);
-          const std::string text = gpu.faults.FindInKernels().message();
+          const std::string text = gpu.faults.FindGivenUp().message();
           words->failure = 0;
           return text;
         };

@@ -91,7 +91,10 @@ std::vector<DataType> KnownTypes() {
 }
 
 Gpus::Gpus(int ranks, Rings rings)
-    : sections_(SectionsOf(ranks, rings)), machine_(ranks, sections_.Bytes()), words_(static_cast<std::size_t>(ranks)) {
+    : sections_(SectionsOf(ranks, rings)),
+      machine_(ranks, sections_.Bytes()),
+      words_(static_cast<std::size_t>(ranks)),
+      lowered_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank) segments_.push_back(machine_.segment(rank));
 }
 
@@ -173,6 +176,7 @@ std::string Gpus::LaunchProgram(const Call& call, const Buffers& buffers, int ra
   const gpu::Shape shape{
       .protocol = call.protocol, .channels = call.channels, .threads = call.threads, .chunk_bytes = call.chunk_bytes};
   gpu::Compile(plan, WorkOf(call, buffers, rank), shape, LayoutOf(plan).collectives, Cuts(), *program);
+  lowered_[static_cast<std::size_t>(rank)] = gpu::LoweredOf(plan, *program);
   const int blocks = static_cast<int>(program->full_parts) + (program->parts[1].count != 0 ? 1 : 0);
   const bool moves = MovesOnly(call, plan);
   return Start(rank,
@@ -192,6 +196,7 @@ std::string Gpus::LaunchBatch(const Call& call, const std::vector<Buffers>& item
   for (const Buffers& buffers : items) works.push_back(WorkOf(call, buffers, rank));
   gpu::CompileCommon(plan, works[0], shape, LayoutOf(plan).collectives, program);
   const gpu::BatchCut cut = gpu::CompileItems(plan, works, shape, LayoutOf(plan).collectives, Cuts(), *batch);
+  lowered_[static_cast<std::size_t>(rank)] = gpu::LoweredOfBatch(plan);
   const bool moves = MovesOnly(call, plan), few = items.size() <= gpu::kFewItems;
   const std::string kernel = fmt::format("ncclTutti{}{}_{}_{}", moves ? "Move" : "Sum", few ? "FewBatch" : "Batch",
                                          moves ? "bytes" : gpu::KernelTypeName(call.type), proto::Name(call.protocol));
@@ -209,6 +214,7 @@ std::string Gpus::LaunchRelay(const Call& call, const Buffers& buffers, int rank
   relay->timeout_ns = timeout_ns_;
   gpu::CompileRelay(plan, WorkOf(call, buffers, rank), sections_.round, Cuts(), call.blocks, *relay);
   relay->counts = sections_.Counts();
+  lowered_[static_cast<std::size_t>(rank)] = gpu::LoweredOf(plan, *relay);
   const bool moves = MovesOnly(call, plan);
   return Start(rank,
                fmt::format("ncclTutti{}_{}_Relay", moves ? "Move" : OpName(call.op),
@@ -231,7 +237,9 @@ std::string Gpus::LaunchGroup(const Call& call, const Buffers& buffers, int rank
     }
   }
   std::vector<gpu::TransferRequest> sends, receives;
-  gpu::ListRequests(gpu::PrepareGroup(algo::BuildSendRecv(rank, ranks(), to, from)), data, sends, receives);
+  auto plan = std::make_unique<gpu::PreparedPlan>(gpu::PrepareGroup(algo::BuildSendRecv(rank, ranks(), to, from)));
+  gpu::ListRequests(*plan, data, sends, receives);
+  group_plans_[rank] = std::move(plan);
   const auto group = std::make_unique<gpu::Group>();
   if (!sections_.many()) {
     Connect(group->segments);
@@ -261,6 +269,8 @@ std::string Gpus::LaunchRound(const Call& call, const Layout& layout, int seat,
                         {.cuts = Cuts(), .most_blocks = call.blocks, .whole_lines = call.whole_lines}, group, beside);
   if (!compiled.ok()) return compiled.ToString();
   if (group.blocks == 0) return "";
+  lowered_[static_cast<std::size_t>(rank)] =
+      gpu::LoweredOf(*group_plans_[rank], group, gpu::ListSteps(sends, receives, seat));
   constexpr const char* kKernels[gpu::kGroupKernels] = {"ncclTuttiSendRecv", "ncclTuttiSendRecvLarge",
                                                         "ncclTuttiSendRecvWide"};
   return Start(rank, kKernels[static_cast<int>(group.kernel)], group, group.blocks, gpu::ThreadsPerBlock(group));
@@ -317,7 +327,9 @@ std::vector<std::uint64_t> Gpus::RunWithout(int absent, const Call& call, std::u
   Age(random);
   timeout_ns_ = 3'000'000'000;
   std::vector<Buffers> items;
-  items.push_back(call.form == Form::kGroup ? MakeTransferBuffers(call, random) : MakeBuffers(call, ranks(), random));
+  for (int item = 0; item < call.items; ++item) {
+    items.push_back(call.form == Form::kGroup ? MakeTransferBuffers(call, random) : MakeBuffers(call, ranks(), random));
+  }
   for (int rank = 0; rank < ranks() && error.empty(); ++rank) {
     const Call* const made = rank != absent ? &call : instead;
     if (made != nullptr) error = Launch(*made, items, rank);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "exec/gpu/format/program.h"
+#include "exec/gpu/launch/lowered.h"
 #include "exec/gpu/lower/compile.h"
 #include "tests/kernels/call.h"
 #include "tests/kernels/machine.h"
@@ -43,6 +44,9 @@ class Gpus {
   // `instead`: a shorter one that it makes.
   std::vector<std::uint64_t> RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error,
                                         const Call* instead = nullptr);
+
+  // What the last kernel of a rank was lowered to, by which its report is read.
+  const exec::gpu::Lowered& lowered(int rank) const { return lowered_[static_cast<std::size_t>(rank)]; }
 
   // Kernels that have been run.
   std::uint64_t launched() const { return launched_; }
@@ -79,8 +83,10 @@ class Gpus {
 
   const transport::p2p::Sections sections_;
   Machine machine_;
-  std::vector<std::byte*> segments_;         // by rank
-  std::vector<exec::gpu::HostWords> words_;  // likewise
+  std::vector<std::byte*> segments_;                                                 // by rank
+  std::vector<exec::gpu::HostWords> words_;                                          // likewise
+  std::vector<exec::gpu::Lowered> lowered_;                                          // likewise
+  std::unique_ptr<exec::gpu::PreparedPlan> group_plans_[transport::p2p::kMaxRanks];  // of the last groups
   std::uint64_t timeout_ns_ = ~std::uint64_t{0};
   std::map<std::tuple<algo::Algorithm, Collective, int>, Plans> plans_;
   std::uint64_t launched_ = 0;

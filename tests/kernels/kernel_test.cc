@@ -10,7 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "algo/algorithm.h"
 #include "exec/gpu/format/program.h"
+#include "exec/gpu/launch/lowered.h"
+#include "plan/plan.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/machine.h"
 #include "tests/kernels/memory.h"
@@ -90,27 +93,88 @@ TEST_P(Planted, ErrorIsFound) {
 INSTANTIATE_TEST_SUITE_P(Kernels, Planted, testing::Range(1, exec::gpu::kPlants),
                          [](const auto& info) { return std::string(exec::gpu::kPlantNames[info.param]); });
 
+constexpr int kAbsent = 1;  // a rank that never comes
+
+// What the ranks but one say, who have made a call that it has not; "" of those who do not wait for it.
+std::vector<std::string> SaidWithout(Gpus& gpus, const Call& call, std::uint64_t seed) {
+  std::string error;
+  const std::vector<std::uint64_t> failures = gpus.RunWithout(kAbsent, call, seed, error);
+  EXPECT_EQ(error, "");
+  std::vector<std::string> said;
+  for (int rank = 0; rank < gpus.ranks(); ++rank) {
+    const std::uint64_t failure = failures[static_cast<std::size_t>(rank)];
+    said.emplace_back(failure == 0 ? "" : exec::gpu::Describe(ReadFailure(gpus.lowered(rank), failure)));
+  }
+  EXPECT_EQ(said[kAbsent], "");
+  return said;
+}
+
+// Whether a step of the rank's plan takes from the absent rank, or sends to it.
+bool MeetsAbsent(const Call& call, int rank, int ranks, int step, exec::gpu::Awaited awaited) {
+  const plan::RankPlan plan = algo::BuildAll(call.algorithm, call.collective, ranks, call.root)[rank];
+  const plan::Step found = plan.step(step);
+  return awaited == exec::gpu::Awaited::kData
+             ? std::ranges::find(found.operands, plan::Recv(kAbsent)) != found.operands.end()
+             : std::ranges::find(found.to, kAbsent) != found.to.end();
+}
+
 // A kernel that waits for a rank that never comes gives up, and says for what it waited and for whom.
 TEST(Kernels, GiveUpAndSayWhomTheyWaitedFor) {
-  constexpr int kRanks = 3, kAbsent = 1;
-  Gpus gpus(kRanks, Rings::kTight);
+  Gpus gpus(3, Rings::kTight);
   Call gather{.algorithm = algo::Algorithm::kRing, .collective = Collective::kAllGather, .count = 40};
-  for (int p = 0; p < proto::kProtocols; ++p) {
-    std::string error;
-    gather.protocol = static_cast<proto::Protocol>(p);
-    const std::vector<std::uint64_t> failures = gpus.RunWithout(kAbsent, gather, 7, error);
-    EXPECT_EQ(error, "");
-    EXPECT_EQ(failures[kAbsent], 0u);
-    EXPECT_NE(failures[2], 0u) << p;
-    EXPECT_EQ(failures[2] & 0xffff, kAbsent) << p;  // it receives from rank 1
+  for (const Form form : {Form::kProgram, Form::kBatch}) {
+    for (int p = 0; p < proto::kProtocols; ++p) {
+      gather.form = form;
+      gather.items = form == Form::kBatch ? 3 : 1;
+      gather.protocol = static_cast<proto::Protocol>(p);
+      const std::string said = SaidWithout(gpus, gather, 7)[2];  // it receives from rank 1
+      const bool is_short = form == Form::kProgram && gather.protocol == proto::Protocol::kLl128;
+      EXPECT_EQ(said, std::string("all_gather ") + (is_short ? "in short form" : "step by step") +
+                          ", at step 2 of its plan, round 0, channel 0: waited for data from rank 1");
+    }
   }
-  std::string error;
   const Call send{.form = Form::kGroup, .transfers = {{1, 0, 3000}, {2, 0, 100}}};
-  const std::vector<std::uint64_t> failures = gpus.RunWithout(kAbsent, send, 8, error);
-  EXPECT_EQ(error, "");
-  EXPECT_EQ(failures[0], exec::gpu::PackFailure(exec::gpu::kWaitedForData, 0, exec::gpu::PlaceInRound(0, 0), kAbsent));
-  EXPECT_EQ(failures[2], 0u);
+  const std::vector<std::string> said = SaidWithout(gpus, send, 8);
+  EXPECT_EQ(said[0],
+            "a group of sends and receives, at step 1 of its plan, round 0, channel 0: waited for data from rank 1");
+  EXPECT_EQ(said[2], "");
+  gather.form = Form::kProgram;
+  gather.items = 1;
   EXPECT_EQ(gpus.Run({gather}, 9), "");  // what was given up does not stay
+}
+
+// Relays and chains of them, which do one or several things at a time.
+TEST(Kernels, SayWhichStepOfARelayGaveUp) {
+  for (const int ranks : {3, 4}) {
+    Gpus gpus(ranks, Rings::kTight);
+    const auto call_of = [](algo::Algorithm algorithm, Collective collective) {
+      return Call{.form = Form::kRelay, .algorithm = algorithm, .collective = collective, .blocks = 8, .count = 9000};
+    };
+    for (const Call& call : {call_of(algo::Algorithm::kTwoShot, Collective::kAllReduce),
+                             call_of(algo::Algorithm::kTwoShot, Collective::kBroadcast),
+                             call_of(algo::Algorithm::kRing, Collective::kBroadcast),
+                             call_of(algo::Algorithm::kRing, Collective::kReduce)}) {
+      ASSERT_TRUE(gpus.Supports(call));
+      std::string error;
+      const std::vector<std::uint64_t> failures = gpus.RunWithout(kAbsent, call, 12, error);
+      ASSERT_EQ(error, "");
+      int waited = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (failures[rank] == 0) continue;
+        const exec::gpu::FailedWait wait = ReadFailure(gpus.lowered(rank), failures[rank]);
+        const std::string said = Describe(wait);
+        EXPECT_TRUE(Says(said, std::string(Name(call.collective)) + " as a relay, at step ")) << said;
+        if (wait.peer != kAbsent) continue;  // of a chain: of its neighbour, who waits too
+        ++waited;
+        ASSERT_GE(wait.step, 0) << said;
+        EXPECT_TRUE(MeetsAbsent(call, rank, ranks, wait.step, wait.awaited)) << said;
+        EXPECT_TRUE(wait.or_step < 0 || MeetsAbsent(call, rank, ranks, wait.or_step, wait.awaited)) << said;
+        EXPECT_TRUE(wait.round == 0 || wait.awaited == exec::gpu::Awaited::kRoom) << said;
+        EXPECT_GE(wait.channel, 0) << said;
+      }
+      EXPECT_GT(waited, 0) << Describe(call);
+    }
+  }
 }
 
 // What rank 0 reports where rank 1 makes a shorter call.

@@ -3,7 +3,7 @@
 #ifndef TUTTI_TESTS_SUPPORT_DIRECT_MOVES_H_
 #define TUTTI_TESTS_SUPPORT_DIRECT_MOVES_H_
 
-// Collectives that only move bytes, by plans in which everybody sends directly.
+// Plans in which everybody sends directly: of collectives that only move bytes, and of all_reduces in two shots.
 
 #include <vector>
 
@@ -44,7 +44,29 @@ inline plan::RankPlan DirectMoves(Collective kind, int rank, int ranks, int root
   return plan;
 }
 
-// The same as copies into windows. REQUIRES: the operation is one of these.
+// A rank's part in an all_reduce: a block goes to the rank of its number, which folds it and sends it to all others.
+inline plan::RankPlan TwoShots(int rank, int ranks) {
+  plan::RankPlan plan(Collective::kAllReduce, rank, ranks);
+  plan.in_blocks = plan.out_blocks = ranks;
+  std::vector<plan::Operand> operands;
+  std::vector<std::int32_t> peers;
+  for (int peer = 0; peer < ranks; ++peer) {
+    operands.push_back(peer == rank ? plan::In(rank) : plan::Recv(peer));
+    if (peer == rank) continue;
+    peers.push_back(peer);
+    plan.Add({plan::In(peer)}, {peer}, plan::kNoBlock);
+  }
+  plan.Add(operands, peers, rank);
+  for (const std::int32_t peer : peers) plan.Add({plan::Recv(peer)}, {}, peer);
+  return plan;
+}
+inline exec::gpu::PreparedPlan PrepareTwoShots(int rank, int ranks) {
+  std::vector<plan::RankPlan> plans;
+  for (int r = 0; r < ranks; ++r) plans.push_back(TwoShots(r, ranks));
+  return *exec::gpu::PreparePlan(plans, rank);
+}
+
+// The first as copies into windows. REQUIRES: the operation is one of these.
 inline exec::gpu::CopyList ListDirectMoves(const Operation& o, int rank, int ranks) {
   std::vector<plan::RankPlan> plans;
   for (int r = 0; r < ranks; ++r) plans.push_back(DirectMoves(o.kind, r, ranks, o.root));

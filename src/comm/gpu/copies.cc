@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/copies.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <optional>
 
 #include "comm/gpu/core.h"
 #include "comm/gpu/one_sided.h"
 #include "comm/host/core.h"
 #include "exec/gpu/launch/copy_runner.h"
+#include "exec/gpu/launch/failures.h"
+#include "exec/gpu/lower/copies.h"
 #include "sys/cuda/cuda_memory.h"
 #include "sys/os/clock.h"
 
@@ -24,18 +23,10 @@ using exec::gpu::CopyRunner;
 constexpr std::int64_t kReleaseNs = 20 * sys::kNsPerMs, kPeersNs = 500 * sys::kNsPerMs;
 }  // namespace
 
-GpuCopies::GpuCopies(GpuCore& core, GpuExchange& exchange) : core_(core), host_(core.host), exchange_(exchange) {}
+GpuCopies::GpuCopies(GpuCore& core, GpuExchange& exchange, exec::gpu::Executor& executor, exec::gpu::Failures& failures)
+    : core_(core), host_(core.host), exchange_(exchange), executor_(executor), failures_(failures) {}
 
 GpuCopies::~GpuCopies() = default;
-
-Status GpuCopies::Run(const exec::gpu::CopyList& list, std::span<std::byte* const> outputs, sys::cuda::Stream stream,
-                      bool captured) {
-  exec::gpu::CopyOutputs all{};
-  std::ranges::copy(outputs, all.begin());
-  const Status s = owner_->Run(list, all, stream, captured);
-  if (!s.ok()) host_.Break(s);  // peers wait for what is missing
-  return s;
-}
 
 Status GpuCopies::Put(int peer, const void* from, std::byte* to, std::size_t bytes, sys::cuda::Stream stream) {
   const Status s = owner_->Put(peer, from, to, bytes, stream);
@@ -76,20 +67,12 @@ void GpuCopies::AwaitPeers() const {
   }
 }
 
-Status GpuCopies::Overdue() {
+std::optional<exec::gpu::FailedWait> GpuCopies::Overdue() {
   CopyRunner* runner = runner_.load(std::memory_order_acquire);
-  if (runner == nullptr) return Status::Ok();
-  const std::int64_t timeout_ms = host_.settings.timeout_ms;
-  const std::optional<CopyRunner::Wait> wait = runner->Overdue(timeout_ms * sys::kNsPerMs);
-  if (!wait) return Status::Ok();
-  const char* what = wait->stage == transport::p2p::kEntering  ? "for the window of rank {}"
-                     : wait->stage == transport::p2p::kLeaving ? "for data from rank {}"
-                                                               : "for a signal of rank {}";
-  return Status(Code::kTimeout,
-                fmt::format("rank {} gave up an operation on its GPU: copy engines waited {} for TUTTI_TIMEOUT_MS={}; "
-                            "raise it if that rank may be so late, else find out what holds it up",
-                            host_.rank, fmt::format(fmt::runtime(what), wait->peer), timeout_ms),
-                wait->peer);
+  if (runner == nullptr) return std::nullopt;
+  const std::optional<exec::gpu::CopyWait> wait = runner->Overdue(host_.settings.timeout_ms * sys::kNsPerMs);
+  if (!wait) return std::nullopt;
+  return failures_.Read(*wait);
 }
 
 }  // namespace tutti::comm

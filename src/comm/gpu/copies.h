@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,10 @@
 
 namespace tutti {
 namespace exec::gpu {
-struct CopyList;
 class CopyRunner;
+class Executor;
+struct FailedWait;
+class Failures;
 }  // namespace exec::gpu
 namespace sys {
 class Fd;
@@ -37,7 +40,8 @@ class GpuExchange;
 
 class GpuCopies {
  public:
-  GpuCopies(GpuCore& core, GpuExchange& exchange);
+  // `executor`: which starts operations in windows. `failures`: its.
+  GpuCopies(GpuCore& core, GpuExchange& exchange, exec::gpu::Executor& executor, exec::gpu::Failures& failures);
   GpuCopies(const GpuCopies&) = delete;
   GpuCopies& operator=(const GpuCopies&) = delete;
   // REQUIRES: the GPU's context is the thread's current one, and nothing of this is pending.
@@ -50,11 +54,8 @@ class GpuCopies {
   // Whether all ranks want them wherever they can be.
   bool zero_ctas() const { return zero_ctas_; }
 
-  // `outputs`: where every rank's output begins, as this rank reaches it. Breaks the communicator where it fails: peers wait for
-  // what is missing. REQUIRES, of all three: can().
-  Status Run(const exec::gpu::CopyList& list, std::span<std::byte* const> outputs, sys::cuda::Stream stream,
-             bool captured);
-  // One-sided: see exec::gpu::CopyRunner.
+  // One-sided: see exec::gpu::CopyRunner. They break the communicator where they fail: peers wait for what is missing.
+  // REQUIRES, of both: can().
   Status Put(int peer, const void* from, std::byte* to, std::size_t bytes, sys::cuda::Stream stream);
   Status AwaitSignals(std::span<const AwaitedSignals> awaited, sys::cuda::Stream stream);
 
@@ -67,7 +68,7 @@ class GpuCopies {
   // Waits, but not for ever, until no peer writes to this rank's memory any more. REQUIRES: as above.
   void AwaitPeers() const;
   // What an operation has waited for too long, if one has.
-  Status Overdue();
+  std::optional<exec::gpu::FailedWait> Overdue();
 
  private:
   Status MakeRunner();
@@ -77,6 +78,8 @@ class GpuCopies {
   GpuCore& core_;
   Core& host_;
   GpuExchange& exchange_;
+  exec::gpu::Executor& executor_;
+  exec::gpu::Failures& failures_;
   std::vector<sys::cuda::SharedHostMemory> pages_;  // of all ranks: transport::p2p::CopyWords
   std::unique_ptr<exec::gpu::CopyRunner> owner_;
   std::atomic<exec::gpu::CopyRunner*> runner_{nullptr};  // owner_'s, once it is complete

@@ -12,6 +12,7 @@
 #include "comm/gpu/core.h"
 #include "comm/gpu/exchange.h"
 #include "exec/gpu/launch/copy_runner.h"
+#include "exec/gpu/launch/executor.h"
 #include "sys/cuda/cuda_memory.h"
 #include "sys/os/clock.h"
 #include "transport/p2p/fabric.h"
@@ -48,6 +49,7 @@ Status GpuCopies::Decide() {
   zero_ctas_ = all[1] != 0;
   const Status made = MakeRunner();
   if (made.ok()) {
+    executor_.UseCopies(owner_.get());
     runner_.store(owner_.get(), std::memory_order_release);
     return made;
   }
@@ -86,7 +88,7 @@ Status GpuCopies::SharePages(const sys::Fd& own) {
 // An operation of all ranks that copies nothing: only this shows that streams can exchange words.
 Status GpuCopies::TryRunner() {
   const std::int64_t begin = sys::NowNs();
-  const Status s = owner_->Run(exec::gpu::ListBarrier(core_.rank, core_.ranks), {}, core_.inner, false);
+  const Status s = owner_->Start({.list = exec::gpu::ListBarrier(core_.rank, core_.ranks)}, core_.inner, false);
   if (!s.ok()) return AsNo(s);
   while (owner_->Pending() && sys::NowNs() - begin < kTrialNs) sys::SleepNs(kTrialPauseNs);
   if (!owner_->Pending()) return Status::Ok();

@@ -15,4 +15,6 @@ GpuCore::GpuCore(Core& host, const sys::cuda::Driver* driver, int device)
       settings(host.settings),
       device(device) {}
 
+void GpuCore::Break(const Status& why) { host.Break(why); }
+
 }  // namespace tutti::comm

@@ -10,6 +10,7 @@
 
 #include "comm/gpu/presence.h"
 #include "sys/cuda/cuda.h"
+#include "tutti/status.h"
 
 namespace tutti {
 struct Settings;
@@ -31,6 +32,9 @@ struct GpuCore {
     int capturing = 0;
     return driver->StreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
   }
+
+  // The communicator is broken: peers wait for what is missing.
+  void Break(const Status& why);
 
   // What every call needs, side by side.
   const sys::cuda::Driver* const driver;

@@ -20,8 +20,9 @@ GpuFaults::GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& co
                      Comparer& comparer)
     : core_(core), host_(core.host), failures_(failures), copies_(copies), waiter_(waiter), comparer_(comparer) {}
 
-Status GpuFaults::FindInKernels() {
-  const std::optional<exec::gpu::FailedWait> failed = failures_.Find();
+Status GpuFaults::FindGivenUp() {
+  std::optional<exec::gpu::FailedWait> failed = failures_.Find();
+  if (!failed) failed = copies_.Overdue();
   if (!failed) return Status::Ok();
   return Status(
       Code::kTimeout,
@@ -33,8 +34,7 @@ Status GpuFaults::FindInKernels() {
 }
 
 Status GpuFaults::EndIfBroken() {
-  if (const Status failure = FindInKernels(); !failure.ok()) host_.Break(failure);
-  if (const Status failure = copies_.Overdue(); !failure.ok()) host_.Break(failure);
+  if (const Status failure = FindGivenUp(); !failure.ok()) host_.Break(failure);
   if (!broken()) return Status::Ok();
   core_.presence.End();
   failures_.EndKernels();

@@ -26,8 +26,8 @@ class GpuFaults {
  public:
   GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& copies, Waiter& waiter, Comparer& comparer);
 
-  // A kernel's own report, once. Any thread.
-  Status FindInKernels();
+  // What a kernel says of itself that has given up, once, or what is seen of copy engines that wait too long. Any thread.
+  Status FindGivenUp();
   // What has broken the communicator, if anything; its kernels end then. Any thread.
   Status EndIfBroken();
   // The same after a look at the peers, at most ten times a second. One thread at a time, as the communicator.

@@ -44,7 +44,7 @@ bool AreOfASize(const Operation& a, const Operation& b) { return a.count == b.co
 }  // namespace
 
 bool GpuGroups::CanBeMerged(const Operation& o) {
-  if (!HasBatchKernel(o) || windows_.Takes(o)) return false;
+  if (!HasBatchKernel(o) || windows_.FindCopies(o) != nullptr) return false;
   const Result<const GpuRecipe*> recipe = planner_.FindRecipe(o.kind, BytesOf(o), o.root);
   // Among many ranks some collectives are sends and receives only.
   return recipe.ok() && !planner_.IsLong(**recipe) && (*recipe)->plan->program.steps > 0;

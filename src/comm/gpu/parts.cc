@@ -14,7 +14,7 @@ GpuParts::GpuParts(GpuCore& core, Communicator& communicator)
       windows(core, exchange, planner, copies),
       exchange(communicator),
       planner(core.rank, core.ranks),
-      copies(core, exchange),
+      copies(core, exchange, runner.submitter().executor(), runner.submitter().failures()),
       groups(planner, runner.submitter(), windows, runner),
       faults(core, runner.submitter().failures(), copies, communicator.impl()->waiter, communicator.impl()->comparer) {}
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -41,8 +42,8 @@ struct GpuPlanner::Known {
   int most_blocks = 1;
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<PreparedPlan>> plans;
   Recipes recipes, batch_recipes;
-  std::set<std::string> said;                                        // by LogChoice
-  std::array<std::vector<const PreparedPlan*>, kCollectives> moves;  // MovesOf, by root
+  std::set<std::string> said;  // by LogChoice
+  std::array<std::vector<const PreparedPlan*>, kCollectives> copies;  // CopiesOf, by root
   // By collective and size class: whether copies pay; 0: not known.
   enum : std::uint8_t { kUnknown, kYes, kNo };
   std::array<std::array<std::uint8_t, kSizeClasses>, kCollectives> pays{};
@@ -93,15 +94,6 @@ Result<const PreparedPlan*> GpuPlanner::FindPlan(algo::Algorithm algorithm, Coll
     slot = std::make_unique<PreparedPlan>(*prepared);
   }
   return slot.get();
-}
-
-Result<const PreparedPlan*> GpuPlanner::FindMoves(Collective collective, int root) {
-  for (const algo::Entry& entry : algo::Registry()) {
-    if (!entry.supports(collective, ranks_)) continue;
-    Result<const PreparedPlan*> plan = FindPlan(entry.algorithm, collective, root);
-    if (plan.ok() && (*plan)->forms.moves && (*plan)->blocks_per_piece == 1) return plan;
-  }
-  return nullptr;
 }
 
 Result<const GpuRecipe*> GpuPlanner::FindRecipe(Collective collective, std::size_t bytes, int root) {
@@ -177,37 +169,26 @@ Status GpuPlanner::CanRunSteps(const PreparedPlan& plan, proto::Protocol protoco
   return exec::gpu::CanRunSteps(plan, protocol, known_->links->GeometryOf(plan));
 }
 
-const PreparedPlan* GpuPlanner::MovesOf(const Operation& o) {
-  const Collective collective = o.kind;
-  if (Reduces(collective)) return nullptr;
-  const std::size_t root = HasRoot(collective) ? static_cast<std::size_t>(o.root) : 0;
-  std::vector<const PreparedPlan*>& known = known_->moves[static_cast<std::size_t>(collective)];
+const PreparedPlan* GpuPlanner::CopiesOf(const Operation& o) {
+  const std::size_t root = HasRoot(o.kind) ? static_cast<std::size_t>(o.root) : 0;
+  std::vector<const PreparedPlan*>& known = known_->copies[static_cast<std::size_t>(o.kind)];
   if (known.size() <= root) known.resize(static_cast<std::size_t>(ranks_));
   if (known[root] == nullptr) {
-    const Result<const PreparedPlan*> plan = FindMoves(collective, static_cast<int>(root));
+    const std::optional<algo::Algorithm> algorithm = known_->chooser.AlgorithmOfCopies(o.kind);
+    if (!algorithm) return nullptr;
+    const Result<const PreparedPlan*> plan = FindPlan(*algorithm, o.kind, static_cast<int>(root));
     if (plan.ok()) known[root] = *plan;
   }
   return known[root];
 }
 
-// An operation of `bytes` bytes (count * element size) as far as copy engines can do it.
-double GpuPlanner::PredictCopiesUs(Collective collective, std::size_t bytes) {
-  if (collective == Collective::kAllReduce) return known_->chooser.PredictShotsUs(bytes);
-  return tune::PredictCopiesUs(known_->machine, bytes * static_cast<std::size_t>(ranks_ - 1));
-}
-
 bool GpuPlanner::CopiesPay(const Operation& o) {
-  if (o.kind == Kind::kGather || o.kind == Kind::kScatter) return false;
-  const tune::GpuChooserOptions& options = known_->chooser.options();
-  if (!options.algo_filter.empty() || !options.proto_filter.empty()) return false;  // the user wants kernels
-  const auto collective = o.kind;
-  const int size_class = SizeClass(o.count * SizeOf(o.type));
-  std::uint8_t& known = known_->pays[static_cast<int>(collective)][size_class];
+  const int size_class = SizeClass(BytesOf(o));
+  std::uint8_t& known = known_->pays[static_cast<int>(o.kind)][size_class];
   if (known == Known::kUnknown) {
-    const std::size_t bytes = SmallestOfClass(size_class);
-    const std::vector<tune::GpuChoice> choices = known_->chooser.Candidates(collective, bytes);
-    const bool sooner = !choices.empty() && PredictCopiesUs(collective, bytes) < choices.front().predicted_us;
-    known = sooner ? Known::kYes : Known::kNo;
+    const std::vector<tune::GpuChoice> choices =
+        known_->chooser.Candidates(o.kind, SmallestOfClass(size_class), tune::Outputs::kInWindows);
+    known = !choices.empty() && choices.front().copies ? Known::kYes : Known::kNo;
   }
   return known == Known::kYes;
 }

@@ -66,9 +66,10 @@ class GpuPlanner {
   int MostChannels(const exec::gpu::PreparedPlan& plan, proto::Protocol protocol) const;
   Result<const exec::gpu::PreparedPlan*> FindPlan(algo::Algorithm algorithm, Collective collective, int root);
 
-  // The plan of moves of whole pieces by which copy engines can do an operation; null: there is none.
-  const exec::gpu::PreparedPlan* MovesOf(const Operation& operation);
-  // Whether they are predicted to do it sooner than a kernel.
+  // The plan of which copy engines can do something (plan::Forms::copies), where an operation's output lies in windows; null:
+  // there is none.
+  const exec::gpu::PreparedPlan* CopiesOf(const Operation& operation);
+  // Whether a way with them would be chosen there.
   bool CopiesPay(const Operation& operation);
 
   // A send and the receive of its peer, us.
@@ -80,10 +81,8 @@ class GpuPlanner {
  private:
   struct Known;
 
-  Result<const exec::gpu::PreparedPlan*> FindMoves(Collective collective, int root);
   // `direct`: by teams, not step by step. Errors: the plan can not be run so.
   Result<GpuRecipe> RecipeFor(const exec::gpu::PreparedPlan& plan, const tune::GpuChoice& way, bool direct) const;
-  double PredictCopiesUs(Collective collective, std::size_t bytes);
 
   const int rank_;
   const int ranks_;

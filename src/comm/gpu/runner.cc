@@ -3,6 +3,7 @@
 #include "comm/gpu/runner.h"
 
 #include <cstddef>
+#include <span>
 
 #include "comm/gpu/planner.h"
 #include "comm/gpu/submitter.h"
@@ -15,12 +16,15 @@
 
 namespace tutti::comm {
 
+using exec::gpu::PreparedPlan;
 using Kind = Collective;
 
 Status GpuRunner::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind) || IsEmpty(o) || windows_.Takes(o)) return Status::Ok();
-  if (windows_.TakesSecondShot(o)) return Prepare(exec::gpu::ShotsOf(o, core_.rank, core_.ranks).scatter);
-  return planner_.FindRecipe(o.kind, BytesOf(o), o.root).status();
+  if (IsTransfer(o.kind) || IsEmpty(o)) return Status::Ok();
+  const PreparedPlan* copies = windows_.FindCopies(o);
+  if (copies != nullptr && exec::gpu::CopiesAll(*copies)) return Status::Ok();
+  const Operation kernel = copies != nullptr ? exec::gpu::FirstShot(*copies, o) : o;
+  return planner_.FindRecipe(kernel.kind, BytesOf(kernel), kernel.root).status();
 }
 
 Status GpuRunner::Validate(const Operation& o) {
@@ -49,38 +53,26 @@ Status GpuRunner::RunValid(const Operation& o, sys::cuda::Stream stream) {
 }
 
 Status GpuRunner::RunCollective(const Operation& o, sys::cuda::Stream stream) {
-  if (IsEmpty(o)) {
-    submitter_.Record(o, core_.IsCaptured(stream));
-    return Status::Ok();
-  }
+  if (IsEmpty(o)) return submitter_.RunEmpty(o, stream);
   if (!windows_.empty()) {
-    if (windows_.Takes(o)) return RunCopies(o, stream);
-    if (windows_.TakesSecondShot(o)) return RunShots(o, stream);
+    if (const PreparedPlan* copies = windows_.FindCopies(o)) return RunCopies(o, *copies, stream);
   }
-  return submitter_.Run(o, o, stream);
+  return submitter_.Run(o, stream);
 }
 
-Status GpuRunner::RunCopies(const Operation& o, sys::cuda::Stream stream) {
-  const bool captured = core_.IsCaptured(stream);
-  submitter_.Record(o, captured);
-  return windows_.Run(o, stream, captured);
-}
-
-// Also in place: a peer's copies into this rank's output wait for a word that this stream writes behind the kernel, which
-// has read the input by then.
-Status GpuRunner::RunShots(const Operation& o, sys::cuda::Stream stream) {
-  const exec::gpu::Shots shots = exec::gpu::ShotsOf(o, core_.rank, core_.ranks);
-  const Status scattered = submitter_.Run(shots.scatter, o, stream);
-  return scattered.ok() ? windows_.Run(shots.gather, stream, core_.IsCaptured(stream)) : scattered;
+Status GpuRunner::RunCopies(const Operation& o, const PreparedPlan& plan, sys::cuda::Stream stream) {
+  const std::span<std::byte* const> outputs = windows_.OutputsOf(plan, o);
+  if (exec::gpu::CopiesAll(plan)) return submitter_.RunCopies(o, plan, nullptr, outputs, stream);
+  const Operation first = exec::gpu::FirstShot(plan, o);
+  return submitter_.RunCopies(o, plan, &first, outputs, stream);
 }
 
 std::string GpuRunner::Explain(const Operation& o) {
   if (IsTransfer(o.kind)) return "direct";
-  if (windows_.Takes(o)) return "copy engines";
-  if (windows_.TakesSecondShot(o)) {
-    return Explain(exec::gpu::ShotsOf(o, core_.rank, core_.ranks).scatter) + ", then copy engines";
-  }
-  return planner_.Explain(o);
+  const PreparedPlan* copies = windows_.FindCopies(o);
+  if (copies == nullptr) return planner_.Explain(o);
+  if (exec::gpu::CopiesAll(*copies)) return "copy engines";
+  return planner_.Explain(exec::gpu::FirstShot(*copies, o)) + ", then copy engines";
 }
 
 }  // namespace tutti::comm

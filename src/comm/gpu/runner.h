@@ -12,6 +12,9 @@
 
 namespace tutti {
 struct Operation;
+namespace exec::gpu {
+struct PreparedPlan;
+}
 namespace tune {
 struct GpuChoice;
 }
@@ -52,9 +55,7 @@ class GpuRunner {
   int ranks() const { return core_.ranks; }
 
  private:
-  Status RunCopies(const Operation& operation, sys::cuda::Stream stream);
-  // An all_reduce of which copy engines do the second shot.
-  Status RunShots(const Operation& operation, sys::cuda::Stream stream);
+  Status RunCopies(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
 
   GpuSubmitter submitter_;
   GpuCore& core_;

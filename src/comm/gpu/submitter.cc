@@ -39,17 +39,17 @@ struct GpuSubmitter::Inside {
         transfers(core.rank, core.ranks, executor.failures()) {}
 
   // Run, where the last launch can not be repeated. Not inlined: what is repeated then needs few registers, which is 1 ns of 64.
-  [[gnu::noinline]] Status RunAnew(const Operation& operation, const Operation& call, sys::cuda::Stream stream);
+  [[gnu::noinline]] Status RunAnew(const Operation& operation, sys::cuda::Stream stream);
+  // As the planner says.
+  Result<Launch> CompileAnew(const Operation& operation);
   Result<Launch> Compile(const Operation& operation, const PreparedPlan& plan, bool direct, const Shape& shape);
   // Of those that were taken.
   Result<Launch> CompileTransfers();
-  // Writes calls into the black box, and puts what they were compiled to into a stream.
+  // The one way of all calls into a stream: writes them into the black box, unless they are captured, and starts what they were
+  // compiled to.
   Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
   // Whether what was compiled last is this operation, but for its buffers.
   bool IsCompiled(const Operation& operation) const;
-  void Record(const Operation& call, bool captured) {
-    if (!captured) ledger.RecordGpuCall(call);
-  }
 
   // The last collective that can be repeated, and its launch; a call that differs in its buffers at most costs no more than those.
   struct {
@@ -89,7 +89,9 @@ Result<Launch> GpuSubmitter::Inside::Compile(const Operation& o, const PreparedP
 Status GpuSubmitter::Inside::Enqueue(const Launch& launch, std::span<const Operation* const> enqueued,
                                      sys::cuda::Stream stream) {
   const bool captured = core.IsCaptured(stream);
-  for (const Operation* call : enqueued) Record(*call, captured);
+  for (const Operation* call : enqueued) {
+    if (!captured) ledger.RecordGpuCall(*call);
+  }
   return executor.Start(launch, stream, captured, core.presence.IsAlone());
 }
 
@@ -99,27 +101,55 @@ bool GpuSubmitter::Inside::IsCompiled(const Operation& o) const {
          last->root == o.root;
 }
 
-Status GpuSubmitter::Run(const Operation& o, const Operation& call, sys::cuda::Stream stream) {
+Status GpuSubmitter::Run(const Operation& o, sys::cuda::Stream stream) {
   Inside& c = *inside_;
-  const Operation* const calls = &call;
+  const Operation* const call = &o;
   if (c.IsCompiled(o) && c.executor.ChangeBuffers(o.in, o.out)) [[likely]]
-    return c.Enqueue(c.compiled.launch, std::span(&calls, 1), stream);
-  return c.RunAnew(o, call, stream);
+    return c.Enqueue(c.compiled.launch, std::span(&call, 1), stream);
+  return c.RunAnew(o, stream);
 }
 
-Status GpuSubmitter::Inside::RunAnew(const Operation& o, const Operation& call, sys::cuda::Stream stream) {
-  const Operation* const calls = &call;
+Status GpuSubmitter::Inside::RunAnew(const Operation& o, sys::cuda::Stream stream) {
+  const Operation* const call = &o;
+  const Result<Launch> launch = CompileAnew(o);
+  return launch.ok() ? Enqueue(*launch, std::span(&call, 1), stream) : launch.status();
+}
+
+Result<Launch> GpuSubmitter::Inside::CompileAnew(const Operation& o) {
   const Result<const GpuRecipe*> recipe = planner.FindRecipe(o.kind, BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
-  const Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
-  if (!launch.ok()) return launch.status();
-  TUTTI_RETURN_IF_ERROR(Enqueue(*launch, std::span(&calls, 1), stream));
+  Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
+  if (!launch.ok()) return launch;
   const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
   if (repeatable && !(*recipe)->direct) {
     compiled.operation = o;
     compiled.launch = *launch;
   }
-  return Status::Ok();
+  return launch;
+}
+
+Status GpuSubmitter::RunEmpty(const Operation& o, sys::cuda::Stream stream) {
+  const Operation* const call = &o;
+  return inside_->Enqueue(Launch(), std::span(&call, 1), stream);
+}
+
+// Of two shots also in place: a peer's copies into this rank's output wait for a word that this stream writes behind the
+// kernel, which has read the input by then.
+Status GpuSubmitter::RunCopies(const Operation& o, const PreparedPlan& plan, const Operation* first,
+                               std::span<std::byte* const> outputs, sys::cuda::Stream stream) {
+  Inside& c = *inside_;
+  const Operation* const call = &o;
+  const Launch copies = c.executor.CompileCopies(plan, WorkOf(o), outputs);
+  Launch all = copies;
+  if (first != nullptr) {
+    const Result<Launch> kernel = c.CompileAnew(*first);
+    if (!kernel.ok()) return kernel.status();
+    all = *kernel;
+    all.next = &copies;
+  }
+  const Status s = c.Enqueue(all, std::span(&call, 1), stream);
+  if (!s.ok()) c.core.Break(s);
+  return s;
 }
 
 Status GpuSubmitter::RunAs(const Operation& o, const GpuRecipe& recipe, sys::cuda::Stream stream) {
@@ -161,8 +191,6 @@ Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, cons
   LogBatch(*operations[0], static_cast<int>(operations.size()), shape, cut.blocks);
   return c.Enqueue(*launch, operations, stream);
 }
-
-void GpuSubmitter::Record(const Operation& call, bool captured) { inside_->Record(call, captured); }
 
 exec::gpu::Executor& GpuSubmitter::executor() { return inside_->executor; }
 exec::gpu::Failures& GpuSubmitter::failures() { return inside_->executor.failures(); }

@@ -43,9 +43,15 @@ class GpuSubmitter {
   // `barrier_bytes`: two on the GPU that kernels of barriers may use. Before the first call of those that launch.
   void SetUp(const exec::gpu::ExecutorSetup& setup, std::byte* barrier_bytes);
 
-  // Launches a collective that moves something, as the planner says. `call`: which is written down, where the operation is a
-  // part of it.
-  Status Run(const Operation& operation, const Operation& call, sys::cuda::Stream stream);
+  // Launches a collective that moves something, as the planner says.
+  Status Run(const Operation& operation, sys::cuda::Stream stream);
+  // One that moves nothing: it is only written down.
+  Status RunEmpty(const Operation& operation, sys::cuda::Stream stream);
+  // One of which copy engines do what they can of a plan. `first`: what a kernel does before, if anything (exec::gpu::FirstShot).
+  // `outputs`: where every rank's output begins, as this rank reaches it. Breaks the communicator where it fails on the way: peers
+  // wait for what is missing.
+  Status RunCopies(const Operation& operation, const exec::gpu::PreparedPlan& plan, const Operation* first,
+                   std::span<std::byte* const> outputs, sys::cuda::Stream stream);
   // The same in a given way.
   Status RunAs(const Operation& operation, const GpuRecipe& recipe, sys::cuda::Stream stream);
   // Launches the sends and receives among operations as one.
@@ -53,8 +59,6 @@ class GpuSubmitter {
   // Launches operations that follow one plan as one. Threads follow from the planner.
   Status RunBatch(std::span<const Operation* const> operations, const exec::gpu::PreparedPlan& plan,
                   const exec::gpu::Shape& shape, sys::cuda::Stream stream);
-  // Writes a call into the black box, unless it is captured.
-  void Record(const Operation& call, bool captured);
 
   exec::gpu::Executor& executor();
   // What kernels say of waits that they have given up.

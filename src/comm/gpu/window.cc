@@ -14,7 +14,6 @@
 #include "comm/gpu/core.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/planner.h"
-#include "comm/gpu/work.h"
 #include "exec/gpu/lower/copies.h"
 #include "sys/os/fork.h"
 #include "sys/os/process.h"
@@ -24,9 +23,9 @@
 namespace tutti::comm {
 namespace {
 
+using exec::gpu::PreparedPlan;
 using transport::p2p::Window;
 using transport::p2p::WindowOffer;
-using Kind = Collective;
 
 // An error by which ranks agree to do without something.
 bool IsNo(const Status& s) { return s.code() == Code::kUnsupported; }
@@ -143,40 +142,31 @@ bool GpuWindows::Deregister(const void* window) {
   return std::erase_if(windows_, [&](const auto& w) { return w.get() == window; }) != 0;
 }
 
-const Window* GpuWindows::Holding(const Operation& o) const {
-  const std::size_t bytes = exec::gpu::CopiedOutputBytes(o, core_.ranks);
+const Window* GpuWindows::Holding(const PreparedPlan& plan, const Operation& o) const {
+  const std::size_t bytes = exec::gpu::CopiedOutputBytes(plan, o);
   for (const auto& window : windows_) {
     if (window->symmetric() && !window->ordered_by_driver() && window->Holds(o.out, bytes)) return window.get();
   }
   return nullptr;
 }
 
-bool GpuWindows::Pays(const Operation& o) {
-  if (copies_.zero_ctas() && o.kind != Kind::kAllReduce) return true;  // which needs a kernel anyway
-  return planner_.CopiesPay(o);
+bool GpuWindows::Pays(const PreparedPlan& plan, const Operation& o) {
+  return (copies_.zero_ctas() && exec::gpu::CopiesAll(plan)) || planner_.CopiesPay(o);
 }
 
-bool GpuWindows::CanWrite(const Operation& o) {
-  return !windows_.empty() && copies_.can() && Holding(o) != nullptr && Pays(o);
+const PreparedPlan* GpuWindows::FindCopies(const Operation& o) {
+  if (windows_.empty() || !copies_.can() || IsTransfer(o.kind)) return nullptr;
+  const PreparedPlan* plan = planner_.CopiesOf(o);
+  if (plan == nullptr || !exec::gpu::CanCopy(*plan, o) || Holding(*plan, o) == nullptr) return nullptr;
+  return Pays(*plan, o) ? plan : nullptr;
 }
 
-bool GpuWindows::Takes(const Operation& o) {
-  if (windows_.empty() || !copies_.can() || IsTransfer(o.kind)) return false;
-  return planner_.MovesOf(o) != nullptr && !exec::gpu::ScattersInPlace(o, core_.rank) && CanWrite(o);
-}
-
-bool GpuWindows::TakesSecondShot(const Operation& o) {
-  const bool even = o.count % static_cast<std::size_t>(core_.ranks) == 0;
-  return o.kind == Kind::kAllReduce && even && CanWrite(o);
-}
-
-Status GpuWindows::Run(const Operation& o, sys::cuda::Stream stream, bool captured) {
-  const Window* window = Holding(o);
+std::span<std::byte* const> GpuWindows::OutputsOf(const PreparedPlan& plan, const Operation& o) {
+  const Window* window = Holding(plan, o);
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(o.out) - window->own());
-  exec::gpu::CopyOutputs outputs{};
-  for (int rank = 0; rank < core_.ranks; ++rank) outputs[rank] = window->At(rank, offset);
-  return copies_.Run(ListCopiesOf(*planner_.MovesOf(o), o),
-                     std::span(outputs).first(static_cast<std::size_t>(core_.ranks)), stream, captured);
+  outputs_.clear();
+  for (int rank = 0; rank < core_.ranks; ++rank) outputs_.push_back(window->At(rank, offset));
+  return outputs_;
 }
 
 Status GpuWindows::CanSignal(int peer, bool captured) const {

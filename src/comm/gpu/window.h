@@ -7,8 +7,9 @@
 //
 // Every rank decides by itself whether copy engines do an operation, and all decide alike: they do it where its output
 // lies in a symmetric window, which by NCCL's rule has the same place in the window on every rank, and where the cost
-// model says that it pays, or the zero-CTA policy asks for it. Gathers and scatters are done so under that policy only: a
-// program need not pass the output on every rank, and has to under the policy.
+// model says that it pays, or the zero-CTA policy asks for it. Where a rank can not tell from its own output where others lie, as in
+// gathers and scatters (plan::Forms::outputs_alike), they do it under that policy only: a program need not pass the output on every
+// rank, and has to under the policy.
 
 #include <cstddef>
 #include <memory>
@@ -21,6 +22,9 @@
 
 namespace tutti {
 struct Operation;
+namespace exec::gpu {
+struct PreparedPlan;
+}
 namespace transport::p2p {
 class Window;
 }
@@ -50,12 +54,11 @@ class GpuWindows {
   Result<const transport::p2p::Window*> Register(const void* buffer, std::size_t bytes, Symmetry symmetry);
   // Of this rank alone. False where there is no such window. REQUIRES: operations on it have ended here.
   bool Deregister(const void* window);
-  // Whether copy engines are to do an operation, which is valid and moves something.
-  bool Takes(const Operation& operation);
-  // Whether it is an all_reduce whose second shot (exec::gpu::ShotsOf) they are to do.
-  bool TakesSecondShot(const Operation& operation);
-  // REQUIRES: Takes, or the second shot of what TakesSecondShot.
-  Status Run(const Operation& operation, sys::cuda::Stream stream, bool captured);
+  // The plan of which copy engines are to do what they can (plan::Forms::copies) in an operation, which is valid and moves
+  // something; null: they have no part in it.
+  const exec::gpu::PreparedPlan* FindCopies(const Operation& operation);
+  // Where every rank's output begins, as this rank reaches it; until it is asked for again. REQUIRES: FindCopies found the plan.
+  std::span<std::byte* const> OutputsOf(const exec::gpu::PreparedPlan& plan, const Operation& operation);
 
   // One-sided. kInvalidArgument for a rank, place or count that does not exist; kUnsupported
   // where no window has been registered, where copy engines can not be used, and in a capture.
@@ -71,12 +74,11 @@ class GpuWindows {
  private:
   Status Exchange(transport::p2p::Window& window);
   Status CanSignal(int peer, bool captured) const;
-  bool Pays(const Operation& operation);
-  // Whether copy engines can write an operation's output, and are to.
-  bool CanWrite(const Operation& operation);
-  const transport::p2p::Window* Holding(const Operation& operation) const;
+  bool Pays(const exec::gpu::PreparedPlan& plan, const Operation& operation);
+  const transport::p2p::Window* Holding(const exec::gpu::PreparedPlan& plan, const Operation& operation) const;
 
   std::vector<std::unique_ptr<transport::p2p::Window>> windows_;
+  std::vector<std::byte*> outputs_;  // OutputsOf
   GpuCore& core_;
   GpuExchange& exchange_;
   GpuPlanner& planner_;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "exec/gpu/format/program.h"
 #include "exec/gpu/launch/failures.h"
 #include "sys/cuda/cuda_memory.h"
 #include "transport/p2p/segment.h"

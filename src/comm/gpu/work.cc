@@ -3,7 +3,6 @@
 #include "comm/gpu/work.h"
 
 #include "exec/gpu/lower/compile.h"
-#include "exec/gpu/lower/copies.h"
 
 namespace tutti::comm {
 
@@ -16,10 +15,6 @@ exec::gpu::Work WorkOf(const Operation& o) {
           .scalar = o.scalar,
           .integer_scalar = o.integer_scalar,
           .device_scalar = o.device_scalar};
-}
-
-exec::gpu::CopyList ListCopiesOf(const exec::gpu::PreparedPlan& plan, const Operation& o) {
-  return exec::gpu::ListCopies(plan, WorkOf(o));
 }
 
 }  // namespace tutti::comm

@@ -10,8 +10,6 @@
 #include "tutti/operation.h"
 
 namespace tutti::exec::gpu {
-struct CopyList;
-struct PreparedPlan;
 struct Work;
 }  // namespace tutti::exec::gpu
 
@@ -21,8 +19,6 @@ namespace tutti::comm {
 inline std::size_t BytesOf(const Operation& o) { return o.kind == Collective::kBarrier ? 1 : o.count * SizeOf(o.type); }
 inline bool IsEmpty(const Operation& o) { return BytesOf(o) == 0; }
 exec::gpu::Work WorkOf(const Operation& operation);
-// exec::gpu::ListCopies.
-exec::gpu::CopyList ListCopiesOf(const exec::gpu::PreparedPlan& plan, const Operation& operation);
 
 }  // namespace tutti::comm
 

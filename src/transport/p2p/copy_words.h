@@ -41,10 +41,11 @@ struct CopyWords {
 };
 static_assert(sizeof(CopyWords) <= 4096);
 
-// CopyWords::stage: what the operation is at, and from bit kPeersShift on the ranks that it waits for.
+// CopyWords::stage: what the operation is at; from bit kWayShift on one of kMostWays numbers, by which its host knows what it is;
+// from bit kPeersShift on the ranks that it waits for.
 inline constexpr std::uint32_t kIdle = 0, kEntering = 1, kLeaving = 2, kAwaitingSignals = 3;
 inline constexpr std::uint32_t kStageMask = 0xff;
-inline constexpr int kPeersShift = 16;
+inline constexpr int kWayShift = 9, kMostWays = 128, kPeersShift = 16;
 // Put into `stage` by the host when it has seen an operation there: while it stays no other stage has begun.
 inline constexpr std::uint32_t kSeen = 0x100;
 

@@ -86,41 +86,50 @@ void CopyRunner::AddExchange(std::size_t word, std::uint32_t tell, std::uint32_t
   ForEach(await, [&](int peer) { operations_.push_back(Write(own + PairAt(peer) + word, 0)); });
 }
 
-void CopyRunner::AddStage(std::uint32_t stage, std::uint32_t await) {
+void CopyRunner::AddStage(std::uint32_t stage, std::uint32_t await, int way) {
   const Address own = options_.words[options_.rank];
-  operations_.push_back(Write(own + offsetof(CopyWords, stage), stage | await << transport::p2p::kPeersShift));
+  const std::uint32_t word =
+      stage | static_cast<std::uint32_t>(way) << transport::p2p::kWayShift | await << transport::p2p::kPeersShift;
+  operations_.push_back(Write(own + offsetof(CopyWords, stage), word));
 }
 
 // Says that this rank's output may be written, and waits for those of the peers that it writes to.
-Status CopyRunner::Enter(const CopyList& list, Stream stream) {
+Status CopyRunner::Enter(const CopyLaunch& launch, Stream stream) {
   operations_.clear();
-  AddStage(transport::p2p::kEntering, list.writes_to);
-  AddExchange(kReady, list.written_by, list.writes_to);
+  AddStage(transport::p2p::kEntering, launch.list.writes_to, launch.way);
+  AddExchange(kReady, launch.list.written_by, launch.list.writes_to);
   return RunBatch(stream, "waiting for peers' windows");
 }
 
 // Says that the peers' outputs have been written, and waits for this rank's.
-Status CopyRunner::Leave(const CopyList& list, Stream stream, bool captured) {
+Status CopyRunner::Leave(const CopyLaunch& launch, Stream stream, bool captured) {
   operations_.clear();
-  AddStage(transport::p2p::kLeaving, list.written_by);
-  AddExchange(kDone, list.writes_to, list.written_by);
+  AddStage(transport::p2p::kLeaving, launch.list.written_by, launch.way);
+  AddExchange(kDone, launch.list.writes_to, launch.list.written_by);
   AddEnd(captured);
   return RunBatch(stream, "waiting for peers' copies");
 }
 
-Status CopyRunner::Run(const CopyList& list, const CopyOutputs& outputs, Stream stream, bool captured) {
+const CopyLaunch& CopyRunner::Keep(const CopyList& list, std::span<std::byte* const> outputs, int way) {
+  kept_.list = list;
+  std::ranges::copy(outputs, kept_.outputs.begin());
+  kept_.way = way;
+  return kept_;
+}
+
+Status CopyRunner::Start(const CopyLaunch& launch, Stream stream, bool captured) {
   if (!captured) issued_.fetch_add(1, std::memory_order_release);
-  const Status s = IsLegacy(stream) ? EnqueueBeside(list, outputs, stream) : Enqueue(list, outputs, stream, captured);
+  const Status s = IsLegacy(stream) ? EnqueueBeside(launch, stream) : Enqueue(launch, stream, captured);
   if (!s.ok() && !captured) issued_.fetch_sub(1, std::memory_order_release);
   return s;
 }
 
 // In a stream beside the legacy default stream: a copy to another GPU that is called in that one waits for all that either
 // GPU has to do, so for the peer that waits for it. It can not be captured.
-Status CopyRunner::EnqueueBeside(const CopyList& list, const CopyOutputs& outputs, Stream stream) {
+Status CopyRunner::EnqueueBeside(const CopyLaunch& launch, Stream stream) {
   const Result<SideStreams::Side> side = sides_.Fork(stream);
   if (!side.ok()) return side.status();
-  TUTTI_RETURN_IF_ERROR(Enqueue(list, outputs, side->stream, false));
+  TUTTI_RETURN_IF_ERROR(Enqueue(launch, side->stream, false));
   TUTTI_RETURN_IF_ERROR(sides_.End(*side));
   return sides_.Join(*side, stream);
 }
@@ -139,17 +148,18 @@ Result<SideStreams::Side> CopyRunner::CopyToItself(const CopyList& list, std::by
   return sides_.Copy(std::span(&copy, 1), stream);
 }
 
-Status CopyRunner::Enqueue(const CopyList& list, const CopyOutputs& outputs, Stream stream, bool captured) {
-  const Result<SideStreams::Side> side = CopyToItself(list, outputs[options_.rank], stream);
+Status CopyRunner::Enqueue(const CopyLaunch& launch, Stream stream, bool captured) {
+  const CopyList& list = launch.list;
+  const Result<SideStreams::Side> side = CopyToItself(list, launch.outputs[options_.rank], stream);
   if (!side.ok()) return side.status();
-  TUTTI_RETURN_IF_ERROR(Enter(list, stream));
+  TUTTI_RETURN_IF_ERROR(Enter(launch, stream));
   for (int i = 0; i < list.count; ++i) {
     const CopyList::Copy& copy = list.copies[i];
     if (copy.peer == options_.rank) continue;
-    TUTTI_RETURN_IF_ERROR(Copy(outputs[copy.peer] + copy.offset, copy.from, copy.bytes, stream));
+    TUTTI_RETURN_IF_ERROR(Copy(launch.outputs[copy.peer] + copy.offset, copy.from, copy.bytes, stream));
   }
   TUTTI_RETURN_IF_ERROR(sides_.Join(*side, stream));
-  return Leave(list, stream, captured);
+  return Leave(launch, stream, captured);
 }
 
 Status CopyRunner::Put(int peer, const void* from, std::byte* to, std::size_t bytes, Stream stream) {
@@ -173,7 +183,7 @@ Status CopyRunner::AwaitSignals(std::span<const Awaited> awaited, Stream stream)
   std::uint32_t peers = 0;
   for (const Awaited& a : awaited) peers |= Bit(a.peer);
   operations_.clear();
-  AddStage(transport::p2p::kAwaitingSignals, peers);
+  AddStage(transport::p2p::kAwaitingSignals, peers, 0);
   for (const Awaited& a : awaited) {
     const std::uint32_t total = signals_awaited_[a.peer].fetch_add(a.count) + a.count;
     operations_.push_back({.operation = sys::cuda::kWaitWord,
@@ -220,7 +230,7 @@ bool CopyRunner::WordSet(std::uint32_t stage, int peer) const {
   return Word(stage == transport::p2p::kEntering ? pair.ready : pair.done).load(std::memory_order_acquire) != 0;
 }
 
-std::optional<CopyRunner::Wait> CopyRunner::Overdue(std::int64_t timeout_ns) {
+std::optional<CopyWait> CopyRunner::Overdue(std::int64_t timeout_ns) {
   using namespace transport::p2p;  // NOLINT: the words' names
   std::uint32_t stage = Word(options_.own->stage).load(std::memory_order_acquire);
   const std::int64_t now = sys::NowNs();
@@ -230,7 +240,9 @@ std::optional<CopyRunner::Wait> CopyRunner::Overdue(std::int64_t timeout_ns) {
     return std::nullopt;
   }
   if (now - since_ns_ <= timeout_ns) return std::nullopt;
-  Wait wait{.stage = stage & kStageMask, .peer = options_.rank};
+  CopyWait wait{.stage = stage & kStageMask,
+                .peer = options_.rank,
+                .way = static_cast<int>(stage >> kWayShift) & (kMostWays - 1)};
   for (int peer = options_.ranks; peer-- > 0;) {
     if ((stage >> kPeersShift & Bit(peer)) != 0 && !WordSet(wait.stage, peer)) wait.peer = peer;
   }

@@ -22,7 +22,14 @@
 
 namespace tutti::exec::gpu {
 
-// Enqueues lists of copies (exec/gpu/lower/copies.h). To be destroyed with the GPU's context as the thread's current one, when nothing is pending.
+// A list of copies (exec/gpu/lower/copies.h), ready to be started.
+struct CopyLaunch {
+  CopyList list;
+  CopyOutputs outputs{};
+  int way = 0;  // Failures::WayOf: what is said where it waits in vain
+};
+
+// Puts copies into streams. To be destroyed with the GPU's context as the thread's current one, when nothing is pending.
 // Several streams take part: the caller's, and one beside it for what a rank copies to itself.
 // Threads: one at a time, but for what is said to be for any thread.
 class CopyRunner {
@@ -40,9 +47,11 @@ class CopyRunner {
   CopyRunner(const CopyRunner&) = delete;
   CopyRunner& operator=(const CopyRunner&) = delete;
 
+  // What is to be started next; it stays until the next one comes. outputs, way: as of CopyLaunch.
+  const CopyLaunch& Keep(const CopyList& list, std::span<std::byte* const> outputs, int way);
   // Puts an operation into a stream. May be captured; then the captured work may be replayed as often as wanted, one
   // replay at a time. After an error a part of it may be in the stream, so that peers wait for the rest.
-  Status Run(const CopyList& list, const CopyOutputs& outputs, sys::cuda::Stream stream, bool captured);
+  Status Start(const CopyLaunch& launch, sys::cuda::Stream stream, bool captured);
 
   // Copies into a peer's window, if there is anything to copy, and adds to the signals that the peer counts of this rank.
   // May not be captured: the count would be the same in every replay.
@@ -64,29 +73,24 @@ class CopyRunner {
   bool Drained(int peer) const;
 
   // What an operation has waited for longer than `timeout_ns`: to be asked again and again.
-  struct Wait {
-    // transport::p2p::kEntering: for `peer` to be ready, or for the own copies; kLeaving: for data from `peer`;
-    // kAwaitingSignals: for its signals.
-    std::uint32_t stage;
-    int peer;
-  };
-  std::optional<Wait> Overdue(std::int64_t timeout_ns);
+  std::optional<CopyWait> Overdue(std::int64_t timeout_ns);
 
  private:
   Status RunBatch(sys::cuda::Stream stream, const char* what);
-  void AddStage(std::uint32_t stage, std::uint32_t await);
+  void AddStage(std::uint32_t stage, std::uint32_t await, int way);
   void AddExchange(std::size_t word, std::uint32_t tell, std::uint32_t await);
   void AddEnd(bool captured);
-  Status Enqueue(const CopyList& list, const CopyOutputs& outputs, sys::cuda::Stream stream, bool captured);
-  Status EnqueueBeside(const CopyList& list, const CopyOutputs& outputs, sys::cuda::Stream stream);
+  Status Enqueue(const CopyLaunch& launch, sys::cuda::Stream stream, bool captured);
+  Status EnqueueBeside(const CopyLaunch& launch, sys::cuda::Stream stream);
   Result<SideStreams::Side> CopyToItself(const CopyList& list, std::byte* output, sys::cuda::Stream stream);
-  Status Enter(const CopyList& list, sys::cuda::Stream stream);
-  Status Leave(const CopyList& list, sys::cuda::Stream stream, bool captured);
+  Status Enter(const CopyLaunch& launch, sys::cuda::Stream stream);
+  Status Leave(const CopyLaunch& launch, sys::cuda::Stream stream, bool captured);
   Status Copy(std::byte* to, const std::byte* from, std::size_t bytes, sys::cuda::Stream stream);
   bool WordSet(std::uint32_t stage, int peer) const;
 
   const Options options_;
   SideStreams sides_;
+  CopyLaunch kept_;
   std::vector<sys::cuda::MemoryOperation> operations_;  // of the batch that is being made
   std::atomic<std::uint32_t> issued_{0};                // operations put into streams, but for captured ones
   std::array<std::uint32_t, transport::p2p::kMostCopyRanks> signals_sent_{};  // by peer

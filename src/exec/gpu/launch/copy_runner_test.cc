@@ -73,9 +73,7 @@ class Ranks {
                       .count = call.piece,
                       .type = DataType::kUint8,
                       .root = call.root};
-    CopyOutputs outputs{};
-    for (int peer = 0; peer < count(); ++peer) outputs[peer] = reinterpret_cast<std::byte*>(out_[peer].data());
-    return runner(rank).Run(tests::ListDirectMoves(o, rank, count()), outputs, stream(rank).handle(), captured);
+    return runner(rank).Start({tests::ListDirectMoves(o, rank, count()), Outputs()}, stream(rank).handle(), captured);
   }
 
   // The same, with input and output filled before and the output compared behind it, all in the rank's stream.
@@ -99,24 +97,22 @@ class Ranks {
                       .out = out_[rank].data(),
                       .count = piece * static_cast<std::size_t>(count()),
                       .type = DataType::kUint8};
-    const Shots shots = ShotsOf(o, rank, count());
+    const PreparedPlan plan = tests::PrepareTwoShots(rank, count());
+    const Operation first = FirstShot(plan, o);
     stream(rank).Push([=, this, &in, &inbox] {
       std::ranges::fill(out_[rank], std::uint8_t{0x5a});
       for (std::size_t i = 0; i < o.count; ++i) in[i] = ValueOf(rank, i, seed);
       inbox.sent[rank].assign(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(o.count));
       ++inbox.senders;
       Await([&] { return inbox.senders == count(); });
-      auto* folded = static_cast<std::uint8_t*>(shots.scatter.out);
-      for (std::size_t i = 0; i < shots.scatter.count; ++i) {
+      auto* folded = static_cast<std::uint8_t*>(first.out);
+      for (std::size_t i = 0; i < first.count; ++i) {
         folded[i] = 0;
         for (const auto& sent : inbox.sent) folded[i] += sent[rank * piece + i];
       }
     });
-    CopyOutputs outputs{};
-    for (int peer = 0; peer < count(); ++peer) outputs[peer] = reinterpret_cast<std::byte*>(out_[peer].data());
-    ASSERT_TRUE(runner(rank)
-                    .Run(tests::ListDirectMoves(shots.gather, rank, count()), outputs, stream(rank).handle(), false)
-                    .ok());
+    const CopyList list = ListCopies(plan, {.in = o.in, .out = o.out, .count = o.count, .type = o.type});
+    ASSERT_TRUE(runner(rank).Start({list, Outputs()}, stream(rank).handle(), false).ok());
     stream(rank).Push([=, this] {
       for (std::size_t i = 0; i < out_[rank].size(); ++i) {
         std::uint8_t expected = i < o.count ? 0 : 0x5a;
@@ -127,6 +123,11 @@ class Ranks {
   }
 
  private:
+  CopyOutputs Outputs() {
+    CopyOutputs outputs{};
+    for (int peer = 0; peer < count(); ++peer) outputs[peer] = reinterpret_cast<std::byte*>(out_[peer].data());
+    return outputs;
+  }
   void Fill(int rank, int seed) {
     for (std::size_t i = 0; i < in_[rank].size(); ++i) in_[rank][i] = ValueOf(rank, i, seed);
     std::ranges::fill(out_[rank], std::uint8_t{0x5a});
@@ -263,7 +264,7 @@ TEST(CopyRunner, AWaitIsSeenNamedAndEnded) {
   EXPECT_FALSE(ranks.runner(0).Overdue(0).has_value());  // seen for the first time
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   EXPECT_FALSE(ranks.runner(0).Overdue(1'000'000'000).has_value());
-  const std::optional<CopyRunner::Wait> wait = ranks.runner(0).Overdue(1'000'000);
+  const std::optional<CopyWait> wait = ranks.runner(0).Overdue(1'000'000);
   ASSERT_TRUE(wait.has_value());
   EXPECT_EQ(wait->stage, transport::p2p::kEntering);
   EXPECT_EQ(wait->peer, 1);
@@ -303,7 +304,7 @@ TEST(CopyRunner, SignalsComeBehindWhatWasPut) {
   });
   EXPECT_FALSE(ranks.runner(1).Overdue(0).has_value());
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  const std::optional<CopyRunner::Wait> wait = ranks.runner(1).Overdue(1'000'000);
+  const std::optional<CopyWait> wait = ranks.runner(1).Overdue(1'000'000);
   EXPECT_TRUE(wait.has_value() && wait->stage == transport::p2p::kAwaitingSignals && wait->peer == 0);
   ranks.runner(1).Release(5'000'000'000);
   EXPECT_TRUE(ranks.stream(1).idle());

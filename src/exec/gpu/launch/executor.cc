@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "exec/gpu/format/relay.h"
-#include "exec/gpu/format/transfer.h"
 #include "exec/gpu/launch/batch.h"
 #include "exec/gpu/launch/failures.h"
 #include "exec/gpu/launch/launcher.h"
@@ -136,7 +134,7 @@ Result<Launch> Executor::CompileSteps(const PreparedPlan& plan, const Work& work
   Compile(plan, work, shape, SectionOf(plan).layout.collectives, limits_.cuts, program_);
   program_.states += SectionOf(plan).shift.collectives;
   if (const Ways ways{&plan, program_.is_short != kSteps}; ways != last_ways_) {
-    program_.host = failures_.WordsFor(LoweredOf(plan, program_));
+    program_.host = failures_.WordsFor(plan, program_);
     last_ways_ = ways;
   }
   const int channels = static_cast<int>(program_.full_parts) + (program_.parts[1].count != 0 ? 1 : 0);
@@ -165,7 +163,7 @@ Result<Launch> Executor::CompileRelayOf(const PreparedPlan& plan, const Work& wo
   for (std::uint64_t& states : relay_.states) states += section.shift.transfers;
   relay_.lent.states += section.shift.transfers;
   relay_.counts = section.counts;
-  relay_.host = failures_.WordsFor(LoweredOf(plan, relay_));
+  relay_.host = failures_.WordsFor(plan, relay_);
   return LaunchOf(*kernel, relay_);
 }
 
@@ -185,7 +183,7 @@ Result<Launch> Executor::CompileMovesIn(const Section& section, int self, const 
   TUTTI_RETURN_IF_ERROR(gpu::CompileGroup(sends, receives, self, section.layout, limits, group, own_copies));
   for (std::uint64_t& states : group.states) states += section.shift.transfers;
   group.counts = section.counts;
-  group.host = failures_.WordsFor(LoweredOf(plan, group, ListSteps(sends, receives, self), rank_of));
+  group.host = failures_.WordsFor(plan, group, ListSteps(sends, receives, self), rank_of);
   const std::span<const OwnCopy> beside(own_copies.copies, static_cast<std::size_t>(own_copies.count));
   if (group.blocks == 0) return Launch{.beside = beside};
   const Result<sys::cuda::Kernel> kernel = launcher_.FindSendRecv(group.kernel);
@@ -228,7 +226,7 @@ Result<Launch> Executor::CompileBatch(const PreparedPlan& plan, std::span<const 
   Connect(plan, inside_->batch.program);
   CompileCommon(plan, works[0], shape, SectionOf(plan).layout.collectives, inside_->batch.program);
   inside_->batch.program.states += SectionOf(plan).shift.collectives;
-  inside_->batch.program.host = failures_.WordsFor({.form = Form::kSteps, .plan = &plan, .rank_of = plan.rank_of});
+  inside_->batch.program.host = failures_.WordsForBatch(plan);
   return LaunchOf(*kernel, inside_->batch, cut.blocks, shape.threads);
 }
 
@@ -264,6 +262,8 @@ Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool c
     blocks_launched_ += static_cast<std::uint64_t>(launch.blocks);
     ++kernels_launched_;
     if (!captured) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
+  } else if (launch.copies != nullptr) {
+    return StartCopies(launch, stream, captured);
   }
   return sides_.Join(*side, stream);
 }

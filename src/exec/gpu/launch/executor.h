@@ -21,6 +21,7 @@ enum class Protocol : std::uint8_t;
 namespace tutti::exec::gpu {
 
 struct BatchCut;
+class CopyRunner;
 struct ExecutorSetup;
 class Failures;
 struct Group;
@@ -49,6 +50,8 @@ class Executor {
   ~Executor();
 
   void SetUp(int rank, const ExecutorSetup& setup);
+  // By whom launches of copies are started. It must stay until nothing is started any more.
+  void UseCopies(CopyRunner* copies) { copies_ = copies; }
 
   // Compile a plan for some data, in one form each.
   Result<Launch> CompileSteps(const PreparedPlan& plan, const Work& work, const Shape& shape);
@@ -56,6 +59,9 @@ class Executor {
   Result<Launch> CompileTeams(const PreparedPlan& plan, const Work& work);
   // A group of sends and receives, by the plan that PrepareGroup made for it.
   Result<Launch> CompileGroup(const PreparedPlan& plan, const GroupData& data);
+  // What copy engines do of a plan, all or its second shot. `outputs`: where every rank's output begins, as this rank reaches it.
+  // REQUIRES: UseCopies; plan.forms.copies is not kNone; CanCopy (exec/gpu/lower/copies.h).
+  Launch CompileCopies(const PreparedPlan& plan, const Work& work, std::span<std::byte* const> outputs);
   // Several that follow one plan: how they are cut, then all of it. REQUIRES: as CompileItems.
   BatchCut CutBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape);
   Result<Launch> CompileBatch(const PreparedPlan& plan, std::span<const Work> works, const Shape& shape,
@@ -64,7 +70,8 @@ class Executor {
   // Give the last of CompileSteps, and the last of CompileGroup, other buffers. False where that needs more, as for rounds.
   bool ChangeBuffers(const void* in, void* out);
   bool ChangeBuffers(const GroupData& data);
-  // Puts a launch into a stream. `alone`: no other communicator is on the GPU. May be captured.
+  // Puts a launch into a stream: the one tail of all forms. `alone`: no other communicator is on the GPU. May be captured. After an
+  // error a part of it may be in the stream, so that peers wait for the rest.
   Status Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
 
   // Whether a plan can be run step by step with this protocol; else why not.
@@ -96,6 +103,7 @@ class Executor {
                                 const std::vector<int>& rank_of, std::span<const TransferRequest> sends,
                                 std::span<const TransferRequest> receives, Group& group, OwnCopies& own_copies);
   Status StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
+  Status StartCopies(const Launch& launch, sys::cuda::Stream stream, bool captured);
 
   Result<Launch> CompileRelayOf(const PreparedPlan& plan, const Work& work);
   // Of sends_ and receives_, which are what a plan of moves has come to.
@@ -112,6 +120,7 @@ class Executor {
   SideStreams& sides_;           // streams beside the callers'
   std::uint64_t blocks_launched_ = 0, kernels_launched_ = 0, ends_to_count_ = 0;
 
+  CopyRunner* copies_ = nullptr;
   Failures& failures_;
   Group& group_;
   Relay& relay_;

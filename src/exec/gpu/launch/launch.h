@@ -11,16 +11,19 @@
 
 namespace tutti::exec::gpu {
 
-// A kernel with its arguments, ready to be started.
+struct CopyLaunch;
+
+// A kernel with its arguments, or what copy engines do instead of one, ready to be started.
 struct Launch {
   sys::cuda::Kernel kernel = nullptr;
   const void* argument = nullptr;
-  std::uint8_t* captured = nullptr;  // in the argument
-  int blocks = 0, threads = 0;       // no blocks: no kernel, only what goes beside it
-  int ends = 0;                      // that the kernel counts (LaunchCounts): blocks, or teams
-  bool in_clusters = false;          // where there are few blocks
-  std::span<const OwnCopy> beside;   // what a copy engine does at the same time
-  const Launch* next = nullptr;      // comes behind it in the stream
+  std::uint8_t* captured = nullptr;    // in the argument
+  int blocks = 0, threads = 0;         // no blocks: no kernel, only what goes beside it
+  int ends = 0;                        // that the kernel counts (LaunchCounts): blocks, or teams
+  bool in_clusters = false;            // where there are few blocks
+  std::span<const OwnCopy> beside;     // what a copy engine does at the same time
+  const CopyLaunch* copies = nullptr;  // no kernel, but these copies into peers' windows
+  const Launch* next = nullptr;        // comes behind it in the stream
 };
 
 }  // namespace tutti::exec::gpu

@@ -35,7 +35,7 @@ struct PreparedPlan {
   bool copies = false;                    // none of this rank's steps folds
   std::vector<std::uint16_t> plan_steps;  // of the plan, by the program's steps
   plan::Forms forms;                      // other ways to run it
-  plan::Moves moves;                      // where that is one of them
+  plan::Moves moves;                      // where that is one of them; of two shots, the second one
 };
 
 // Where a kernel finds the ranks of a plan, of more ranks than there are seats.
@@ -84,6 +84,10 @@ struct Work {
 // REQUIRES: count > 0; shape.channels within the geometry's.
 void Compile(const PreparedPlan& plan, const Work& work, const Shape& shape, const transport::p2p::Geometry& geometry,
              const plan::Cuts& cuts, Program& program);
+
+// The last part of Compile: the short form, where there is one (short_form.cc).
+void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport::p2p::Geometry& geometry,
+                  const plan::Cuts& cuts, Program& program);
 
 // The sends and receives that a plan of moves comes to. REQUIRES: plan.forms.moves; work.count > 0.
 void ListRequests(const PreparedPlan& plan, const Work& work, std::vector<TransferRequest>& sends,

@@ -3,8 +3,8 @@
 #ifndef TUTTI_EXEC_GPU_LOWER_COPIES_H_
 #define TUTTI_EXEC_GPU_LOWER_COPIES_H_
 
-// Operations that only move bytes as lists of copies, and the second shot of all_reduces, which is one too: each rank writes
-// into the peers' buffers, which lie in windows. The GPUs' copy engines do them (exec/gpu/launch/copy_runner.h).
+// What copy engines can do of a plan (plan::Forms::copies) as a list of copies: each rank writes into the peers' buffers, which lie
+// in windows. exec/gpu/launch/copy_runner.h puts it into streams.
 
 #include <array>
 #include <cstddef>
@@ -34,27 +34,34 @@ struct CopyList {
   std::size_t sent_bytes = 0;  // to peers, by this rank
 };
 
-// Whether the output of a scatter is a piece of its input: then it has another place on every rank.
-bool ScattersInPlace(const Operation& operation, int rank);
+// Whether copy engines can do their part of a plan for this data: of two shots only where the count is a multiple of the ranks, and
+// not where the output is a piece of the input, which has another place on every rank.
+bool CanCopy(const PreparedPlan& plan, const Operation& operation);
+// Whether their part is all of it. REQUIRES: plan.forms.copies is not kNone.
+bool CopiesAll(const PreparedPlan& plan);
 // Bytes of a rank's output, all of which the windows of the ranks that have one must hold.
-std::size_t CopiedOutputBytes(const Operation& operation, int ranks);
+std::size_t CopiedOutputBytes(const PreparedPlan& plan, const Operation& operation);
 // Where every rank's output begins, as one rank reaches it.
 using CopyOutputs = std::array<std::byte*, transport::p2p::kMostCopyRanks>;
 
-// A rank's part in an operation by a plan of moves of whole pieces. Ranks write to their peers in an order that lets no two
-// write to the same one at a time. REQUIRES: ranks <= kMostCopyRanks.
+// A rank's part in an operation, as far as copy engines do it. Ranks write to their peers in an order that lets no two
+// write to the same one at a time. REQUIRES: plan.forms.copies is not kNone, CanCopy, ranks <= kMostCopyRanks.
 CopyList ListCopies(const PreparedPlan& plan, const Work& work);
-
-// An all_reduce in two shots: a reduce_scatter, which folds, and an all_gather, which copies can do. Both in the all_reduce's
-// buffers; the first one's output is where the second one reads.
-struct Shots {
-  Operation scatter, gather;
-};
-// REQUIRES: an all_reduce whose count is a multiple of `ranks`.
-Shots ShotsOf(const Operation& all_reduce, int rank, int ranks);
+// What a kernel does before that: a reduce_scatter within the operation's buffers, whose output is where the copies read.
+// REQUIRES: plan.forms.copies is kSecondShot, CanCopy.
+Operation FirstShot(const PreparedPlan& plan, const Operation& operation);
 
 // An operation in which all ranks wait for each other and nothing is copied.
 CopyList ListBarrier(int rank, int ranks);
+
+// What a stream with copies has waited for too long.
+struct CopyWait {
+  // transport::p2p::kEntering: for `peer` to be ready, or for the own copies, where it is the rank itself; kLeaving: for data
+  // from `peer`; kAwaitingSignals: for its signals.
+  std::uint32_t stage;
+  int peer;
+  int way;  // as of CopyLaunch (exec/gpu/launch/copy_runner.h)
+};
 
 }  // namespace tutti::exec::gpu
 
