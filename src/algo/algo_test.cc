@@ -123,7 +123,7 @@ TEST(FixedLinks, AreThoseOfTheAllReduce) {
 
 // Whoever meets somebody tells all whom it meets, and itself, apart by their seats.
 TEST(FixedLinks, TakeFewSeats) {
-  constexpr int kSeats = 8;  // transport/p2p/sections.h counts on it
+  constexpr int kSeats[] = {5, 4, 8};  // by FixedLinks; kLinkSeats in transport/p2p/sections.h counts on it
   for (const Entry& entry : Registry()) {
     if (!entry.few_links(Collective::kAllReduce)) continue;
     for (int ranks = 2; ranks <= 128; ++ranks) {
@@ -134,11 +134,23 @@ TEST(FixedLinks, TakeFewSeats) {
         std::set<int> met = {seats[rank]};
         for (const std::int32_t peer : peers) met.insert(seats[peer]);
         ASSERT_EQ(met.size(), peers.size() + 1) << entry.name << " of " << ranks << ", rank " << rank;
-        ASSERT_LT(*met.rbegin(), kSeats) << entry.name << " of " << ranks;
+        ASSERT_LT(*met.rbegin(), kSeats[static_cast<int>(entry.fixed_links)]) << entry.name << " of " << ranks;
         ASSERT_GE(*met.begin(), 0);
       }
     }
   }
+}
+
+TEST(Registry, LongReducesOfSeveralHostsHaveOneOrder) {
+  const auto count = [](Collective c, std::initializer_list<int> hosts) {
+    return std::ranges::count_if(Registry(), [&](const Entry& entry) {
+      return entry.orders_long != nullptr && entry.orders_long(c, Hosts::OfSizes(hosts));
+    });
+  };
+  EXPECT_EQ(count(Collective::kReduce, {2, 2, 3}), 1);
+  EXPECT_EQ(count(Collective::kReduce, {2, 2}), 0);
+  EXPECT_EQ(count(Collective::kReduce, {1, 1, 1}), 0);
+  EXPECT_EQ(count(Collective::kAllReduce, {2, 2, 3}), 0);
 }
 
 // A claim that could be made everywhere should be made.

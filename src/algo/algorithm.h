@@ -95,6 +95,9 @@ struct Request {
   Hosts hosts = {};
 };
 
+// The kinds of fixed links (Entry::few_links), by whom a rank meets there: its neighbours in a circle, in a tree, in two trees.
+enum class FixedLinks : std::uint8_t { kCircle, kTree, kTwoTrees };
+
 // One entry of the registry.
 struct Entry {
   Algorithm algorithm;
@@ -114,6 +117,11 @@ struct Entry {
   // True where there is a plan over fixed links: those of this algorithm's all_reduce, whatever the root, which join a rank
   // with at most kMostFixedPeers others. Executors that know few peers go by such plans (docs/decisions/0014-many-ranks.md).
   bool (*few_links)(Collective collective);
+  // Of what kind those are. Meaningless where there are none.
+  FixedLinks fixed_links = FixedLinks::kTwoTrees;
+  // True where long operations go by this one, in an order of its own, since the one of rank_ordered would send the root's host as much
+  // as all other hosts have. No other entry says so for the same. Null: nowhere.
+  bool (*orders_long)(Collective collective, const Hosts& hosts) = nullptr;
   // REQUIRES: supports(request.collective, its ranks or hosts); rank, root within range; few_links(request.collective) where
   // request.fixed_links.
   plan::RankPlan (*build)(const Request& request);

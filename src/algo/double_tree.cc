@@ -184,6 +184,7 @@ Entry DoubleTreeEntry() {
               [](Collective c) {
                 return c == Collective::kAllReduce || c == Collective::kBroadcast || c == Collective::kReduce;
               },
+          .fixed_links = FixedLinks::kTwoTrees,
           .build = Build};
 }
 

@@ -57,6 +57,12 @@ bool RankOrdered(const Kind& kind, Collective c, const Hosts& hosts) {
   return Get(kind.outer).rank_ordered(c, hosts.count());
 }
 
+// A reduce in the one order sends every host's values to the root's: all but one of them too much, which is few of two hosts. In two
+// shots between hosts it gets them once.
+bool OrdersLong(const Kind& kind, Collective c, const Hosts& hosts) {
+  return c == kReduce && kind.outer == Algorithm::kTwoShot && hosts.count() > 2 && !hosts.flat();
+}
+
 // What a host's ranks send each other has been read before its place is stored to. So it is left to what goes between hosts.
 bool InPlaceByReference(const Kind& kind, Collective c, const Hosts& hosts) {
   return c != kAllToAll && Get(kind.outer).in_place_by_reference(c, hosts.count());
@@ -79,6 +85,7 @@ Entry MakeEntry() {
           .in_place_by_reference = [](Collective c,
                                       const Hosts& hosts) { return InPlaceByReference(kKinds[kIndex], c, hosts); },
           .few_links = [](Collective) { return false; },
+          .orders_long = [](Collective c, const Hosts& hosts) { return OrdersLong(kKinds[kIndex], c, hosts); },
           .build = [](const Request& q) { return Build(kKinds[kIndex], q); }};
 }
 

@@ -173,6 +173,7 @@ Entry RingEntry() {
               [](Collective c) {
                 return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather;
               },
+          .fixed_links = FixedLinks::kCircle,
           .build = Build};
 }
 

@@ -263,6 +263,7 @@ Entry TreeEntry() {
                 return c != Collective::kGather && c != Collective::kScatter && c != Collective::kAllToAll &&
                        c != Collective::kSendRecv;
               },
+          .fixed_links = FixedLinks::kTree,
           .build = Build};
 }
 

@@ -87,9 +87,31 @@ class Messages {
   std::map<std::array<int, 2>, int> sent_, received_;
 };
 
+// The number within its piece of the only block that a step reads of the input and writes; nothing where there are several.
+std::optional<int> OneBlock(const Step& step, int stored, int blocks_per_piece) {
+  std::optional<int> block;
+  if (stored != kNoBlock) block = stored % blocks_per_piece;
+  for (const Operand& operand : step.operands) {
+    if (operand.kind != Kind::kIn) continue;
+    if (block.value_or(operand.index % blocks_per_piece) != operand.index % blocks_per_piece) return std::nullopt;
+    block = operand.index % blocks_per_piece;
+  }
+  return block.value_or(0);
+}
+
+void TakeLonger(const FlatLists& lists, FlatLists& longest) {
+  longest.exist &= lists.exist;
+  longest.passes_on |= lists.passes_on;
+  longest.sends = std::max(longest.sends, lists.sends);
+  longest.passed = std::max(longest.passed, lists.passed);
+  longest.takes = std::max(longest.takes, lists.takes);
+  longest.late = std::max(longest.late, lists.late);
+  longest.copies = std::max(longest.copies, lists.copies);
+}
+
 // What the parts of one rank's plan come to.
 struct RankShape {
-  bool moves = true, roles = true, flat = true;
+  bool moves = true, roles = true;
   int owners = 0, role_count = 0;
 };
 
@@ -99,7 +121,6 @@ RankShape ShapeOf(const RankPlan& plan, int blocks_per_piece) {
   std::array<bool, kParts> has{};
   std::vector<int> sent;  // blocks of the input
   std::optional<int> own;
-  int passed_on = 0;
   for (int s = 0; s < plan.step_count(); ++s) {
     if (stored[s] == kMergedStore) continue;
     const Step step = plan.step(s);
@@ -112,19 +133,17 @@ RankShape ShapeOf(const RankPlan& plan, int blocks_per_piece) {
     if (part == Part::kOwner) {
       shape.moves = false;
       ++shape.owners;
-      passed_on += step.to.empty() ? 0 : 1;
       for (const Operand& operand : step.operands) {
         if (operand.kind == Kind::kIn) own = operand.index;
       }
       const bool elsewhere = own && stored[s] != kNoBlock && stored[s] % blocks_per_piece != *own % blocks_per_piece;
       if (elsewhere) shape.roles = false;
     }
-    if (ReadsOutput(step)) shape.moves = shape.roles = shape.flat = false;
+    if (ReadsOutput(step)) shape.moves = shape.roles = false;
   }
   // In place, what is stored for a block must come after its input has been sent, so an owner's is not sent at all.
   if (own && std::ranges::find(sent, *own) != sent.end()) shape.roles = false;
   shape.roles &= shape.owners <= 1;
-  shape.flat &= passed_on <= 1;
   for (const bool part : has) shape.role_count += part ? 1 : 0;
   return shape;
 }
@@ -210,6 +229,32 @@ std::vector<Moves::Copy> ListCopies(const RankPlan& plan) {
 
 }  // namespace
 
+FlatLists ListFlat(const RankPlan& plan, int blocks_per_piece) {
+  FlatLists lists{.exist = true, .blocks = blocks_per_piece};
+  const std::vector<int> stored = StoredBlocks(plan);
+  int stored_operands = 0;  // of values that are not passed on
+  for (int s = 0; s < plan.step_count(); ++s) {
+    if (stored[s] == kMergedStore) continue;
+    const Step step = plan.step(s);
+    const auto targets = static_cast<int>(step.to.size()), operands = static_cast<int>(step.operands.size());
+    const bool input = PartOf(step) == Part::kSend, stores = stored[s] != kNoBlock;
+    const std::optional<int> own = OneBlock(step, stored[s], blocks_per_piece);
+    lists.exist &= own.has_value() && !ReadsOutput(step);
+    if (!input && targets > 0) {
+      lists.exist &= !lists.passes_on;
+      lists.passes_on = true;
+      lists.passed += targets;
+      lists.takes += operands;
+      continue;
+    }
+    lists.sends += targets;
+    if (stores) stored_operands += operands;
+    if (stores && input) ++lists.copies;
+  }
+  (lists.passes_on ? lists.late : lists.takes) += stored_operands;
+  return lists;
+}
+
 std::vector<int> StoredBlocks(const RankPlan& plan) {
   std::vector<int> stored(static_cast<std::size_t>(plan.step_count()));
   for (int s = 0; s < plan.step_count(); ++s) {
@@ -231,13 +276,13 @@ std::vector<int> StoredBlocks(const RankPlan& plan) {
 Forms FindForms(std::span<const RankPlan> plans) {
   const Collective collective = plans[0].collective;
   const int blocks_per_piece = MeasureFootprint(plans).blocks_per_piece;
-  Forms forms{.moves = true, .relay = true, .flat = true};
+  Forms forms{.moves = true, .relay = true, .lists = {.exist = true, .blocks = blocks_per_piece}};
   int owners = 0;
   for (const RankPlan& plan : plans) {
     const RankShape shape = ShapeOf(plan, blocks_per_piece);
     forms.moves &= shape.moves;
     forms.relay &= shape.roles;
-    forms.flat &= shape.flat;
+    TakeLonger(ListFlat(plan, blocks_per_piece), forms.lists);
     forms.most_roles = std::max(forms.most_roles, shape.role_count);
     owners += shape.owners;
   }

@@ -16,6 +16,44 @@ namespace tutti::plan {
 inline constexpr int kMergedStore = -2;
 std::vector<int> StoredBlocks(const RankPlan& plan);
 
+// Flat lists of what a rank does in a plan: what it sends, what it takes, what it passes on. An executor may have a form of them
+// that is quicker than the plan's steps (exec/gpu/format/program.h), with so much room.
+inline constexpr int kMostFlatSends = 7, kMostFlatTakes = 8;
+
+// How long the lists of a rank are, or the longest of several ranks.
+struct FlatLists {
+  // Its part can be put so: it passes on one value at most, made of inputs and of what others send of theirs, and reads no block of
+  // its output, nor blocks of other numbers than those that it makes of them.
+  bool exist = false;
+  bool passes_on = false;
+  int sends = 0;   // messages with inputs
+  int passed = 0;  // messages with the value that is passed on
+  int takes = 0;   // operands of values; where a value is passed on, of that one
+  int late = 0;    // operands of the others, which have been passed on to this rank
+  int copies = 0;  // of takes, or of late: inputs that are stored as they are, and which in place lie there already
+  int blocks = 1;  // of a piece
+
+  bool operator==(const FlatLists&) const = default;
+};
+
+// What lists of a protocol can do, by its number (proto::Protocol): of LL128 all, of LL whole pieces that nobody passes on, of
+// Simple nothing.
+enum class FlatForm : std::uint8_t { kWholePieces, kAll, kNone };
+inline constexpr FlatForm kFlatForms[] = {FlatForm::kWholePieces, FlatForm::kAll, FlatForm::kNone};
+
+// Whether inputs that a plan stores as they are lie there already, in place.
+enum class Copied : std::uint8_t { kStays, kIsStored };
+// Whether there is such a form, as far as it follows from the plan.
+constexpr bool HasFlatForm(const FlatLists& lists, int protocol, Copied copied) {
+  const FlatForm form = kFlatForms[protocol];
+  if (!lists.exist || form == FlatForm::kNone) return false;
+  if (form == FlatForm::kWholePieces && (lists.blocks > 1 || lists.passes_on)) return false;
+  const int less = copied == Copied::kStays ? lists.copies : 0;
+  const int takes = lists.takes - (lists.passes_on ? 0 : less), late = lists.late - (lists.passes_on ? less : 0);
+  return lists.sends <= kMostFlatSends && lists.passed <= kMostFlatSends && takes <= kMostFlatTakes &&
+         late <= kMostFlatSends;
+}
+
 // Other ways to run a plan than step by step, which an executor may have where the plan's shape allows them. What a plan
 // allows, it allows on all its ranks, so ranks that choose by it choose alike.
 struct Forms {
@@ -31,9 +69,8 @@ struct Forms {
   bool chain = false;
   int most_roles = 0;  // of a rank
 
-  // Flat lists of what to send, what to take and what to pass on hold a rank's part (exec/gpu/format/program.h): it passes on
-  // one value at most, made of inputs and of what others send of theirs.
-  bool flat = false;
+  // The longest flat lists of any rank, where all have some.
+  FlatLists lists;
 
   // What copy engines can do of it, whole pieces or blocks at a time (exec/gpu/lower/copies.h): all of it, if it is moves; or, if it
   // is two shots, the second one. Those are plans in which every rank folds the block of its own number from everybody's inputs and
@@ -52,6 +89,9 @@ struct Forms {
 
 // `plans`: every rank's, in rank order.
 Forms FindForms(std::span<const RankPlan> plans);
+
+// The lists of a rank. `blocks_per_piece`: of all plans.
+FlatLists ListFlat(const RankPlan& plan, int blocks_per_piece);
 
 // What a rank does in a plan of moves. Blocks and steps are those of the plan.
 struct Moves {

@@ -70,7 +70,7 @@ std::vector<RankPlan> Fold(Collective collective, int ranks, bool to_all) {
 TEST(Forms, WhatIsSentAndStoredIsMoves) {
   const Forms forms = FindForms(Broadcast(4));
   EXPECT_TRUE(forms.moves);
-  EXPECT_TRUE(forms.flat);
+  EXPECT_TRUE(forms.lists.exist);
   EXPECT_FALSE(forms.relay);
   EXPECT_TRUE(forms.ForTeams());
   const Moves root = ListMoves(Broadcast(4), 0), leaf = ListMoves(Broadcast(4), 2);
@@ -115,7 +115,7 @@ TEST(Forms, SendsBeginBehindTheRank) {
 TEST(Forms, LinesAreChains) {
   for (const Collective collective : {Collective::kBroadcast, Collective::kReduce}) {
     const Forms forms = FindForms(Line(collective, 4));
-    EXPECT_TRUE(forms.relay && forms.chain && forms.flat) << Name(collective);
+    EXPECT_TRUE(forms.relay && forms.chain && forms.lists.exist) << Name(collective);
     EXPECT_EQ(forms.most_roles, 1);
   }
   EXPECT_FALSE(FindForms(Line(Collective::kReduce, 2)).chain);
@@ -124,7 +124,7 @@ TEST(Forms, LinesAreChains) {
 
 TEST(Forms, WhatIsFoldedOrPassedOnOnceIsARelay) {
   const Forms all = FindForms(Fold(Collective::kAllReduce, 4, true));
-  EXPECT_TRUE(all.relay && all.flat);
+  EXPECT_TRUE(all.relay && all.lists.exist);
   EXPECT_FALSE(all.chain || all.moves);
   EXPECT_EQ(all.most_roles, 3);
   EXPECT_TRUE(FindForms(Fold(Collective::kReduceScatter, 4, false)).relay);
@@ -155,6 +155,37 @@ TEST(Forms, CopyEnginesCanDoMovesOfWholePiecesAndTheSecondOfTwoShots) {
   EXPECT_EQ(FindForms(turned).copies, Copies::kNone);
 }
 
+TEST(Forms, ListsAreAsLongAsThoseOfTheBusiestRank) {
+  const FlatLists all = FindForms(Fold(Collective::kAllReduce, 4, true)).lists;
+  EXPECT_EQ(all,
+            (FlatLists{.exist = true, .passes_on = true, .sends = 3, .passed = 3, .takes = 4, .late = 3, .blocks = 4}));
+  EXPECT_EQ(ListFlat(Broadcast(4)[0], 1), (FlatLists{.exist = true, .sends = 3, .takes = 1, .copies = 1}));
+  EXPECT_EQ(ListFlat(Broadcast(4)[1], 1), (FlatLists{.exist = true, .takes = 1}));
+  // Two values are passed on; a block is made of one with another number.
+  std::vector<RankPlan> twice = Line(Collective::kBroadcast, 3);
+  twice[1].Add({Recv(0)}, {2}, kNoBlock);
+  EXPECT_FALSE(ListFlat(twice[1], 1).exist);
+  RankPlan crossed(Collective::kAllReduce, 0, 2);
+  crossed.in_blocks = crossed.out_blocks = 2;
+  crossed.Add({In(0), Recv(1)}, {}, 1);
+  EXPECT_FALSE(ListFlat(crossed, 2).exist);
+  EXPECT_TRUE(ListFlat(crossed, 1).exist);
+}
+
+TEST(Forms, AFormOfListsDependsOnProtocolAndRoom) {
+  constexpr int kLl = 0, kLl128 = 1, kSimple = 2;
+  const auto has = [](const FlatLists& lists, int protocol) { return HasFlatForm(lists, protocol, Copied::kIsStored); };
+  const FlatLists direct = FindForms(Broadcast(8)).lists,
+                  shots = FindForms(Fold(Collective::kAllReduce, 8, true)).lists;
+  EXPECT_TRUE(has(direct, kLl) && has(direct, kLl128) && has(shots, kLl128));
+  EXPECT_FALSE(has(shots, kLl) || has(direct, kSimple) || has(FlatLists{}, kLl128));
+  EXPECT_FALSE(has(FindForms(Broadcast(9)).lists, kLl) ||
+               has(FindForms(Fold(Collective::kAllReduce, 9, true)).lists, kLl128));
+  const FlatLists full{.exist = true, .takes = kMostFlatTakes + 1, .copies = 1};
+  EXPECT_FALSE(has(full, kLl));
+  EXPECT_TRUE(HasFlatForm(full, kLl, Copied::kStays));
+}
+
 TEST(Forms, OutputsAreAlikeWhereAllHaveOneAndNoneIsAPieceOfTheInput) {
   EXPECT_TRUE(FindForms(Broadcast(3)).outputs_alike);
   EXPECT_TRUE(FindForms(Fold(Collective::kAllReduce, 3, true)).outputs_alike);
@@ -168,7 +199,7 @@ TEST(Forms, OutputsAreAlikeWhereAllHaveOneAndNoneIsAPieceOfTheInput) {
 TEST(Forms, ARankThatSendsWhatItFoldsIsNoRelay) {
   const Forms forms = FindForms(Fold(Collective::kAllReduce, 4, false));
   EXPECT_FALSE(forms.relay || forms.moves);
-  EXPECT_TRUE(forms.flat);
+  EXPECT_TRUE(forms.lists.exist);
 }
 
 TEST(Forms, WhatIsFoldedTwiceIsNoRelay) {
@@ -179,14 +210,16 @@ TEST(Forms, WhatIsFoldedTwiceIsNoRelay) {
   plans[0].Add({In(0), Recv(1), Recv(2)}, {}, 0);
   const Forms forms = FindForms(plans);
   EXPECT_FALSE(forms.relay);
-  EXPECT_TRUE(forms.flat);
+  EXPECT_TRUE(forms.lists.exist);
 }
 
 TEST(Forms, WhatIsReadFromOutputsHasStepsOnly) {
   std::vector<RankPlan> plans = Broadcast(3);
   plans[0].Add({Out(0)}, {1}, kNoBlock);
   plans[1].Add({Recv(0)}, {}, 0);
-  EXPECT_EQ(FindForms(plans), (Forms{.most_roles = FindForms(plans).most_roles, .outputs_alike = true}));
+  const Forms forms = FindForms(plans);
+  EXPECT_FALSE(forms.moves || forms.relay || forms.chain || forms.lists.exist);
+  EXPECT_EQ(forms.copies, Forms::Copies::kNone);
 }
 
 TEST(Forms, StoresOfWhatIsSentBecomePartOfThat) {

@@ -21,9 +21,9 @@ using proto::Protocol;
 constexpr double kBothWays = 1.5;
 
 // A reduce of several hosts that folds in the one order sends every host's values to the root: (hosts - 1) * S. two_shot between
-// hosts sends the root's host S, for one hop more and an order of its own. By the built-in constants that pays from 44 KiB on for
+// hosts sends the root's host S, for one hop more and an order of its own (algo::Entry::orders_long). By the built-in constants that pays from 44 KiB on for
 // 3 hosts, and earlier for more. Not measured anew anywhere: the order would follow.
-constexpr std::size_t kLongReduceBytes = std::size_t{64} << 10;
+constexpr std::size_t kLongBytes = std::size_t{64} << 10;
 
 std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   std::uint32_t bits = 0;
@@ -68,9 +68,11 @@ std::vector<int> TypicalRoots(Collective collective, const algo::Hosts& hosts) {
 }  // namespace
 
 std::optional<Algorithm> OrderOf(Collective collective, const algo::Hosts& hosts, std::size_t bytes) {
-  const bool sends_too_much = collective == Collective::kReduce && hosts.count() > 2 && bytes >= kLongReduceBytes;
-  if (!sends_too_much || hosts.flat()) return std::nullopt;
-  return Algorithm::kHierTwoShot;
+  if (bytes < kLongBytes) return std::nullopt;
+  for (const algo::Entry& entry : algo::Registry()) {
+    if (entry.orders_long != nullptr && entry.orders_long(collective, hosts)) return entry.algorithm;
+  }
+  return std::nullopt;
 }
 
 std::string ToString(const Choice& choice) {

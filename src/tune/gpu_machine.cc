@@ -81,6 +81,7 @@ void AddTimes(GpuMachine& m, Collector& add) {
 }
 
 void AddShapes(GpuMachine& m, Collector& add) {
+  add.Count("short_form_ranks", m.short_ranks, 1, kMostRanks);
   add.Count("few_channels", m.few_channels, 1, kMostChannels);
   add.Bytes("many_channels_bytes", m.many_channels_bytes);
   add.Count("long_chain_ranks", m.long_chain_ranks, 1, kMostRanks);

@@ -54,7 +54,10 @@ struct GpuShares {
 
 struct GpuMachine : GpuShares {
   double start_us;  // a launch in a graph, the first load, the last store
-  double short_us;  // less where a plan has a short form (exec/gpu/format/program.h)
+  // Less where a plan has a short form (plan::HasFlatForm), among so many ranks at most: of more, and of what is passed on more than
+  // once, it has not been seen.
+  double short_us;
+  int short_ranks;
   double fold_gb_per_s;
   // Of a chain from or to a root, every hop but the first: in a row of operations its ranks are at work on different ones.
   double chain_hop_us;

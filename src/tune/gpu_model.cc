@@ -74,10 +74,9 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
     if (many()) known.forms = {.moves = !GoesOverFixedLinks(entry, collective) && known.forms.moves};
     // Where it is the plan of an algorithm before it, that one stands for what teams do, and this one for its steps.
     known.for_teams = known.forms.ForTeams() && !IsPlanOfEarlier(entry, collective, plans);
-    constexpr int kMostShortRanks = 8;  // for which the lists of a short form have room
-    if (known.forms.flat && options_.ranks <= kMostShortRanks) {
-      known.is_short[static_cast<int>(Protocol::kLl)] = blocks == 1 && known.cost.hops <= 1;
-      known.is_short[static_cast<int>(Protocol::kLl128)] = known.cost.hops <= 1 || known.forms.ForTeams();
+    const bool passed_on_once = known.cost.hops <= 1 || known.forms.ForTeams();
+    for (int p = 0; p < proto::kProtocols; ++p) {
+      known.is_short[p] = passed_on_once && plan::HasFlatForm(known.forms.lists, p, plan::Copied::kIsStored);
     }
     known.known = true;
   }
@@ -126,7 +125,7 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   if (by_lines) link = std::min(link, machine.ways[static_cast<int>(Protocol::kLl128)].link_gb_per_s);
   const double rate = std::min(channels_for(message) * way.channel_gb_per_s, link);
   constexpr double kBytesPerUsOfGb = 1000.0;
-  const bool is_short = known.is_short[static_cast<int>(protocol)];
+  const bool is_short = known.is_short[static_cast<int>(protocol)] && options_.ranks <= machine.short_ranks;
   const double moved = std::max(known.cost.sent_max, known.cost.received_max);
   const bool to_root = collective == Collective::kReduce && known.cost.hops > 1;
   const bool folds_first = relay && !chain && Reduces(collective);

@@ -94,7 +94,7 @@ class GpuChooser {
     plan::Forms forms;
     bool for_teams = false;
     double message = 0;                     // the largest message, in units of the collective's bytes
-    bool is_short[proto::kProtocols] = {};  // has a short form; with LL where it is one round
+    bool is_short[proto::kProtocols] = {};  // has a short form that saves something
   };
   bool many() const { return options_.ranks - 1 > options_.most_peers; }
   bool GoesOverFixedLinks(const algo::Entry& entry, Collective collective) const {

@@ -61,9 +61,10 @@ Sections SectionsOf(int ranks, Rings rings) {
 }
 
 LinkKind LinksOf(algo::Algorithm algorithm) {
-  return algorithm == algo::Algorithm::kRing   ? LinkKind::kRing
-         : algorithm == algo::Algorithm::kTree ? LinkKind::kTree
-                                               : LinkKind::kDoubleTree;
+  const algo::FixedLinks links = algo::Get(algorithm).fixed_links;
+  return links == algo::FixedLinks::kCircle ? LinkKind::kRing
+         : links == algo::FixedLinks::kTree ? LinkKind::kTree
+                                            : LinkKind::kDoubleTree;
 }
 
 const char* OpName(ReduceOp op) {

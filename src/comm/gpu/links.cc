@@ -13,9 +13,15 @@ namespace {
 using transport::p2p::LinkKind;
 
 LinkKind LinksOf(algo::Algorithm algorithm) {
-  return algorithm == algo::Algorithm::kRing   ? LinkKind::kRing
-         : algorithm == algo::Algorithm::kTree ? LinkKind::kTree
-                                               : LinkKind::kDoubleTree;
+  switch (algo::Get(algorithm).fixed_links) {
+    case algo::FixedLinks::kCircle:
+      return LinkKind::kRing;
+    case algo::FixedLinks::kTree:
+      return LinkKind::kTree;
+    case algo::FixedLinks::kTwoTrees:
+      break;
+  }
+  return LinkKind::kDoubleTree;
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ struct ProgramStep {
 //                     there are forwards, it is one value, which goes on to peers;
 //   then takes late   values of what peers have forwarded, of the round before that.
 //
-// With LL128 all of one_shot, pairwise and two_shot among up to 8 ranks has one, and simple trees and rings, where they take
-// few rounds; with LL what takes one round, has pieces of one block and forwards nothing.
+// Which plans have one with which protocol says plan::HasFlatForm: with LL128 all of one_shot, pairwise and two_shot among up to 8
+// ranks, and simple trees and rings, where they take few rounds; with LL what takes one round, has pieces of one block and forwards
+// nothing.
 //
 // Addresses are those of block 0 of channel 0. Per channel they grow by bytes[0] in user memory, by ring_bytes in a ring;
 // per block by block_bytes, per round by chunk_bytes in user memory.

@@ -231,6 +231,7 @@ Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank, cons
     for (const std::vector<End>& link : EndsOf(plan, false)) messages = std::max(messages, link.size());
   }
   program.messages_per_round = static_cast<std::uint16_t>(messages);
+  prepared.lists = plan::ListFlat(own, prepared.blocks_per_piece);
   if (own.ranks <= kSeats || seating != nullptr) TUTTI_RETURN_IF_ERROR(AddProgram(own, seating, prepared));
   return prepared;
 }

@@ -35,6 +35,7 @@ struct PreparedPlan {
   bool copies = false;                    // none of this rank's steps folds
   std::vector<std::uint16_t> plan_steps;  // of the plan, by the program's steps
   plan::Forms forms;                      // other ways to run it
+  plan::FlatLists lists;                  // of this rank
   plan::Moves moves;                      // where that is one of them; of two shots, the second one
 };
 

@@ -7,6 +7,8 @@
 namespace tutti::exec::gpu {
 namespace {
 
+static_assert(kMostShortSends == plan::kMostFlatSends && kMostShortTakes == plan::kMostFlatTakes);
+
 // Makes the short form of a plan, a step at a time.
 class ShortFormMaker {
  public:
@@ -108,20 +110,18 @@ bool MakeShortForm(const Program& program, const ShortFormMaker& maker, ShortFor
 void AddShortForm(const PreparedPlan& plan, const Shape& shape, const transport::p2p::Geometry& geometry,
                   const plan::Cuts& cuts, Program& program) {
   program.is_short = kSteps;
+  // Where its input is stored elsewhere, MakeShortForm finds out whether there is room for that too.
+  if (!plan::HasFlatForm(plan.lists, static_cast<int>(shape.protocol), plan::Copied::kStays)) return;
   // Of several rounds without a fold, the steps are as fast.
-  const bool whole = program.rounds == 1 && plan.blocks_per_piece == 1;
-  const bool few_rounds =
-      program.rounds <= (Reduces(plan.collective) ? static_cast<std::uint32_t>(cuts.short_rounds) : 1);
-  const bool fits =
-      shape.protocol == proto::Protocol::kLl ? whole : shape.protocol == proto::Protocol::kLl128 && few_rounds;
-  if (!fits || program.scale == kScaleFromMemory || program.divisor != 0 || plan.code_words > Program::kShortAt ||
+  const bool many_pay = shape.protocol == proto::Protocol::kLl128 && Reduces(plan.collective);
+  if (program.rounds > (many_pay ? static_cast<std::uint32_t>(cuts.short_rounds) : 1)) return;
+  if (program.scale == kScaleFromMemory || program.divisor != 0 || plan.code_words > Program::kShortAt ||
       plan.blocks_per_piece > kSeats) {
     return;
   }
   auto& form = *reinterpret_cast<ShortForm*>(program.code + Program::kShortAt);
   form.sends = form.forwards = form.takes = form.late = 0;
   if (!MakeShortForm(program, ShortFormMaker(shape, geometry, program, form), form)) return;
-  if (form.forwards > 0 && shape.protocol == proto::Protocol::kLl) return;
   // Late takes are two time slots behind the sends, and rings hold max_stage + 2 rounds.
   if (form.late > 0 && program.rounds > 1 && program.max_stage == 0) return;
   const auto bytes = [&](std::uint64_t elements) { return static_cast<std::uint32_t>(elements * program.element); };
