@@ -26,14 +26,11 @@ constexpr double kMostStep = 0.5, kFarthest = 3;  // of a logarithm: at a time, 
 constexpr int kTurns = 60;
 
 // The constants that are fitted: times and rates. Thresholds decide about shapes, which a prediction takes as they are.
-std::vector<double*> FittedOf(GpuMachine& m) {
-  std::vector<double*> list = {&m.start_us, &m.short_us,      &m.fold_gb_per_s, &m.chain_hop_us, &m.passed_on_gb_per_s,
-                               &m.relay_us, &m.relay_fold_us, &m.relay_root_us, &m.copies_us,    &m.copies_gb_per_s};
-  const auto add = [&](tune::GpuWay& way) {
-    list.insert(list.end(), {&way.hop_us, &way.link_gb_per_s, &way.channel_gb_per_s});
-  };
-  for (tune::GpuWay& way : m.ways) add(way);
-  for (tune::GpuWay* way : {&m.direct, &m.relay, &m.chain}) add(*way);
+std::vector<double*> FittedOf(GpuMachine& machine) {
+  std::vector<double*> list;
+  for (const tune::Constant& constant : tune::ConstantsOf(machine)) {
+    if (constant.fitted) list.push_back(std::get<double*>(constant.value));
+  }
   return list;
 }
 

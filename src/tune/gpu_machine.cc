@@ -32,16 +32,22 @@ constexpr WayNames kDirectNames = TUTTI_WAY(direct), kRelayNames = TUTTI_WAY(rel
 class Collector {
  public:
   void Words(std::string_view name, std::string& value) { list_.push_back({name, &value}); }
+  void FittedUs(std::string_view name, double& value) { list_.push_back({name, &value, 0, kMostUs, false, true}); }
+  void FittedRate(std::string_view name, double& value) {
+    list_.push_back({name, &value, kLeastRate, kMostRate, false, true});
+  }
   void Us(std::string_view name, double& value) { list_.push_back({name, &value, 0, kMostUs}); }
   void Rate(std::string_view name, double& value) { list_.push_back({name, &value, kLeastRate, kMostRate}); }
   void Count(std::string_view name, int& value, double least, double most) {
     list_.push_back({name, &value, least, most});
   }
   void Bytes(std::string_view name, std::size_t& value) { list_.push_back({name, &value, 1, kMostBytes}); }
-  void Way(const WayNames& names, GpuWay& way) {
-    Us(names.hop_us, way.hop_us);
-    Rate(names.link_gb_per_s, way.link_gb_per_s);
-    Rate(names.channel_gb_per_s, way.channel_gb_per_s);
+  void FittedOfWay(const WayNames& names, GpuWay& way) {
+    FittedUs(names.hop_us, way.hop_us);
+    FittedRate(names.link_gb_per_s, way.link_gb_per_s);
+    FittedRate(names.channel_gb_per_s, way.channel_gb_per_s);
+  }
+  void ShapeOfWay(const WayNames& names, GpuWay& way) {
     Bytes(names.channel_bytes, way.channel_bytes);
     Count(names.threads, way.threads, 32, kMostThreads);
   }
@@ -62,25 +68,31 @@ void AddClass(GpuTable& t, Collector& add) {
   add.Words("memory", t.memory);
 }
 
+template <typename Add>
+void ForEachWay(GpuMachine& m, Add add) {
+  for (int p = 0; p < proto::kProtocols; ++p) add(kProtocolNames[p], m.ways[p]);
+  add(kDirectNames, m.direct);
+  add(kRelayNames, m.relay);
+  add(kChainNames, m.chain);
+}
+
 void AddTimes(GpuMachine& m, Collector& add) {
-  add.Us("start_us", m.start_us);
-  add.Us("short_form_saves_us", m.short_us);
-  add.Rate("fold_gb_per_s", m.fold_gb_per_s);
-  for (int p = 0; p < proto::kProtocols; ++p) add.Way(kProtocolNames[p], m.ways[p]);
-  add.Way(kDirectNames, m.direct);
-  add.Way(kRelayNames, m.relay);
-  add.Way(kChainNames, m.chain);
-  add.Us("relay_fill_us", m.relay_us);
-  add.Us("relay_fold_fill_us", m.relay_fold_us);
-  add.Us("relay_root_fill_us", m.relay_root_us);
-  add.Us("passed_on_hop_us", m.chain_hop_us);
-  add.Rate("passed_on_gb_per_s", m.passed_on_gb_per_s);
-  add.Us("copy_engines_us", m.copies_us);
-  add.Rate("copy_engines_gb_per_s", m.copies_gb_per_s);
-  add.Us("long_call_us", m.long_call_us);
+  add.FittedUs("start_us", m.start_us);
+  add.FittedUs("short_form_saves_us", m.short_us);
+  add.FittedRate("fold_gb_per_s", m.fold_gb_per_s);
+  ForEachWay(m, [&](const WayNames& names, GpuWay& way) { add.FittedOfWay(names, way); });
+  add.FittedUs("relay_fill_us", m.relay_us);
+  add.FittedUs("relay_fold_fill_us", m.relay_fold_us);
+  add.FittedUs("relay_root_fill_us", m.relay_root_us);
+  add.FittedUs("passed_on_hop_us", m.chain_hop_us);
+  add.FittedRate("passed_on_gb_per_s", m.passed_on_gb_per_s);
+  add.FittedUs("copy_engines_us", m.copies_us);
+  add.FittedRate("copy_engines_gb_per_s", m.copies_gb_per_s);
 }
 
 void AddShapes(GpuMachine& m, Collector& add) {
+  ForEachWay(m, [&](const WayNames& names, GpuWay& way) { add.ShapeOfWay(names, way); });
+  add.Us("long_call_us", m.long_call_us);
   add.Count("short_form_ranks", m.short_ranks, 1, kMostRanks);
   add.Count("few_channels", m.few_channels, 1, kMostChannels);
   add.Bytes("many_channels_bytes", m.many_channels_bytes);
@@ -95,6 +107,10 @@ void AddShapes(GpuMachine& m, Collector& add) {
   add.Count("team_blocks", m.team_blocks, 1, kMostChannels);
   add.Count("team_parts", m.team_parts, 1, kMostChannels);
   add.Count("beside_parts", m.beside_parts, 1, kMostChannels);
+  add.Count("overlap_kernels", m.overlap_kernels, 2, kMostChannels);
+  add.Count("overlap_alone_parts", m.overlap_alone_parts, 1, kMostChannels);
+  add.Count("multiprocessor_threads", m.multiprocessor_threads, 32, kMostThreads);
+  add.Count("multiprocessor_shares", m.multiprocessor_shares, 1, kMostChannels);
   add.Count("free_multiprocessors", m.free_multiprocessors, 0, kMostChannels);
   add.Count("most_channels", m.most_channels, 1, kMostChannels);
   add.Bytes("most_scratch_bytes", m.most_scratch_bytes);
@@ -119,6 +135,12 @@ void AddCuts(plan::Cuts& c, Collector& add) {
   add.Bytes("batch_item_bytes", c.item_bytes);
 }
 
+void AddMachine(GpuMachine& m, Collector& add) {
+  AddTimes(m, add);
+  AddShapes(m, add);
+  AddCuts(m.cuts, add);
+}
+
 // What is compiled in has been checked by a test.
 void Require(bool condition) {
   if (!condition) std::abort();
@@ -138,12 +160,16 @@ std::vector<GpuTable> ParseShipped() {
 
 }  // namespace
 
+std::vector<Constant> ConstantsOf(GpuMachine& machine) {
+  Collector add;
+  AddMachine(machine, add);
+  return add.Take();
+}
+
 std::vector<Constant> ConstantsOf(GpuTable& table) {
   Collector add;
   AddClass(table, add);
-  AddTimes(table.machine, add);
-  AddShapes(table.machine, add);
-  AddCuts(table.machine.cuts, add);
+  AddMachine(table.machine, add);
   return add.Take();
 }
 

@@ -44,6 +44,11 @@ struct GpuShares {
   int team_blocks, team_parts;
   // A communicator that is made beside others on its GPU has blocks as if so many shared it; likewise what waits there.
   int beside_parts;
+  // Of a stream's kernels of few blocks, one that runs and those behind it that wait beside it: as many as that together were seen
+  // there, no more. What waits so has one of so many parts of the GPU where a communicator is alone there.
+  int overlap_kernels, overlap_alone_parts;
+  // A multiprocessor has registers for a block of so many threads, or for two of half as many; its room is counted in shares.
+  int multiprocessor_threads, multiprocessor_shares;
   // Multiprocessors that every kernel leaves free. With none, the kernels of two communicators that are called in different orders
   // could fill a GPU each; with some, each has a few channels in common with its peer, which end and make room.
   int free_multiprocessors;
@@ -124,7 +129,9 @@ struct GpuTable {
   static Result<GpuTable> Parse(const TableText& text);
 };
 
-// The constants of a machine by name, those of its class too. `table` must outlive them.
+// The constants of a machine by name, which must outlive them; of a table those of its class too. What the fit of `tutti tune --gpu`
+// changes is marked; nothing else is.
+std::vector<Constant> ConstantsOf(GpuMachine& machine);
 std::vector<Constant> ConstantsOf(GpuTable& table);
 
 // The tables that are compiled in. The first one that covers a situation applies; the last two cover everything.

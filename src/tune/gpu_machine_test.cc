@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <string_view>
 #include <variant>
+
+#include "tune/machines/shipped.h"
 
 namespace tutti::tune {
 namespace {
@@ -52,6 +56,26 @@ TEST(GpuMachine, EveryShippedTableSaysWhatItRead) {
     EXPECT_EQ(back->ToText(), text);
   }
   EXPECT_EQ(names, (std::set<std::string>{"h200_2_ranks", "h200_4_ranks", "generic", "generic_host_memory"}));
+}
+
+// The comments of the shipped texts, which people read, say the same as the marks that the fit goes by.
+TEST(GpuMachine, ShippedTextsSayWhichConstantsAreFitted) {
+  for (const std::string_view text : ShippedMachines()) {
+    const std::size_t fitted = text.find(kFitted), rest = text.find(kNotFitted);
+    ASSERT_TRUE(fitted < rest && rest != std::string_view::npos) << text;
+    GpuTable table;
+    int count = 0;
+    for (const Constant& constant : ConstantsOf(table)) {
+      const std::size_t at = text.find("\n" + std::string(constant.name) + " ");
+      ASSERT_NE(at, std::string_view::npos) << constant.name;
+      EXPECT_EQ(constant.fitted, fitted < at && at < rest) << constant.name;
+      count += constant.fitted ? 1 : 0;
+    }
+    EXPECT_EQ(count, 28);
+  }
+  const std::string written = ShippedGpuTable("generic").ToText();
+  EXPECT_LT(written.find(kFitted), written.find("start_us"));
+  EXPECT_LT(written.find("copy_engines_gb_per_s"), written.find(kNotFitted));
 }
 
 // Every constant has a place of its own, and every place of a machine is a constant.

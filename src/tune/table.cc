@@ -136,7 +136,12 @@ std::string ToText(const Constant& constant) {
 
 std::string WriteTable(std::string_view kind, std::span<const Constant> constants) {
   std::string text = fmt::format("[{}]\n", kind);
-  for (const Constant& constant : constants) text += fmt::format("{} {}\n", constant.name, ToText(constant));
+  bool fitted = false;
+  for (const Constant& constant : constants) {
+    if (constant.fitted != fitted) text += fmt::format("\n# {}\n", constant.fitted ? kFitted : kNotFitted);
+    fitted = constant.fitted;
+    text += fmt::format("{} {}\n", constant.name, ToText(constant));
+  }
   return text;
 }
 

@@ -27,6 +27,11 @@ namespace tutti::tune {
 
 inline constexpr std::string_view kHostTable = "host", kGpuTable = "gpu";
 
+// The comments above the constants of a table that are fitted, and above those behind them.
+inline constexpr std::string_view
+    kFitted = "Times and rates, fitted by `tutti tune --gpu`.",
+    kNotFitted = "Not fitted: sizes that select a way, shapes of kernels, and their part of a GPU.";
+
 // A table as it stands in a file: views of its text.
 struct TableText {
   struct Line {
@@ -48,13 +53,14 @@ struct Constant {
   double least = 0;  // of numbers
   double most = 1e15;
   bool optional = false;  // where it is missing the value stays as it is
+  bool fitted = false;    // by measurements on the machine; all other values are somebody's choice
 };
 
 // Stores what a table says. Fails, with the number of the line, for a name that is not among `constants`, one that is
 // missing and not optional or there twice, and a value that is no number within the bounds.
 Status ReadTable(const TableText& table, std::span<const Constant> constants);
 
-// "[gpu]\nstart_us 2.1\n...". Numbers have six digits, whole ones all.
+// "[gpu]\nstart_us 2.1\n...". Numbers have six digits, whole ones all. Where some constants are fitted, comments say which.
 std::string WriteTable(std::string_view kind, std::span<const Constant> constants);
 
 // The value as WriteTable writes it.

@@ -58,13 +58,15 @@ Result<GpuLimits> FindLimits(const GpuCore& core, const tune::GpuMachine& machin
   const Settings& settings = core.settings;
   const transport::p2p::Fabric& fabric = *core.fabric;
   const int rank = core.rank, ranks = core.ranks;
-  GpuLimits limits;
+  GpuLimits limits{.overlap_kernels = machine.overlap_kernels,
+                   .multiprocessor_threads = machine.multiprocessor_threads,
+                   .multiprocessor_shares = machine.multiprocessor_shares};
   const bool alone = fabric.RanksOnGpuOf(rank) <= 1;
   int capability = 0;
   core.driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, core.context.device());
   if (alone && capability >= kHopper && options.overlap_launches) {
     const int most = tune::MostBlocks(machine, fabric.multiprocessors(rank), 1);
-    limits.overlapping_alone = most / 2;
+    limits.overlapping_alone = most / machine.overlap_alone_parts;
     limits.overlapping_beside_others = most / machine.beside_parts;
   }
   int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once

@@ -38,6 +38,7 @@ struct GpuLimits {
   int blocks_where_shared = 0;  // of a rank at a time, where some ranks share a GPU; 0: none do
   // This rank's: see OverlapLimit::SetTo and Launcher::UseClustersUpTo (exec/gpu/launch).
   int overlapping_alone = 0, overlapping_beside_others = 0;
+  int overlap_kernels = 2, multiprocessor_threads = 1, multiprocessor_shares = 1;
   int clustered_blocks = 0;
   // exec::gpu::GroupLimits.
   plan::Cuts cuts{};

@@ -32,6 +32,9 @@ Status GpuCommunicator::Impl::SetUp() {
                               .sent_beside_bytes = limits.sent_beside_bytes},
                    .overlapping_alone = limits.overlapping_alone,
                    .overlapping_beside_others = limits.overlapping_beside_others,
+                   .overlap_kernels = limits.overlap_kernels,
+                   .multiprocessor_threads = limits.multiprocessor_threads,
+                   .multiprocessor_shares = limits.multiprocessor_shares,
                    .clustered_blocks = limits.clustered_blocks},
                   words.barrier_bytes());
   if (ranks > 1) presence.Begin(device);

@@ -80,7 +80,10 @@ const Executor::Section& Executor::SectionOf(const PreparedPlan& plan) const {
 void Executor::SetUp(int rank, const ExecutorSetup& setup) {
   rank_ = rank;
   limits_ = setup.limits;
-  overlap_limit_.SetTo(setup.overlapping_alone, setup.overlapping_beside_others);
+  overlap_limit_.SetTo(setup.overlapping_alone, setup.overlapping_beside_others,
+                       {.kernels = setup.overlap_kernels,
+                        .threads = setup.multiprocessor_threads,
+                        .shares = setup.multiprocessor_shares});
   launcher_.UseClustersUpTo(setup.clustered_blocks);
   segments_.assign(setup.segments.begin(), setup.segments.end());
   const transport::p2p::Sections& all = setup.sections;

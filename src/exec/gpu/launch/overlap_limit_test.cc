@@ -15,7 +15,7 @@ namespace {
 // H200, or without a right to overlap.
 std::string Admitted(std::initializer_list<std::pair<int, int>> kernels, bool alone = true, bool some = true) {
   OverlapLimit limit;
-  if (some) limit.SetTo(64, 42);
+  if (some) limit.SetTo(64, 42, {.kernels = 8, .threads = 512, .shares = 16});
   std::string answers;
   for (const auto& [blocks, threads] : kernels) answers += limit.Admit(blocks, threads, alone) ? '1' : '0';
   return answers;

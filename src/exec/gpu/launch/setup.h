@@ -23,6 +23,7 @@ struct ExecutorSetup {
   GroupLimits limits;
   // OverlapLimit::SetTo, and Launcher::UseClustersUpTo.
   int overlapping_alone = 0, overlapping_beside_others = 0;
+  int overlap_kernels = 2, multiprocessor_threads = 1, multiprocessor_shares = 1;  // OverlapLimit::Room
   int clustered_blocks = 0;
 };
 
