@@ -34,6 +34,7 @@ FUNCTION_LINES = 60
 PUBLIC_METHODS = 30
 FIELDS = 25
 REASON = re.compile(r"^\s*(?://|#)\s*Long because \w")
+WRAPPED_LINES = 30  # of a function's parameters
 REASON_NEAR = 12  # lines in which a file's, and above and below the head of a function or class its, reason stands
 
 
@@ -171,19 +172,40 @@ def reason(lines, at):
 
 def functions(lines):
     """First and last line of what looks like a function, in text laid out by clang-format."""
-    for start, line in enumerate(lines):
-        indent = len(line) - len(line.lstrip())
-        if indent > 4 or not line.endswith("{") or ")" not in line or line.lstrip().startswith(("//", "*", "}")):
+    for last, line in enumerate(lines):
+        if not line.endswith("{") or ")" not in line or line.lstrip().startswith(("//", "*", "}")):
             continue
-        if re.match(r"\s*(namespace|class|struct|enum|union|extern|if|for|while|switch|else|do)\b", line):
+        start = head_of(lines, last)
+        indent = len(lines[start]) - len(lines[start].lstrip())
+        if indent > 4 or lines[start].lstrip().startswith("}"):
             continue
-        if line.lstrip().startswith(":"):  # a constructor's initialisers stand further in than its head
-            indent = max(indent - 4, 0)
+        if re.match(r"\s*(namespace|class|struct|enum|union|extern|if|for|while|switch|else|do)\b", lines[start]):
+            continue
         closing = " " * indent + "}"
-        for end in range(start + 1, len(lines)):
+        for end in range(last + 1, len(lines)):
             if lines[end].startswith(closing):
                 yield start + 1, end + 1
                 break
+
+
+def head_of(lines, last):
+    """Where the head begins that ends in line `last`: its parameters, and a constructor's initialisers, may be wrapped."""
+    first = first_of_call(lines, last)
+    at = first
+    while at > 0 and lines[at - 1].endswith(",") and not lines[at].lstrip().startswith(":"):
+        at = first_of_call(lines, at - 1)
+    return first_of_call(lines, at - 1) if at > 0 and lines[at].lstrip().startswith(": ") else first
+
+
+def first_of_call(lines, last):
+    """The line with the bracket that the last one in line `last` closes."""
+    missing = 0
+    for at in range(last, max(last - WRAPPED_LINES, -1), -1):
+        code = re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'|//.*', "", lines[at])
+        missing += code.count(")") - code.count("(")
+        if missing <= 0:
+            return at
+    return last
 
 
 def function_name(head):

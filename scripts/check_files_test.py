@@ -104,6 +104,21 @@ class CheckFilesTest(unittest.TestCase):
             because = {"src/plan/plan.h": LICENCE + "// Long because it is the face.\n" + text}
             self.assertEqual(self.check(because).errors, [])
 
+    def test_long_function_with_wrapped_head(self):
+        body = "  Call();\n" * 60 + "}\n"
+        for head, name in (("Status Engine::Run(const Plan& plan, std::span<const int> ranks,\n"
+                            "                   Stream stream) {\n", "Run"),
+                           ("Engine::Engine(int rank, int ranks,\n               Stream stream)\n"
+                            "    : rank_(rank),\n      ranks_(ranks) {\n", "Engine")):
+            lines = head.count("\n") + 61
+            text = LICENCE + '#include "plan/plan.h"\n' + head + body
+            self.assert_only({"src/plan/plan.cc": text}, f"src/plan/plan.cc:4: {name} has {lines} lines")
+
+    def test_wrapped_condition_is_no_function(self):
+        text = "void Run() {\n  if (first &&\n      second()) {\n" + "    Call();\n" * 50 + "  }\n}\n"
+        more = "void Next() {\n" + "  Call();\n" * 20 + "}\n"
+        self.assertEqual(self.check({"src/plan/plan.cc": LICENCE + '#include "plan/plan.h"\n' + text + more}).errors, [])
+
     def test_constructor_with_initialisers_ends_at_its_own_brace(self):
         constructor = "Engine::Engine(int rank)\n    : rank_(rank) {\n}\n"
         rest = "int Short();\n" * 80 + "void Next() {\n  Call({\n    1,\n    });\n}\n"
