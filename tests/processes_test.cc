@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,24 @@ TEST(Death, BeforeInitNamesTheMissingRank) {
     EXPECT_NE(job.said(rank).find("rank 1"), std::string::npos) << job.said(rank);
     EXPECT_NE(job.said(rank).find("TIMEOUT"), std::string::npos) << job.said(rank);
   }
+}
+
+// As under `ulimit -f 1`: the system would end the rank with SIGXFSZ, without a word.
+TEST(Death, OfTooShortFilesIsASentenceInstead) {
+  RankProcesses job(3);
+  Settings settings;
+  settings.init_timeout_ms = 1500;
+  job.Start(
+      [](const CommunicatorOptions& options, Board&) -> Status {
+        const rlimit limit = {.rlim_cur = 1024, .rlim_max = 1024};
+        if (options.rank == 1 && setrlimit(RLIMIT_FSIZE, &limit) != 0) return Status(Code::kInternal, "no limit");
+        return Communicator::Create(options).status();
+      },
+      settings);
+  ASSERT_TRUE(job.Join());
+  EXPECT_NE(job.said(1).find("SYSTEM"), std::string::npos) << job.said(1);
+  EXPECT_NE(job.said(1).find("raise it with `ulimit -f`"), std::string::npos) << job.said(1);
+  for (const int rank : {0, 2}) EXPECT_NE(job.said(rank).find("rank 1"), std::string::npos) << job.said(rank);
 }
 
 // Killed somewhere between fork and the end of init: survivors must end, and either way say something sensible.
