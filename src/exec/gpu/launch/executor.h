@@ -120,7 +120,6 @@ class Executor {
   SideStreams& sides_;           // streams beside the callers'
   std::uint64_t blocks_launched_ = 0, kernels_launched_ = 0, ends_to_count_ = 0;
 
-  CopyRunner* copies_ = nullptr;
   Failures& failures_;
   Group& group_;
   Relay& relay_;
@@ -141,6 +140,7 @@ class Executor {
   const PreparedPlan* group_plan_ = nullptr;       // of what is in group_, where it is a group without rounds
   std::vector<TransferRequest> sends_, receives_;  // of the last plan of moves
   std::vector<RoundOfGroup> rounds_;               // of the last group, where there are rounds
+  CopyRunner* copies_ = nullptr;
 };
 
 }  // namespace tutti::exec::gpu

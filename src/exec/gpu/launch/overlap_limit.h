@@ -30,8 +30,8 @@ class OverlapLimit {
     most_alone_ = alone * room.shares;
     most_beside_ = beside_others * room.shares;
     costs_.assign(static_cast<std::size_t>(room.kernels - 1), 0);
-    held_ = 0;
     next_ = 0;
+    Forget();
   }
 
   // Whether the next kernel may overlap the one before it. To be asked for every kernel, in the order of the launches.
@@ -45,24 +45,32 @@ class OverlapLimit {
     // ended, so two are there.
     const bool small = cost * (few && alone ? room_.kernels : 2) <= most;
     const bool fits = small && held_ + cost <= most;
-    if (!fits || !few) {  // whatever was there will be gone when a kernel after this one can come
-      std::ranges::fill(costs_, 0);
-      held_ = 0;
-    }
+    if (!fits || !few) Forget();  // whatever was there will be gone when a kernel after this one can come
     const int held = small ? cost : std::max(most_alone_, most_beside_);  // beside a large one is no room
-    held_ += held - costs_[next_];
+    if (known_ == costs_.size()) {
+      held_ -= costs_[next_];
+    } else {
+      ++known_;
+    }
+    held_ += held;
     costs_[next_] = held;
     if (++next_ == costs_.size()) next_ = 0;
     return fits;
   }
 
  private:
+  void Forget() {
+    known_ = 0;
+    held_ = 0;
+  }
+
   Room room_;
   int most_alone_ = 0, most_beside_ = 0;
-  // Of the kernels that may still be there when the next one comes, and their sum.
+  // Of the kernels that may still be there when the next one comes, as many as are known, and their sum.
   std::vector<int> costs_ = {0};
+  std::size_t known_ = 0;
   int held_ = 0;
-  std::size_t next_ = 0;  // of costs_
+  std::size_t next_ = 0;  // of costs_; the oldest, where all are known
 };
 
 }  // namespace tutti::exec::gpu
