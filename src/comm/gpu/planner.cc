@@ -42,7 +42,7 @@ struct GpuPlanner::Known {
   int most_blocks = 1;
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<PreparedPlan>> plans;
   Recipes recipes, batch_recipes;
-  std::set<std::string> said;  // by LogChoice
+  std::set<std::string> said;                                         // by LogChoice
   std::array<std::vector<const PreparedPlan*>, kCollectives> copies;  // CopiesOf, by root
   // By collective and size class: whether copies pay; 0: not known.
   enum : std::uint8_t { kUnknown, kYes, kNo };
