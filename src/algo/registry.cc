@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "algo/algorithm.h"
 #include "algo/build.h"
+#include "base/words.h"
 
 namespace tutti::algo {
 namespace {
@@ -30,11 +30,6 @@ const std::array<Entry, kAlgorithms>& Entries() {
       HierRecursiveDoublingEntry(),
   };
   return kEntries;
-}
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 std::vector<plan::RankPlan> BuildEach(Algorithm algorithm, Request request) {

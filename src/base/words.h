@@ -21,6 +21,12 @@ inline std::string_view Trim(std::string_view text, std::string_view blanks = kS
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+// Whether two texts differ in nothing but capitals, of the letters of ASCII.
+inline bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 // Takes the first line off a text, and its end with it. REQUIRES: the text is not empty.
 inline std::string_view TakeLine(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());

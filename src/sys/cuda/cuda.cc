@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/cuda/cuda.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <utility>
+
+#include "sys/os/shared_library.h"
 
 namespace tutti::sys::cuda {
 namespace {
@@ -16,15 +17,15 @@ constexpr const char* kLibraryName = "libcuda.so.1";
 Status Unsupported(std::string message) { return Status(Code::kUnsupported, std::move(message)); }
 
 template <typename F>
-bool Find(void* library, const char* symbol, F& function, const char*& missing) {
-  function = reinterpret_cast<F>(dlsym(library, symbol));
+bool Find(const SharedLibrary& library, const char* symbol, F& function, const char*& missing) {
+  function = reinterpret_cast<F>(library.Find(symbol));
   if (function == nullptr && missing == nullptr) missing = symbol;
   return function != nullptr;
 }
 
 // Fills the table; returns the first name that the library lacks, or null.
 // Long because a line is a function that is called.
-const char* FindAll(void* library, Driver& d) {
+const char* FindAll(const SharedLibrary& library, Driver& d) {
   const char* missing = nullptr;
 #define TUTTI_CUDA_FUNCTION(name, symbol) Find(library, "cu" symbol, d.name, missing)
   TUTTI_CUDA_FUNCTION(Init, "Init");
@@ -102,12 +103,12 @@ const char* FindAll(void* library, Driver& d) {
 }
 
 Status Open(Driver& d) {
-  void* library = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return Unsupported(
-        fmt::format("no NVIDIA driver: {}; operations on device memory need one, host memory does not", dlerror()));
+  const Result<SharedLibrary> library = SharedLibrary::Open(kLibraryName);
+  if (!library.ok()) {
+    return Unsupported(fmt::format("no NVIDIA driver: {}; operations on device memory need one, host memory does not",
+                                   library.status().message()));
   }
-  if (const char* missing = FindAll(library, d); missing != nullptr) {
+  if (const char* missing = FindAll(*library, d); missing != nullptr) {
     return Unsupported(fmt::format("the NVIDIA driver ({}) lacks {}; Tutti needs a driver for CUDA 12.1 or later",
                                    kLibraryName, missing));
   }
