@@ -64,6 +64,10 @@ struct Settings {
   // TUTTI_PORTS: the TCP ports that this process listens on for other hosts: "4000" or "4000-4100". Each process with ranks
   // takes up to two, and one more where it makes ids or is rank 0's. Empty: any that is free.
   std::string ports;
+  // NCCL_NET_PLUGIN: the libraries of network plugins that may carry data between hosts, separated by commas; empty:
+  // libnccl-net.so where there is one. NCCL_NET: the name of the network that shall; "Socket" is TCP; empty: a plugin's, else TCP.
+  std::string net_plugin;
+  std::string net;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
   // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls

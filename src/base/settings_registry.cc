@@ -1,5 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
+// Long because every setting has a row.
 #include "base/settings_registry.h"
 
 #include <fmt/format.h>
@@ -299,6 +300,18 @@ constexpr Setting kSettings[] = {
              "The TCP ports that processes listen on for other hosts, for firewalls. A process takes up to two of "
              "them, that of rank 0 one more. Unset: any that are free."},
         kText<&S::ports, &CheckPorts>),
+    Row({.name = "NCCL_NET_PLUGIN",
+         .values = "names of libraries, separated by commas; none",
+         .meaning =
+             "Network plugins that may carry data between hosts. Each is tried as a file, then as libnccl-net-NAME.so; "
+             "the first that sees a device is used (docs/plugins.md). Unset: libnccl-net.so, if there is one."},
+        kText<&S::net_plugin>),
+    Row({.name = "NCCL_NET",
+         .values = "a name, in any case",
+         .meaning =
+             "The network between hosts: Socket is TCP; any other must be a plugin's. Unset: a plugin's that can be "
+             "used, else TCP. All ranks must use the same."},
+        kText<&S::net>),
     // Waiting.
     Row({.name = "TUTTI_TIMEOUT_MS",
          .unit = "ms",

@@ -93,13 +93,17 @@ TEST(SettingsTest, TheNetworkBetweenHosts) {
   const Settings settings = With({{"NCCL_SOCKET_IFNAME", "^=eth0,ib"},
                                   {"NCCL_SOCKET_FAMILY", "AF_INET6"},
                                   {"NCCL_OOB_NET_ENABLE", "1"},
-                                  {"NCCL_OOB_NET_IFNAME", "mgmt"}});
+                                  {"NCCL_OOB_NET_IFNAME", "mgmt"},
+                                  {"NCCL_NET_PLUGIN", "ofi,/opt/x.so"},
+                                  {"NCCL_NET", "AWS Libfabric"}});
   EXPECT_EQ(settings.warnings, "");
   EXPECT_TRUE(settings.ignored.empty());
   EXPECT_EQ(settings.socket_ifname, "^=eth0,ib");
   EXPECT_EQ(settings.socket_family, "AF_INET6");
   EXPECT_TRUE(settings.oob_net_enable);
   EXPECT_EQ(settings.oob_net_ifname, "mgmt");
+  EXPECT_EQ(settings.net_plugin, "ofi,/opt/x.so");
+  EXPECT_EQ(settings.net, "AWS Libfabric");
   const Settings standard = With({{"NCCL_SOCKET_FAMILY", "ipv6"}});
   EXPECT_EQ(standard.warnings, "NCCL_SOCKET_FAMILY=\"ipv6\" is not one of AF_INET, AF_INET6; using none\n");
   EXPECT_EQ(standard.socket_family, "");
@@ -271,7 +275,7 @@ TEST(SettingsTest, IgnoredOnesAreKnown) {
   EXPECT_EQ(settings.warnings, "");
   EXPECT_EQ(settings.ignored, (std::vector<std::string>{"NCCL_IB_HCA", "NCCL_SHM_DISABLE", "NCCL_VERSION"}));
   EXPECT_EQ(WhyIgnored("NCCL_IB"), std::nullopt);
-  EXPECT_TRUE(WhyIgnored("NCCL_NET")->find("network") != std::string_view::npos);
+  EXPECT_TRUE(WhyIgnored("NCCL_NET_GDR_LEVEL")->find("network") != std::string_view::npos);
 }
 
 TEST(SettingsTest, EnvironmentBeatsTheFirstFileBeatsTheSecond) {

@@ -106,5 +106,16 @@ TEST_F(Provoke, APluginThatAnswersWithAnError) {
   Expect(Connect(*network).status());
 }
 
+TEST_F(Provoke, HostsWithDifferentNetworks) {
+  const UniqueId id = *CreateUniqueId();
+  const std::vector<Status> said = OnRankThreads(2, [&](int rank) {
+    CommunicatorOptions options = {.rank = rank, .ranks = 2, .id = id, .settings = Quick()};
+    options.settings.host_id = rank == 0 ? "a" : "b";
+    options.settings.net_plugin = rank == 0 ? "none" : PathOf("tests-tcp-v8");
+    return Communicator::Create(options).status();
+  });
+  for (const Status& status : said) Expect(status);
+}
+
 }  // namespace
 }  // namespace tutti::tests

@@ -4,6 +4,7 @@
 #define TUTTI_TESTS_NET_PLUGIN_SCRIPT_H_
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -11,11 +12,16 @@
 namespace tutti::tests {
 
 // What the scripted plugin does (scripted_plugin.cc), and what it has noticed. One for the process; a test sets it before it
-// loads the plugin, by tutti_test_script().
+// loads the plugin, by tutti_test_new_script(), or by the environment.
 struct Script {
+  static int Number(const char* variable, int otherwise) {
+    const char* text = std::getenv(variable);
+    return text != nullptr ? std::atoi(text) : otherwise;
+  }
+
   // How often each call that may say "not yet" says so: connect and accept of each comm, isend and irecv of each message, test of
   // each request.
-  int not_yet = 0;
+  int not_yet = Number("TUTTI_TEST_NOT_YET", 0);
   // The function of this name answers `error`, once it has worked `works` times.
   std::string fails;
   int works = 0;
@@ -23,7 +29,7 @@ struct Script {
   std::string lacks;          // the function that init leaves out
   bool nobody_comes = false;  // accept and connect are never done
   bool never_ends = false;    // no request ends
-  bool tells_sizes = true;
+  bool tells_sizes = Number("TUTTI_TEST_SIZES", 1) != 0;
   int devices = 2;
   int device_type = 0;
   int pointers = 1;

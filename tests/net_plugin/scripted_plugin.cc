@@ -267,8 +267,9 @@ struct Scripted {
 extern "C" {
 TUTTI_EXPORT tutti::tests::abi::Net<TUTTI_FACE> TUTTI_PLUGIN_SYMBOL(TUTTI_FACE) =
     tutti::tests::Begin<tutti::tests::Scripted, TUTTI_FACE>("not named yet");
+TUTTI_EXPORT tutti::tests::Script* tutti_test_script() { return tutti::tests::g_script; }
 // A new script, and the plugin as it is before init.
-TUTTI_EXPORT tutti::tests::Script* tutti_test_script() {
+TUTTI_EXPORT tutti::tests::Script* tutti_test_new_script() {
   using namespace tutti::tests;
   delete g_script;
   g_script = new Script;

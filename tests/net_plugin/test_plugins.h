@@ -28,15 +28,16 @@ inline std::string PathOf(const std::string& name) {
 
 inline std::string ScriptedPath(int version) { return PathOf("tests-scripted-v" + std::to_string(version)); }
 
-// A new script for the scripted plugin of a version; null after a failure.
-inline Script* NewScript(int version) {
+// A new script for the scripted plugin of a version, or the one that there is; null after a failure.
+inline Script* ScriptOf(int version, const char* function) {
   void* library = dlopen(ScriptedPath(version).c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(library, nullptr) << dlerror();
   if (library == nullptr) return nullptr;
-  using Make = Script* (*)();
-  const auto make = reinterpret_cast<Make>(dlsym(library, "tutti_test_script"));
-  return make != nullptr ? make() : nullptr;
+  using Get = Script* (*)();
+  const auto get = reinterpret_cast<Get>(dlsym(library, function));
+  return get != nullptr ? get() : nullptr;
 }
+inline Script* NewScript(int version) { return ScriptOf(version, "tutti_test_new_script"); }
 
 inline std::int64_t SoonNs(std::int64_t ms = 20'000) { return sys::NowNs() + ms * sys::kNsPerMs; }
 

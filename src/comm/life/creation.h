@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/host/impl.h"
@@ -18,6 +19,9 @@
 namespace tutti::transport::net {
 class Port;
 struct RemotePeer;
+namespace plugin {
+class Network;
+}
 }  // namespace tutti::transport::net
 
 namespace tutti::comm {
@@ -59,8 +63,13 @@ struct Creation {
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status Await(const std::function<bool()>& ready, const char* what) const;  // await.cc
   Status Cancelled() const;
-  Status OpenCourier(std::vector<transport::net::RemotePeer> remotes,
-                     std::shared_ptr<transport::net::Port> port);  // open_courier.cc
+  // What carries data between hosts; null: TCP.
+  Result<std::shared_ptr<transport::net::plugin::Network>> ChooseNetwork() const;  // choose_network.cc
+  static std::string NetworkName(const transport::net::plugin::Network* network);
+  Status CompareNetworks(int peer, const std::string& theirs, const std::string& own) const;  // join_hosts.cc
+  Status OpenCourier(std::vector<transport::net::RemotePeer> remotes, std::shared_ptr<transport::net::Port> port,
+                     std::shared_ptr<transport::net::plugin::Network> network);  // open_courier.cc
+  int DeviceOf(const transport::net::plugin::Network* network) const;
 
   Communicator::Impl& made;
   const std::atomic<bool>* const cancel;

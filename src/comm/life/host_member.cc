@@ -20,6 +20,16 @@ void Write(ByteWriter& out, const std::vector<sys::Endpoint>& endpoints) {
   for (const sys::Endpoint& endpoint : endpoints) out.Bytes(sys::ToBytes(endpoint));
 }
 
+void Write(ByteWriter& out, const std::string& text) {
+  out.Number(static_cast<std::uint16_t>(text.size()));
+  out.Bytes(std::as_bytes(std::span(text)));
+}
+
+std::string ReadText(ByteReader& in) {
+  const std::span<const std::byte> text = in.Bytes(in.Number<std::uint16_t>());
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
 std::vector<sys::Endpoint> ReadEndpoints(ByteReader& in) {
   std::vector<sys::Endpoint> endpoints(in.Number<std::uint16_t>());
   for (sys::Endpoint& endpoint : endpoints) {
@@ -34,6 +44,7 @@ std::vector<std::byte> Encode(const HostMember& own) {
   ByteWriter out;
   out.Number(static_cast<std::uint8_t>(own.can_refer ? 1 : 0));
   out.Number(own.pid);
+  Write(out, own.network);
   out.Number(static_cast<std::uint16_t>(own.cards.size()));
   for (const Card& card : own.cards) {
     out.Number(static_cast<std::uint8_t>(card.name.size()));
@@ -50,6 +61,7 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   HostMember theirs;
   theirs.can_refer = in.Number<std::uint8_t>() != 0;
   theirs.pid = in.Number<std::int32_t>();
+  theirs.network = ReadText(in);
   const std::size_t cards = in.Number<std::uint16_t>();
   for (std::size_t i = 0; i < cards && in.good(); ++i) {
     const std::span<const std::byte> name = in.Bytes(in.Number<std::uint8_t>());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sys/net/address.h"
@@ -23,6 +24,7 @@ namespace tutti::comm {
 struct HostMember {
   bool can_refer = false;  // it can read the memory of all ranks of its host
   std::int32_t pid = 0;
+  std::string network;                           // what carries its data: "Socket", or a plugin's name
   std::vector<transport::net::Card> cards;       // where it is called for links
   std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint
   std::shared_ptr<const tune::Machine> machine;  // rank 0's holds for all; null of ranks of other hosts than its

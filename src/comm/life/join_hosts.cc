@@ -1,6 +1,9 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,14 +21,28 @@
 namespace tutti::comm {
 using transport::net::RemotePeer;
 
+Status Creation::CompareNetworks(int peer, const std::string& theirs, const std::string& own) const {
+  if (theirs == own) return Status::Ok();
+  return Status(
+      Code::kInvalidUsage,
+      fmt::format(
+          "rank {} exchanges data over the network {}, and rank {} over {}: give all hosts the same plugin, or set "
+          "NCCL_NET or NCCL_NET_PLUGIN alike on all",
+          peer, theirs, made.rank, own),
+      peer);
+}
+
 // All ranks of all hosts meet once more, and learn where each can be called.
 Status Creation::JoinHosts() {
   Result<std::shared_ptr<transport::net::Port>> port = WirePort(made.settings);
   if (!port.ok()) return port.status();
   Result<std::vector<sys::Endpoint>> meeting_point = OwnMeetingPoint();
   if (!meeting_point.ok()) return meeting_point.status();
+  Result<std::shared_ptr<transport::net::plugin::Network>> network = ChooseNetwork();
+  if (!network.ok()) return network.status();
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
+                       .network = NetworkName(network->get()),
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,
                        .machine = made.machine};
@@ -42,6 +59,7 @@ Status Creation::JoinHosts() {
   TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     Result<HostMember> theirs = ParseHostMember(member.payload);
     if (!theirs.ok()) return theirs.status();
+    TUTTI_RETURN_IF_ERROR(CompareNetworks(peer, theirs->network, own.network));
     can_refer = can_refer && theirs->can_refer;
     if (peer == 0) made.machine = theirs->machine;
     made.placement->meeting_points[static_cast<std::size_t>(peer)] = std::move(theirs->meeting);
@@ -55,7 +73,7 @@ Status Creation::JoinHosts() {
     return Status::Ok();
   }));
   if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
-  return OpenCourier(std::move(remotes), std::move(*port));
+  return OpenCourier(std::move(remotes), std::move(*port), std::move(*network));
 }
 
 }  // namespace tutti::comm

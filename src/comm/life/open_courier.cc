@@ -14,7 +14,9 @@
 namespace tutti::comm {
 
 Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
-                             std::shared_ptr<transport::net::Port> port) {
+                             std::shared_ptr<transport::net::Port> port,
+                             std::shared_ptr<transport::net::plugin::Network> network) {
+  const int device = DeviceOf(network.get());
   const Result<IdParts> parts = ReadId(made.id);
   if (!parts.ok()) return parts.status();
   transport::net::CourierOptions options{
@@ -27,7 +29,9 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
       .version = TUTTI_VERSION,
       .cards = CardsOf(*port),
-      .peers = std::move(remotes)};
+      .peers = std::move(remotes),
+      .network = std::move(network),
+      .device = device};
   Result<std::shared_ptr<transport::RemoteLinks>> courier =
       transport::net::OpenCourier(std::move(options), std::move(port));
   if (!courier.ok()) return courier.status();

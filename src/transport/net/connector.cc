@@ -38,6 +38,7 @@ Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, 
   if (!proven.ok()) return proven.status();
   MadeFlow made{.rank = peer.rank, .flow = flow};
   std::memcpy(&made.name, proven->outcome.session.data(), sizeof(made.name));
+  made.session = proven->outcome.session;
   made.connection = proven->connection.Release();
   return made;
 }

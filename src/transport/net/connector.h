@@ -30,6 +30,7 @@ struct MadeFlow {
   int rank = 0;
   int flow = 0;
   std::uint64_t name = 0;
+  sys::Key session{};  // that only the two sides have
   sys::TcpConnection connection;
 };
 

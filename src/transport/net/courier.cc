@@ -13,7 +13,7 @@
 #include "sys/net/tcp_connect.h"
 #include "sys/os/clock.h"
 #include "transport/net/cut_links.h"
-#include "transport/net/tcp_wire.h"
+#include "transport/net/make_wire.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -29,16 +29,20 @@ static_assert(kFlowPatience.idle_s + kFlowPatience.interval_s * kFlowPatience.pr
               kFlowPatience.unacknowledged_ms == 6'000);
 constexpr std::int64_t kAloneNs = sys::kNsPerMs;  // after which the port's thread takes over
 constexpr std::int64_t kFlushNapNs = 50'000;
+constexpr std::int64_t kAskNs = 50'000;  // that a rank sleeps where nothing wakes it up
+constexpr int kMostFutile = 5;
 
 }  // namespace
 
 struct Courier::Peer {
   Peer(const CourierOptions& o, const RemotePeer& who, std::byte* memory)
-      : rank(who, FlowsOf(o.cards, who.cards), o.rings, o.outgoing[static_cast<std::size_t>(who.rank)],
-             o.incoming[static_cast<std::size_t>(who.rank)], o.pool, memory) {}
+      : rank(who, o.network != nullptr ? 1 : FlowsOf(o.cards, who.cards), o.rings,
+             o.outgoing[static_cast<std::size_t>(who.rank)], o.incoming[static_cast<std::size_t>(who.rank)], o.pool,
+             memory) {}
 
   RemoteRank rank;
   int next_flow = 0;  // to be tried where there is none
+  int futile = 0;     // times that a network plugin could not listen for it
   bool active = false;
   bool wants_told = false;     // the connector knows which are missing
   std::int64_t missed_ns = 0;  // since when it is wanted and there is no flow; 0: not
@@ -117,6 +121,7 @@ void Courier::Called(sys::ProvenConnection connection) {
                      made.flow < PeerOf(made.rank).rank.flows();
   if (!known) return;
   std::memcpy(&made.name, connection.outcome.session.data(), sizeof(made.name));
+  made.session = connection.outcome.session;
   made.connection = connection.connection.Release();
   std::lock_guard lock(made_mutex_);
   made_.push_back(std::move(made));
@@ -141,9 +146,17 @@ void Courier::Take(MadeFlow made) {
   const bool other_stays = called ? made.rank > options_.rank : made.rank < options_.rank;
   if (other_stays && peer.rank.IsConnected(made.flow)) Exchange(peer, Credits::kDue);
   if (other_stays && peer.rank.IsConnected(made.flow)) return;
-  TUTTI_INFO(log::kNet, "rank {} : {} rank {} on host {} over TCP, flow {}: {}", options_.rank,
-             called ? "called by" : "connected to", made.rank, peer.rank.who().host, made.flow, made.connection.Name());
-  peer.rank.Join(made.flow, made.side, std::make_unique<TcpWire>(std::move(made.connection)), made.name);
+  Result<std::unique_ptr<Wire>> wire = MakeWire(options_, peer.rank.who(), made);
+  if (!wire.ok()) {
+    TUTTI_INFO(log::kNet, "rank {} : {}", options_.rank, wire.status().message());
+    if (++peer.futile == kMostFutile) GiveUp(peer, fmt::format("cannot be reached: {}", wire.status().message()));
+    return;
+  }
+  TUTTI_INFO(log::kNet, "rank {} : {} rank {} on host {} over {}, flow {}: {}", options_.rank,
+             called ? "called by" : "connected to", made.rank, peer.rank.who().host,
+             options_.network == nullptr ? "TCP" : "a network plugin", made.flow, (*wire)->Name());
+  peer.rank.Join(made.flow, made.side, std::move(*wire), made.name);
+  if (peer.rank.Unfinished(Credits::kDue)) unsent_.store(true, std::memory_order_relaxed);
   peer.missed_ns = peer.silent_ns = 0;
   peer.wants_told = false;
   if (told_) peer.rank.Tell(own_);
@@ -191,19 +204,20 @@ void Courier::Connect(Peer& peer) {
   AskWhatBecameOf(peer, made.status());
 }
 
+void Courier::GiveUp(Peer& peer, std::string why) {
+  peer.gone = std::move(why);
+  peer.is_gone.store(true, std::memory_order_release);
+}
+
 void Courier::AskWhatBecameOf(Peer& peer, const Status& why) {
   const std::int64_t now_ns = sys::NowNs();
   const RemotePeer& who = peer.rank.who();
-  const auto give_up = [&](std::string text) {
-    peer.gone = std::move(text);
-    peer.is_gone.store(true, std::memory_order_release);
-  };
   if (why.code() == Code::kInvalidUsage && peer.rank.flows() == 1) {
-    return give_up(fmt::format("cannot be reached: {}", why.message()));
+    return GiveUp(peer, fmt::format("cannot be reached: {}", why.message()));
   }
   const sys::Reply reply = sys::Knock(EndpointsOf(who.cards), now_ns + kKnockNs);
   if (reply == sys::Reply::kRefused) {
-    return give_up("died: its process is gone, as nothing listens on its port any more");
+    return GiveUp(peer, "died: its process is gone, as nothing listens on its port any more");
   }
   if (reply == sys::Reply::kAccepted) {
     peer.silent_ns = 0;
@@ -214,8 +228,8 @@ void Courier::AskWhatBecameOf(Peer& peer, const Status& why) {
     peer.silent_ns = timed_out ? now_ns - kTimedOutNs : now_ns;
   }
   if (now_ns - peer.silent_ns < kGiveUpNs) return;
-  give_up(fmt::format("cannot be reached: host {} has not answered for {} s. {}", who.host,
-                      (now_ns - peer.silent_ns) / sys::kNsPerSecond, why.message()));
+  GiveUp(peer, fmt::format("cannot be reached: host {} has not answered for {} s. {}", who.host,
+                           (now_ns - peer.silent_ns) / sys::kNsPerSecond, why.message()));
 }
 
 void Courier::Note(bool moved) {
@@ -285,6 +299,7 @@ void Courier::Sleep(std::int64_t timeout_ns) {
   {
     std::lock_guard lock(mutex_);
     for (Peer* peer : connected_) peer->rank.AddWatched(watched_);
+    if (options_.network != nullptr && !connected_.empty()) timeout_ns = std::min(timeout_ns, kAskNs);
   }
   if (watched_.empty()) return sys::SleepNs(timeout_ns);
   (void)sys::WaitAny(watched_, sys::NowNs() + timeout_ns).ok();

@@ -70,6 +70,7 @@ class Courier final : public RemoteLinks, public Caller {
   // All of these with the lock held.
   void TakeConnections();
   void Take(MadeFlow made);
+  void GiveUp(Peer& peer, std::string why);
   void Connect(Peer& peer);
   void AskWhatBecameOf(Peer& peer, const Status& why);
   bool Exchange(Peer& peer, Credits credits);

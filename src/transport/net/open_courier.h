@@ -21,6 +21,9 @@ class RemoteLinks;
 namespace tutti::transport::net {
 
 class Port;
+namespace plugin {
+class Network;
+}
 
 struct CourierOptions {
   int rank = 0;
@@ -34,6 +37,8 @@ struct CourierOptions {
   std::string version;
   std::vector<Card> cards;  // this host's, as its port listens on them
   std::vector<RemotePeer> peers;
+  std::shared_ptr<plugin::Network> network;  // what carries the data, on all ranks the same; null: TCP
+  int device = 0;                            // of the network, of this rank
 };
 
 // What carries a rank's links to ranks of other hosts (courier.h). It waits for their calls at `port` from now on, and calls them

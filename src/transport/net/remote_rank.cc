@@ -84,6 +84,7 @@ void RemoteRank::Join(int number, Side side, std::unique_ptr<Wire> wire, std::ui
   flow.arrived_ns = 0;
   flow.greets = side == Side::kCaller;
   flow.speaks = side == Side::kCaller;
+  flow.busy = flow.wire->unfinished();
   flow.connected = true;
   connected_.fetch_add(1);
 }
@@ -261,10 +262,10 @@ bool RemoteRank::SendOver(Flow& flow, Credits credits) {
       std::lock_guard lock(mutex_);
       Fill(flow, credits);
     }
-    flow.busy.store(flow.wire->busy(), std::memory_order_relaxed);
-    if (!flow.wire->busy()) return any;
+    flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
+    if (!flow.wire->unfinished()) return any;
     const Result<bool> sent = flow.wire->Send();
-    flow.busy.store(flow.wire->busy(), std::memory_order_relaxed);
+    flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
     // Where that failed, what the peer has said before it left is read first; that finds the end, too.
     if (!sent.ok()) return any;
     any = any || *sent;
@@ -286,6 +287,7 @@ bool RemoteRank::Exchange(int number, Credits credits) {
       return false;
     }
     if (*came) flow.speaks.store(true, std::memory_order_relaxed);
+    flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
     if (!*came && flows() > 1) NoteDrained(number);
     moved = SendOver(flow, credits) || *came;
     if (flows() > 1 && HasStalled(flow)) Lose(flow, Status(Code::kTimeout, "nothing arrives over it any more"));

@@ -40,6 +40,8 @@ class Wire {
   // Whether another frame can be added; and whether something of those added has not been handed to the system.
   virtual bool HasRoom() const = 0;
   virtual bool busy() const = 0;
+  // Whether Send or Receive must be called before all of it leaves this host.
+  virtual bool unfinished() const = 0;
   // REQUIRES: HasRoom(), and the payload stays where it is and as it is until it is sent.
   virtual void Add(FrameHeader header, std::span<const std::byte> payload) = 0;
   // The same for a payload that the wire keeps.

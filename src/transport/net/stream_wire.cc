@@ -1,6 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/net/tcp_wire.h"
+#include "transport/net/stream_wire.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 
 namespace tutti::transport::net {
 
-TcpWire::TcpWire(sys::TcpConnection connection) : connection_(std::move(connection)), staging_(kStagingBytes) {}
+StreamWire::StreamWire(std::unique_ptr<Stream> stream) : stream_(std::move(stream)), staging_(kStagingBytes) {}
 
-void TcpWire::Add(FrameHeader header, std::span<const std::byte> payload) {
+void StreamWire::Add(FrameHeader header, std::span<const std::byte> payload) {
   Frame& frame = frames_[(first_ + count_++) % kMostFrames];
   header.bytes = static_cast<std::uint32_t>(payload.size());
   frame.header = header;
@@ -20,13 +20,13 @@ void TcpWire::Add(FrameHeader header, std::span<const std::byte> payload) {
   added_ += kFrameHeaderBytes + payload.size();
 }
 
-void TcpWire::AddOwned(FrameHeader header, std::vector<std::byte> payload) {
+void StreamWire::AddOwned(FrameHeader header, std::vector<std::byte> payload) {
   Frame& frame = frames_[(first_ + count_) % kMostFrames];
   frame.owned = std::move(payload);
   Add(header, frame.owned);
 }
 
-std::size_t TcpWire::Collect(std::array<std::span<const std::byte>, 2 * kMostFrames>& pieces) const {
+std::size_t StreamWire::Collect(std::array<std::span<const std::byte>, 2 * kMostFrames>& pieces) const {
   std::size_t pieces_count = 0;
   std::size_t skip = sent_;
   const auto add = [&](std::span<const std::byte> piece) {
@@ -43,7 +43,7 @@ std::size_t TcpWire::Collect(std::array<std::span<const std::byte>, 2 * kMostFra
   return pieces_count;
 }
 
-void TcpWire::Drop(std::size_t bytes) {
+void StreamWire::Drop(std::size_t bytes) {
   sent_ += bytes;
   while (count_ > 0) {
     const std::size_t whole = kFrameHeaderBytes + frames_[first_].payload.size();
@@ -55,18 +55,18 @@ void TcpWire::Drop(std::size_t bytes) {
   }
 }
 
-Result<bool> TcpWire::Send() {
-  if (count_ == 0) return false;
+Result<bool> StreamWire::Send() {
+  if (!unfinished()) return false;
   std::array<std::span<const std::byte>, 2 * kMostFrames> pieces;
   const std::size_t pieces_count = Collect(pieces);
-  const Result<std::size_t> sent = connection_.TrySend(std::span(pieces).first(pieces_count));
+  const Result<std::size_t> sent = stream_->TrySend(std::span(pieces).first(pieces_count));
   if (!sent.ok()) return sent.status();
   Drop(*sent);
   return *sent > 0;
 }
 
-std::size_t TcpWire::Backlog() const {
-  std::size_t bytes = connection_.Unacknowledged();
+std::size_t StreamWire::Backlog() const {
+  std::size_t bytes = stream_->Unacknowledged();
   for (std::size_t i = 0; i < count_; ++i) {
     bytes += kFrameHeaderBytes + frames_[(first_ + i) % kMostFrames].payload.size();
   }
@@ -74,7 +74,7 @@ std::size_t TcpWire::Backlog() const {
 }
 
 // Receives into the payload that is under way and what lies behind it into the staging buffer.
-Result<std::size_t> TcpWire::Fill() {
+Result<std::size_t> StreamWire::Fill() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
   } else if (staging_.size() - end_ < kMostStagedBytes + kFrameHeaderBytes) {
@@ -85,7 +85,7 @@ Result<std::size_t> TcpWire::Fill() {
   const std::size_t behind = direct_left_ > 0 ? std::min(staging_.size() - end_, kBehindBytes) : staging_.size() - end_;
   const std::span<std::byte> room(staging_.data() + end_, behind);
   const std::span<std::byte> buffers[] = {{direct_, direct_left_}, room};
-  const Result<std::size_t> came = connection_.TryReceive(std::span(buffers).subspan(direct_left_ > 0 ? 0 : 1));
+  const Result<std::size_t> came = stream_->TryReceive(std::span(buffers).subspan(direct_left_ > 0 ? 0 : 1));
   if (!came.ok()) return came;
   const std::size_t into_direct = std::min(*came, direct_left_);
   direct_ += into_direct;
@@ -95,7 +95,7 @@ Result<std::size_t> TcpWire::Fill() {
 }
 
 // Looks at what is in the staging buffer. `ended`: a piece has come whole.
-Status TcpWire::Parse(FrameSink& sink, bool& ended) {
+Status StreamWire::Parse(FrameSink& sink, bool& ended) {
   while (true) {
     if (!in_frame_) {
       if (end_ - begin_ < kFrameHeaderBytes) return Status::Ok();
@@ -132,7 +132,7 @@ Status TcpWire::Parse(FrameSink& sink, bool& ended) {
   }
 }
 
-Result<bool> TcpWire::Receive(FrameSink& sink) {
+Result<bool> StreamWire::Receive(FrameSink& sink) {
   bool any = false;
   bool ended = false;
   while (!ended) {

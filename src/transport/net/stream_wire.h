@@ -1,37 +1,39 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TUTTI_TRANSPORT_NET_TCP_WIRE_H_
-#define TUTTI_TRANSPORT_NET_TCP_WIRE_H_
+#ifndef TUTTI_TRANSPORT_NET_STREAM_WIRE_H_
+#define TUTTI_TRANSPORT_NET_STREAM_WIRE_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "sys/net/tcp.h"
 #include "transport/net/frame.h"
+#include "transport/net/stream.h"
 #include "transport/net/wire.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
 
-// A wire over a TCP connection. Payloads that a sink has a place for are not copied, but for what comes with a header.
-class TcpWire final : public Wire {
+// A wire over a stream. Payloads that a sink has a place for are not copied here, but for what comes with a header.
+class StreamWire final : public Wire {
  public:
-  explicit TcpWire(sys::TcpConnection connection);
+  explicit StreamWire(std::unique_ptr<Stream> stream);
 
-  std::string Name() const override { return connection_.Name(); }
+  std::string Name() const override { return stream_->Name(); }
   bool HasRoom() const override { return count_ < kMostFrames; }
   bool busy() const override { return count_ > 0; }
+  bool unfinished() const override { return busy() || stream_->busy(); }
   void Add(FrameHeader header, std::span<const std::byte> payload) override;
   void AddOwned(FrameHeader header, std::vector<std::byte> payload) override;
   Result<bool> Send() override;
   std::uint64_t Added() const override { return added_; }
   std::size_t Backlog() const override;
   Result<bool> Receive(FrameSink& sink) override;
-  int fd() const override { return connection_.socket().get(); }
+  int fd() const override { return stream_->fd(); }
 
  private:
   struct Frame {
@@ -49,7 +51,7 @@ class TcpWire final : public Wire {
   Result<std::size_t> Fill();
   Status Parse(FrameSink& sink, bool& ended);
 
-  sys::TcpConnection connection_;
+  std::unique_ptr<Stream> stream_;
   std::array<Frame, kMostFrames> frames_;  // a ring
   std::size_t first_ = 0, count_ = 0;
   std::size_t sent_ = 0;  // bytes of the first
@@ -65,4 +67,4 @@ class TcpWire final : public Wire {
 
 }  // namespace tutti::transport::net
 
-#endif  // TUTTI_TRANSPORT_NET_TCP_WIRE_H_
+#endif  // TUTTI_TRANSPORT_NET_STREAM_WIRE_H_
