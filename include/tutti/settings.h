@@ -65,7 +65,8 @@ struct Settings {
   // takes up to two, and one more where it makes ids or is rank 0's. Empty: any that is free.
   std::string ports;
   // NCCL_NET_PLUGIN: the libraries of network plugins that may carry data between hosts, separated by commas; empty:
-  // libnccl-net.so where there is one. NCCL_NET: the name of the network that shall; "Socket" is TCP; empty: a plugin's, else TCP.
+  // libnccl-net.so where NCCL_NET names its network, else none. NCCL_NET: the name of the network that shall; "Socket" is TCP;
+  // empty: that of a plugin in NCCL_NET_PLUGIN, else TCP.
   std::string net_plugin;
   std::string net;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.

@@ -304,13 +304,14 @@ constexpr Setting kSettings[] = {
          .values = "names of libraries, separated by commas; none",
          .meaning =
              "Network plugins that may carry data between hosts. Each is tried as a file, then as libnccl-net-NAME.so; "
-             "the first that sees a device is used (docs/plugins.md). Unset: libnccl-net.so, if there is one."},
+             "the first that sees a device is used (docs/plugins.md). Unset: libnccl-net.so where NCCL_NET names its "
+             "network, else none."},
         kText<&S::net_plugin>),
     Row({.name = "NCCL_NET",
          .values = "a name, in any case",
          .meaning =
-             "The network between hosts: Socket is TCP; any other must be a plugin's. Unset: a plugin's that can be "
-             "used, else TCP. All ranks must use the same."},
+             "The network between hosts: Socket is TCP; any other must be a plugin's. Unset: that of a plugin in "
+             "NCCL_NET_PLUGIN that can be used, else TCP. All ranks must use the same."},
         kText<&S::net>),
     // Waiting.
     Row({.name = "TUTTI_TIMEOUT_MS",

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "sys/log/thread_name.h"
 #include "sys/net/proven_connection.h"
@@ -25,6 +26,17 @@ constexpr std::int64_t kFirstPauseNs = 200 * sys::kNsPerMs, kLongestPauseNs = 30
 double Seconds(std::int64_t ns) { return static_cast<double>(ns) / sys::kNsPerSecond; }
 
 }  // namespace
+
+std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection call) {
+  ByteReader in(call.outcome.payload);
+  MadeFlow made{
+      .side = RemoteRank::Side::kCalled, .rank = in.Number<std::int32_t>(), .flow = in.Number<std::int32_t>()};
+  if (!in.good()) return std::nullopt;
+  std::memcpy(&made.name, call.outcome.session.data(), sizeof(made.name));
+  made.session = call.outcome.session;
+  made.connection = call.connection.Release();
+  return made;
+}
 
 Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, const sys::HelloTerms& terms) {
   Result<sys::ProvenConnection> proven =

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,10 @@
 #include "transport/net/remote_rank.h"
 #include "transport/net/routes.h"
 #include "tutti/status.h"
+
+namespace tutti::sys {
+struct ProvenConnection;
+}
 
 namespace tutti::transport::net {
 
@@ -36,6 +41,9 @@ struct MadeFlow {
 
 // How connections of flows end by themselves: in less than a host may be silent.
 inline constexpr sys::TcpPatience kFlowPatience{.idle_s = 2, .interval_s = 1, .probes = 4, .unacknowledged_ms = 6'000};
+
+// What a caller has said of itself; nothing where that is no flow's (MakeFlow's `terms`).
+std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection call);
 
 // Calls `peer` once, for at most 100 ms.
 Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, const sys::HelloTerms& terms);

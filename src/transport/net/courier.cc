@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/bytes.h"
@@ -13,7 +12,7 @@
 #include "sys/net/tcp_connect.h"
 #include "sys/os/clock.h"
 #include "transport/net/cut_links.h"
-#include "transport/net/make_wire.h"
+#include "transport/net/join_flow.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -112,17 +111,11 @@ sys::HelloTerms Courier::TermsOf(int rank, int flow) const {
   return terms;
 }
 
-void Courier::Called(sys::ProvenConnection connection) {
-  ByteReader in(connection.outcome.payload);
-  MadeFlow made{
-      .side = RemoteRank::Side::kCalled, .rank = in.Number<std::int32_t>(), .flow = in.Number<std::int32_t>()};
-  const bool known = in.good() && made.rank >= 0 && made.rank < options_.ranks &&
+void Courier::Called(MadeFlow made) {
+  const bool known = made.rank >= 0 && made.rank < options_.ranks &&
                      peers_[static_cast<std::size_t>(made.rank)] != nullptr && made.flow >= 0 &&
                      made.flow < PeerOf(made.rank).rank.flows();
   if (!known) return;
-  std::memcpy(&made.name, connection.outcome.session.data(), sizeof(made.name));
-  made.session = connection.outcome.session;
-  made.connection = connection.connection.Release();
   std::lock_guard lock(made_mutex_);
   made_.push_back(std::move(made));
   any_made_.store(true, std::memory_order_release);
@@ -146,16 +139,11 @@ void Courier::Take(MadeFlow made) {
   const bool other_stays = called ? made.rank > options_.rank : made.rank < options_.rank;
   if (other_stays && peer.rank.IsConnected(made.flow)) Exchange(peer, Credits::kDue);
   if (other_stays && peer.rank.IsConnected(made.flow)) return;
-  Result<std::unique_ptr<Wire>> wire = MakeWire(options_, peer.rank.who(), made);
-  if (!wire.ok()) {
-    TUTTI_INFO(log::kNet, "rank {} : {}", options_.rank, wire.status().message());
-    if (++peer.futile == kMostFutile) GiveUp(peer, fmt::format("cannot be reached: {}", wire.status().message()));
+  if (const Status joined = JoinFlow(options_, peer.rank, std::move(made)); !joined.ok()) {
+    TUTTI_INFO(log::kNet, "rank {} : {}", options_.rank, joined.message());
+    if (++peer.futile == kMostFutile) GiveUp(peer, fmt::format("cannot be reached: {}", joined.message()));
     return;
   }
-  TUTTI_INFO(log::kNet, "rank {} : {} rank {} on host {} over {}, flow {}: {}", options_.rank,
-             called ? "called by" : "connected to", made.rank, peer.rank.who().host,
-             options_.network == nullptr ? "TCP" : "a network plugin", made.flow, (*wire)->Name());
-  peer.rank.Join(made.flow, made.side, std::move(*wire), made.name);
   if (peer.rank.Unfinished(Credits::kDue)) unsent_.store(true, std::memory_order_relaxed);
   peer.missed_ns = peer.silent_ns = 0;
   peer.wants_told = false;

@@ -23,7 +23,6 @@
 #include <string>
 #include <vector>
 
-#include "sys/net/proven_connection.h"
 #include "sys/net/unix_socket.h"
 #include "sys/os/memory.h"
 #include "transport/net/connector.h"
@@ -56,7 +55,7 @@ class Courier final : public RemoteLinks, public Caller {
   void Flush(std::int64_t timeout_ns) override;
 
   // Of the port.
-  void Called(sys::ProvenConnection connection) override;
+  void Called(MadeFlow made) override;
   bool Tend() override;
 
  private:

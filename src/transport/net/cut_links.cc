@@ -11,6 +11,8 @@
 
 #include "proto/ll.h"
 #include "proto/ll128.h"
+#include "transport/net/frame.h"
+#include "transport/net/wire.h"
 
 namespace tutti::transport::net {
 namespace {

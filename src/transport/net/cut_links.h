@@ -23,11 +23,12 @@
 #include <span>
 
 #include "transport/link.h"
-#include "transport/net/frame.h"
-#include "transport/net/wire.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
+
+struct FrameHeader;
+class Wire;
 
 // Where a message of a post may be at most, and room for some of them.
 inline constexpr std::size_t kMostMessageBytes = std::size_t{1} << 20;

@@ -3,9 +3,11 @@
 #include "transport/net/port.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sys/log/thread_name.h"
+#include "sys/net/proven_connection.h"
 #include "sys/net/unix_socket.h"
 #include "sys/os/clock.h"
 #include "sys/os/thread.h"
@@ -88,7 +90,8 @@ void Port::Accept() {
       if (!proven.ok()) break;
       std::lock_guard lock(entries_mutex_);
       const auto entry = std::ranges::find(entries_, proven->outcome.id, &Entry::id);
-      if (entry != entries_.end()) entry->caller->Called(std::move(*proven));
+      if (entry == entries_.end()) continue;
+      if (std::optional<MadeFlow> made = FlowOfCall(std::move(*proven))) entry->caller->Called(std::move(*made));
     }
   }
 }

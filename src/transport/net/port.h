@@ -12,18 +12,24 @@
 #include <thread>
 #include <vector>
 
-#include "sys/net/proven_connection.h"
+#include "sys/net/hello.h"
 #include "sys/net/tcp.h"
 #include "transport/net/remote_peer.h"
 #include "tutti/status.h"
 
+namespace tutti::sys {
+class Acceptor;
+}  // namespace tutti::sys
+
 namespace tutti::transport::net {
+
+struct MadeFlow;
 
 // Who is called at a port.
 class Caller {
  public:
   // Somebody who knows its terms has called. Must not wait for long.
-  virtual void Called(sys::ProvenConnection connection) = 0;
+  virtual void Called(MadeFlow made) = 0;
   // Moves on what is unsent and left alone; called all the time. Whether anything is.
   virtual bool Tend() = 0;
 

@@ -8,6 +8,9 @@
 
 #include "base/log.h"
 #include "sys/os/clock.h"
+#include "transport/net/flow.h"
+#include "transport/net/frame.h"
+#include "transport/net/wire.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -58,6 +61,10 @@ RemoteRank::RemoteRank(RemotePeer who, int flows, const RingSizes& rings, Outgoi
     flows_.back()->number = number;
   }
 }
+
+RemoteRank::~RemoteRank() = default;
+
+bool RemoteRank::IsConnected(int flow) const { return flows_[static_cast<std::size_t>(flow)]->connected; }
 
 void RemoteRank::AddWatched(std::vector<sys::Watched>& watched) {
   using enum sys::Watched::For;

@@ -21,12 +21,14 @@
 #include "sys/net/unix_socket.h"
 #include "transport/link.h"
 #include "transport/net/cut_links.h"
-#include "transport/net/flow.h"
 #include "transport/net/remote_peer.h"
-#include "transport/net/wire.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
+
+struct Flow;
+struct FrameHeader;
+class Wire;
 
 // Threads: any, except NoteWritten: the executor's.
 class RemoteRank {
@@ -35,11 +37,12 @@ class RemoteRank {
 
   RemoteRank(RemotePeer who, int flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
              const std::byte* pool, std::byte* memory);
+  ~RemoteRank();
 
   const RemotePeer& who() const { return who_; }
   int flows() const { return static_cast<int>(flows_.size()); }
   int connected() const { return connected_.load(std::memory_order_relaxed); }
-  bool IsConnected(int flow) const { return flows_[static_cast<std::size_t>(flow)]->connected.load(); }
+  bool IsConnected(int flow) const;
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
   // What becomes ready where its flows can go on.

@@ -19,7 +19,9 @@
 #include "proto/ll.h"
 #include "proto/ll128.h"
 #include "sys/os/memory.h"
+#include "transport/net/frame.h"
 #include "transport/net/remote_rank.h"
+#include "transport/net/wire.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -38,6 +40,7 @@ class FuzzedWire final : public Wire {
   std::string Name() const override { return "fuzzed"; }
   bool HasRoom() const override { return false; }
   bool busy() const override { return false; }
+  bool unfinished() const override { return false; }
   void Add(FrameHeader, std::span<const std::byte>) override {}
   void AddOwned(FrameHeader, std::vector<std::byte>) override {}
   Result<bool> Send() override { return false; }

@@ -3,6 +3,8 @@
 // Two ranks of different hosts whose flows deliver in parts, stop, break at any byte and come back, as a seed says: what one
 // writes into its links the other reads, once, whole and in order.
 #include "transport/net/remote_rank.h"
+#include "transport/net/frame.h"
+#include "transport/net/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -43,6 +45,7 @@ class ScriptedWire final : public Wire {
   std::string Name() const override { return "scripted"; }
   bool HasRoom() const override { return frames_ < 3; }
   bool busy() const override { return frames_ > 0; }
+  bool unfinished() const override { return busy(); }
   void Add(FrameHeader header, std::span<const std::byte> payload) override {
     header.bytes = static_cast<std::uint32_t>(payload.size());
     const auto head = std::as_bytes(std::span(&header, 1));

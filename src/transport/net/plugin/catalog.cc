@@ -196,6 +196,7 @@ Result<std::shared_ptr<Network>> Catalog::Choose(const Wishes& wishes) {
   if (EqualIgnoringCase(wishes.network, kOwnNetwork)) return std::shared_ptr<Network>();
   std::lock_guard lock(mutex_);
   const bool asked_for = !wishes.plugins.empty();
+  if (!asked_for && wishes.network.empty()) return std::shared_ptr<Network>();
   for (const std::string& name : PluginNames(asked_for ? wishes.plugins : kDefaultLibrary)) {
     Entry& entry = EntryOf(name, asked_for);
     if (chosen_ != nullptr && chosen_ != &entry) continue;

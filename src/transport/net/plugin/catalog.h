@@ -5,7 +5,8 @@
 
 // Which network plugin carries a communicator's data. Found, chosen and refused as NCCL does it:
 //
-//   * NCCL_NET_PLUGIN lists them; each entry V is tried as a file and then as libnccl-net-V.so. Unset: libnccl-net.so. "none":
+//   * NCCL_NET_PLUGIN lists them; each entry V is tried as a file and then as libnccl-net-V.so. Unset: libnccl-net.so
+//     where NCCL_NET names a network other than TCP, else none. "none":
 //     none. A beginning of STATIC_PLUGIN: what is linked into the program.
 //   * The newest ncclNetPlugin_v<N> of a library counts, from version 12 down to 6.
 //   * The first that starts and sees a device is chosen; NCCL_NET asks for one by its name, in any case. "Socket" is Tutti's own
