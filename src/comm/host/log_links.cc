@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "sys/net/interface_choice.h"
 
 namespace tutti::comm {
@@ -39,6 +40,11 @@ std::string NameOf(int rank, std::span<const std::int32_t> host_of) {
   return fmt::format("{}[{}]", rank, std::ranges::count(host_of.first(at), host_of[at]));
 }
 
+// Whether it takes more than the settings to know which network is used.
+bool AsksForNetwork(const Settings& settings) {
+  return !settings.net_plugin.empty() || (!settings.net.empty() && !EqualIgnoringCase(settings.net, "Socket"));
+}
+
 }  // namespace
 
 void LogNetwork(const Settings& settings) {
@@ -50,7 +56,11 @@ void LogNetwork(const Settings& settings) {
   if (meeting.Usable().ok()) SayOnce("Bootstrap: Using " + NameOf(meeting.chosen.front()));
   if (!data.Usable().ok()) return SayOnce("NET/Socket : No interface found");
   SayOnce("NET/Socket : Using" + List(data));
-  SayOnce("Using network Socket");
+  if (!AsksForNetwork(settings)) SayOnce("Using network Socket");
+}
+
+void LogUse(const Settings& settings, std::string_view network) {
+  if (AsksForNetwork(settings)) SayOnce(fmt::format("Using network {}", network));
 }
 
 void LogLinks(const LoggedLinks& links) {
@@ -64,11 +74,11 @@ void LogLinks(const LoggedLinks& links) {
   const std::string to_next = fmt::format("{} -> {}", own, NameOf(next, links.host_of));
   for (int channel = 0; channel < links.channels; ++channel) {
     if (host(before) != host(links.rank)) {
-      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} -> {} [receive] via NET/Socket/0", channel,
-                 NameOf(before, links.host_of), own);
+      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} -> {} [receive] via NET/{}/0", channel, NameOf(before, links.host_of),
+                 own, links.network);
     }
     if (host(next) != host(links.rank)) {
-      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} [send] via NET/Socket/0", channel, to_next);
+      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} [send] via NET/{}/0", channel, to_next, links.network);
     } else {
       TUTTI_INFO(kWithin, "Channel {:02}/0 : {} via {}", channel, to_next, links.way);
     }

@@ -16,8 +16,10 @@ struct Settings;
 namespace tutti::comm {
 
 // "NET/Socket : Using [0]eth0:10.0.0.1<0>" and "Using network Socket": by what this process reaches other hosts, or would where all
-// ranks are on one. Once for each such line in a process.
+// ranks are on one. Once for each such line in a process. Where settings ask for another network the latter waits for LogUse.
 void LogNetwork(const Settings& settings);
+// "Using network AWS Libfabric": what was chosen.
+void LogUse(const Settings& settings, std::string_view network);
 
 // "Channel 00/0 : 0[0] -> 1[1] via SHM": the links to the next rank of the ring, and from the one before where that is on another
 // host ("[receive] via NET/Socket/0"). In brackets a rank's number among those of its host. `host_of`: by rank. `way`: "SHM", for
@@ -27,6 +29,7 @@ struct LoggedLinks {
   std::span<const std::int32_t> host_of;
   int channels = 1;
   std::string_view way;
+  std::string_view network = "Socket";  // between hosts
 };
 void LogLinks(const LoggedLinks& links);
 

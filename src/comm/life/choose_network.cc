@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "base/log.h"
+#include "comm/host/log_links.h"
 #include "comm/host/placement.h"
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
@@ -31,7 +31,7 @@ Result<std::shared_ptr<Network>> Creation::ChooseNetwork() const {
                                    .network = made.settings.net,
                                    .communicator = name.Number<std::uint64_t>()});
   if (!network.ok()) return network;
-  TUTTI_INFO(log::kInit | log::kNet, "{} Using network {}", made.who, NetworkName(network->get()));
+  LogUse(made.settings, NetworkName(network->get()));
   return network;
 }
 

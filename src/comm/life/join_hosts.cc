@@ -38,11 +38,12 @@ Status Creation::JoinHosts() {
   if (!port.ok()) return port.status();
   Result<std::vector<sys::Endpoint>> meeting_point = OwnMeetingPoint();
   if (!meeting_point.ok()) return meeting_point.status();
-  Result<std::shared_ptr<transport::net::plugin::Network>> network = ChooseNetwork();
-  if (!network.ok()) return network.status();
+  Result<std::shared_ptr<transport::net::plugin::Network>> chosen = ChooseNetwork();
+  if (!chosen.ok()) return chosen.status();
+  network = NetworkName(chosen->get());
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
-                       .network = NetworkName(network->get()),
+                       .network = network,
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,
                        .machine = made.machine};
@@ -73,7 +74,7 @@ Status Creation::JoinHosts() {
     return Status::Ok();
   }));
   if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
-  return OpenCourier(std::move(remotes), std::move(*port), std::move(*network));
+  return OpenCourier(std::move(remotes), std::move(*port), std::move(*chosen));
 }
 
 }  // namespace tutti::comm

@@ -9,7 +9,8 @@ namespace tutti::comm {
 
 void Creation::LogChannels() const {
   const int channels = made.several_hosts ? 1 : made.fabric->channels();
-  LogLinks({.rank = made.rank, .host_of = made.placement->host_of, .channels = channels, .way = "SHM"});
+  LogLinks(
+      {.rank = made.rank, .host_of = made.placement->host_of, .channels = channels, .way = "SHM", .network = network});
 }
 
 }  // namespace tutti::comm

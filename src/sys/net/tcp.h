@@ -5,8 +5,8 @@
 
 // TCP: listeners and connections. Sockets made here are close-on-exec and non-blocking, and never raise SIGPIPE.
 //
-// Codes and deadlines are those of unix_socket.h: kTimeout where the deadline passed, kRemote where the other side closed,
-// died or can no longer be reached, kInProgress where an operation that does not wait has to be tried again later, kSystem
+// Codes and deadlines are those of unix_socket.h: kTimeout where the deadline passed, or the system has waited for the
+// other host in vain, kRemote where the other side closed, died or can no longer be reached, kInProgress where an operation that does not wait has to be tried again later, kSystem
 // for the rest. Every sentence names both ends, what was tried and the system's own error.
 // Threads: an object belongs to one thread at a time.
 
