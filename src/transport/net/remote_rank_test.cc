@@ -22,6 +22,7 @@
 #include "proto/ll.h"
 #include "proto/ll128.h"
 #include "sys/os/memory.h"
+#include "tests/support/sanitizers.h"
 
 namespace tutti::transport::net {
 namespace {
@@ -229,7 +230,7 @@ std::string Play(unsigned seed, const Script& script) {
 
 TEST(RemoteRank, WhatIsWrittenIsRead) {
   for (const Script& script : {Script{1, 0}, Script{3, 0}, Script{1, 40}, Script{2, 40}, Script{3, 15}}) {
-    for (unsigned seed = 0; seed < 12; ++seed) {
+    for (unsigned seed = 0; seed < tests::Scaled(12); ++seed) {
       ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, one break in " << script.break_one_in << ", seed "
                                         << seed;
     }
