@@ -17,6 +17,10 @@
 #include "transport/net/plugin/catalog.h"
 #include "transport/net/plugin/comm.h"
 
+#ifndef TUTTI_TEST_PLUGINS
+#define TUTTI_TEST_PLUGINS "."  // the folder of the plugins, which CMakeLists.txt names where a test is built
+#endif
+
 namespace tutti::tests {
 
 namespace plugin = transport::net::plugin;
