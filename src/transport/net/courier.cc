@@ -69,12 +69,7 @@ Result<std::shared_ptr<Courier>> Courier::Create(CourierOptions options, std::sh
   Courier* const self = made.get();
   made->connector_ = std::make_unique<Connector>(Connector::Options{
       .terms = [self](int rank, int flow) { return self->TermsOf(rank, flow); },
-      .made =
-          [self](MadeFlow flow) {
-            std::lock_guard lock(self->made_mutex_);
-            self->made_.push_back(std::move(flow));
-            self->any_made_.store(true, std::memory_order_release);
-          },
+      .made = [self](MadeFlow flow) { self->Called(std::move(flow)); },
       .wanted =
           [self](int rank, int flow) {
             const Peer& peer = self->PeerOf(rank);
