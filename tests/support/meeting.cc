@@ -13,6 +13,7 @@
 #include "sys/os/clock.h"
 #include "sys/os/memory.h"
 #include "sys/os/process.h"
+#include "tests/support/start_gate.h"
 
 namespace tutti::tests {
 namespace {
@@ -77,12 +78,13 @@ struct Child {
   int pipe_end;  // what it returned can be read here
 };
 
-Child Fork(int rank, const std::function<Status(int)>& body) {
+Child Fork(int rank, const std::function<Status(int)>& body, StartGate& gate) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
   const pid_t pid = fork();
   if (pid == 0) {
     close(ends[0]);
+    gate.Await();
     const Status outcome = body(rank);
     const Message message = comm::Encode(outcome);
     const bool sent = outcome.ok() || write(ends[1], message.data(), message.size()) > 0;
@@ -109,8 +111,10 @@ Status OutcomeOf(const Child& child) {
 }  // namespace
 
 std::vector<Status> OnProcesses(const std::vector<int>& ranks, const std::function<Status(int)>& body) {
+  StartGate gate;
   std::vector<Child> children;
-  for (const int rank : ranks) children.push_back(Fork(rank, body));
+  for (const int rank : ranks) children.push_back(Fork(rank, body, gate));
+  gate.Open();
   std::vector<Status> outcomes;
   for (const Child& child : children) outcomes.push_back(OutcomeOf(child));
   return outcomes;

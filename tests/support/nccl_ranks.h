@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "nccl.h"
+#include "tests/support/start_gate.h"
 
 // A call that must succeed; elsewhere its sentence is shown.
 #define NCCL_OK(call) ASSERT_EQ(call, ncclSuccess) << ncclGetLastError(nullptr)
@@ -66,9 +67,13 @@ inline int Sum(ncclComm_t comm, int value) {
 class Processes {
  public:
   Processes(int count, const std::function<int(int rank)>& body) {
+    StartGate gate;
     for (int rank = 0; rank < count; ++rank) {
       const pid_t pid = fork();
-      if (pid == 0) _exit(body(rank));
+      if (pid == 0) {
+        gate.Await();
+        _exit(body(rank));
+      }
       pids_.push_back(pid);
     }
   }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tests/support/soon.h"
+#include "tests/support/start_gate.h"
 #include "tutti/tutti.h"
 
 namespace tutti::tests {
@@ -60,9 +61,11 @@ class RankProcesses {
   using Body = std::function<Status(const CommunicatorOptions&, Board&)>;
   void Start(const Body& body, Settings settings = {}) {
     if (settings.init_timeout_ms == Settings{}.init_timeout_ms) settings.init_timeout_ms = 20000;
+    StartGate gate;
     for (int rank = 0; rank < ranks_; ++rank) {
       const pid_t pid = fork();
       if (pid == 0) {
+        gate.Await();
         const Status s = body({.rank = rank, .ranks = ranks_, .id = id_, .settings = settings}, *board_);
         snprintf(board_->said[rank], sizeof(board_->said[rank]), "%s", s.ToString().c_str());
         board_->ended_ms[rank] = NowMs();
