@@ -13,7 +13,6 @@
 #include "sys/os/clock.h"
 #include "tests/support/errors_page.h"
 #include "tutti/communicator.h"
-#include "tutti/gpu.h"
 
 namespace tutti::tests {
 namespace {
@@ -28,14 +27,6 @@ Status Make(const UniqueId& id, int rank, int ranks, const std::string& host) {
 TEST_F(Provoke, SharedMemoryOnSeveralHosts) {
   const std::vector<Status> said = OnCommunicators(
       3, [](Communicator& c) { return c.AllocateShared(4096).status(); },
-      [](int rank, CommunicatorOptions& options) { options.settings.host_id = rank == 1 ? "east" : "west"; });
-  for (const Status& status : said) EXPECT_EQ(status.code(), Code::kUnsupported);
-  Expect(said[0]);
-}
-
-TEST_F(Provoke, GpusOnSeveralHosts) {
-  const std::vector<Status> said = OnCommunicators(
-      2, [](Communicator& c) { return GpuCommunicator::Create(c, {}).status(); },
       [](int rank, CommunicatorOptions& options) { options.settings.host_id = rank == 1 ? "east" : "west"; });
   for (const Status& status : said) EXPECT_EQ(status.code(), Code::kUnsupported);
   Expect(said[0]);

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "base/float_types.h"
 #include "capi/error.h"
 #include "capi/group.h"
+#include "comm/host/read_factor.h"
 
 namespace tutti::capi {
 
@@ -43,53 +43,6 @@ Result<PreMulSum*> FindFactor(ncclComm& comm, int handle) {
   return &comm.factors[place];
 }
 
-template <typename T>
-T Load(const void* address) {
-  T value;
-  std::memcpy(&value, address, sizeof(value));
-  return value;
-}
-
-// Reads a scalar of an element type into an operation.
-void ReadScalar(const void* address, ncclDataType_t type, Operation& o) {
-  switch (type) {
-    case ncclInt8:
-      o.integer_scalar = Load<std::int8_t>(address);
-      break;
-    case ncclUint8:
-      o.integer_scalar = Load<std::uint8_t>(address);
-      break;
-    case ncclInt32:
-      o.integer_scalar = Load<std::int32_t>(address);
-      break;
-    case ncclUint32:
-      o.integer_scalar = Load<std::uint32_t>(address);
-      break;
-    case ncclInt64:
-    case ncclUint64:
-      o.integer_scalar = Load<std::int64_t>(address);
-      break;
-    case ncclFloat16:
-      o.scalar = HalfToFloat(Load<std::uint16_t>(address));
-      break;
-    case ncclFloat32:
-      o.scalar = Load<float>(address);
-      break;
-    case ncclFloat64:
-      o.scalar = Load<double>(address);
-      break;
-    case ncclBfloat16:
-      o.scalar = Bfloat16ToFloat(Load<std::uint16_t>(address));
-      break;
-    case ncclFloat8e4m3:
-      o.scalar = E4M3ToFloat(Load<std::uint8_t>(address));
-      break;
-    default:
-      o.scalar = E5M2ToFloat(Load<std::uint8_t>(address));
-      break;
-  }
-}
-
 // Puts a reduction operator into an operation: one of NCCL's, or a factor of the communicator.
 Status ReadOp(ncclComm* comm, ncclRedOp_t op, ncclDataType_t type, Operation& o) {
   if (static_cast<unsigned>(op) < static_cast<unsigned>(ncclNumOps)) [[likely]] {
@@ -109,7 +62,7 @@ Status ReadOp(ncclComm* comm, ncclRedOp_t op, ncclDataType_t type, Operation& o)
     o.device_scalar = (*factor)->address;
     return Status::Ok();
   }
-  ReadScalar((*factor)->address != nullptr ? (*factor)->address : (*factor)->bytes, type, o);
+  comm::ReadFactor((*factor)->address != nullptr ? (*factor)->address : (*factor)->bytes, o);
   return Status::Ok();
 }
 

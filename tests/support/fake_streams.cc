@@ -158,6 +158,22 @@ const sys::cuda::Driver& FakeStreamDriver() {
       Of(stream).Push([list = std::vector(operations, operations + count)] { RunOperations(list); });
       return 0;
     };
+    d->EventSynchronize = [](Event event) {
+      if (Of(event).reached != nullptr) Await([&] { return Of(event).reached->load(); });
+      return 0;
+    };
+    // One device, whose memory is the process's.
+    d->DevicePrimaryCtxRetain = [](sys::cuda::Context*, sys::cuda::Device) { return 0; };
+    d->DevicePrimaryCtxRelease = [](sys::cuda::Device) { return 0; };
+    d->CtxPushCurrent = [](sys::cuda::Context) { return 0; };
+    d->CtxPopCurrent = [](sys::cuda::Context*) { return 0; };
+    d->ThreadExchangeStreamCaptureMode = [](int*) { return 0; };
+    d->MemHostRegister = [](void*, std::size_t, unsigned) { return 0; };
+    d->MemHostUnregister = [](void*) { return 0; };
+    d->MemHostGetDevicePointer = [](Address* address, void* host, unsigned) {
+      *address = reinterpret_cast<Address>(host);
+      return 0;
+    };
     return d;
   }();
   return driver;

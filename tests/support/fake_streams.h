@@ -52,7 +52,8 @@ class FakeStream {
   std::thread thread_;
 };
 
-// A driver of such streams: streams, events, captures, copies and stream memory operations; nothing else.
+// A driver of such streams: streams, events, captures, copies, stream memory operations, and host memory that it takes as it is;
+// nothing else.
 const sys::cuda::Driver& FakeStreamDriver();
 // While it is set, streams wait for no word in memory.
 std::atomic<bool>& FakeStreamsSkipWaits();

@@ -15,7 +15,7 @@
 
 namespace tutti::comm {
 bool CanUseGpuFor(const Core& host) {
-  return host.settings.gpu && host.ranks <= transport::p2p::kMaxRanks && !host.several_hosts && CanUseGpu();
+  return host.settings.gpu && (host.several_hosts || host.ranks <= transport::p2p::kMaxRanks) && CanUseGpu();
 }
 
 int BlocksBesideOthers(const Core& host, sys::cuda::Device device) {
@@ -35,15 +35,11 @@ std::optional<std::string> WhyHostOnly(const Core& c) {
            "first";
   }
   if (!c.settings.gpu) return "TUTTI_GPU=0 switches the GPU off";
-  if (c.ranks > transport::p2p::kMaxRanks) {
+  if (!c.several_hosts && c.ranks > transport::p2p::kMaxRanks) {
     return fmt::format(
         "it has {} ranks, and at most {} can use GPU memory on one host; copy to host memory first, or make "
         "smaller communicators",
         c.ranks, transport::p2p::kMaxRanks);
-  }
-  if (c.several_hosts) {
-    return "its ranks are on several hosts, between which only host memory can be sent so far; copy to host memory "
-           "first, or make one communicator for each host";
   }
   return "another rank has no GPU that it can use; give every rank one (CUDA_VISIBLE_DEVICES), or copy to host memory "
          "first";

@@ -4,6 +4,7 @@
 // What a GpuCommunicator shows (tutti/gpu.h).
 #include <utility>
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/faults.h"
 #include "comm/gpu/groups.h"
@@ -17,7 +18,6 @@ namespace tutti {
 Result<GpuCommunicator> GpuCommunicator::Create(Communicator& communicator, const GpuOptions& options) {
   const Result<const sys::cuda::Driver*> driver = sys::cuda::OpenDriver();
   auto impl = std::make_unique<Impl>(communicator, options, driver.ok() ? *driver : nullptr);
-  TUTTI_RETURN_IF_ERROR(impl->exchange.OnOneHost());
   TUTTI_RETURN_IF_ERROR(impl->exchange.AgreeOnAll(driver.status(), "can not use GPUs"));
   TUTTI_RETURN_IF_ERROR(impl->Connect());
   return GpuCommunicator(std::move(impl));
@@ -48,7 +48,11 @@ void GpuCommunicator::Abort(const std::string& reason) {
   impl_->communicator.Abort(reason);
 }
 
-std::size_t GpuCommunicator::device_bytes() const { return impl_->fabric->device_bytes(); }
-std::size_t GpuCommunicator::host_bytes() const { return impl_->fabric->host_bytes(); }
+std::size_t GpuCommunicator::device_bytes() const {
+  return impl_->fabric == nullptr ? 0 : impl_->fabric->device_bytes();
+}
+std::size_t GpuCommunicator::host_bytes() const {
+  return impl_->fabric == nullptr ? impl_->across->host_bytes() : impl_->fabric->host_bytes();
+}
 
 }  // namespace tutti

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/core.h"
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/host/core.h"
 
 namespace tutti::comm {
@@ -14,6 +15,8 @@ GpuCore::GpuCore(Core& host, const sys::cuda::Driver* driver, int device)
       who(host.who),
       settings(host.settings),
       device(device) {}
+
+GpuCore::~GpuCore() = default;
 
 void GpuCore::Break(const Status& why) { host.Break(why); }
 

@@ -22,9 +22,11 @@ class Fabric;
 namespace tutti::comm {
 
 struct Core;
+class GpuAcrossHosts;
 
 struct GpuCore {
   GpuCore(Core& host, const sys::cuda::Driver* driver, int device);
+  ~GpuCore();
   GpuCore(const GpuCore&) = delete;
   GpuCore& operator=(const GpuCore&) = delete;
 
@@ -48,7 +50,8 @@ struct GpuCore {
   const Settings& settings;
   const int device;        // CUDA ordinal in this process
   bool zero_ctas = false;  // this rank wants copy engines to do what they can
-  std::shared_ptr<transport::p2p::Fabric> fabric;
+  std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts
+  std::unique_ptr<GpuAcrossHosts> across;          // what works there instead
   sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
 };
 

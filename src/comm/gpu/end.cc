@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/copies.h"
 #include "comm/gpu/faults.h"
 #include "comm/gpu/impl.h"
@@ -42,7 +43,15 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
   }
 }
 
+bool GpuCommunicator::Impl::DrainAcrossHosts() {
+  const sys::cuda::ScopedContext scope(driver, context.get());
+  if (!faults.broken() && across->Drain(settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return true;
+  across->Release("this rank leaves");
+  return across->Drain(kAbortNs);
+}
+
 bool GpuCommunicator::Impl::Drain() {
+  if (across != nullptr) return DrainAcrossHosts();
   if (context.get() == nullptr || words.host() == nullptr || inner == nullptr || fabric == nullptr) return true;
   const sys::cuda::ScopedContext scope(driver, context.get());
   if (faults.broken()) faults.EndKernels();

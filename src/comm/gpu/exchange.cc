@@ -16,13 +16,6 @@
 
 namespace tutti::comm {
 
-Status GpuExchange::OnOneHost() const {
-  if (!communicator_.impl()->several_hosts) return Status::Ok();
-  return Status(Code::kUnsupported,
-                "the ranks are on several hosts, between which only host memory can be sent so far: make one "
-                "communicator for each host, or pass host memory");
-}
-
 Status GpuExchange::AgreeOnAll(const Status& own, const char* what) {
   struct Verdict {
     std::int32_t code;

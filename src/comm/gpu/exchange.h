@@ -25,8 +25,6 @@ class GpuExchange {
  public:
   explicit GpuExchange(Communicator& communicator) : communicator_(communicator) {}
 
-  // kUnsupported where the ranks are on several hosts.
-  Status OnOneHost() const;
   // What every rank says of itself; the first error by rank, on all of them. `what`: "has no GPU".
   Status AgreeOnAll(const Status& own, const char* what);
   // The least of all ranks, number by number.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <optional>
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/copies.h"
 #include "comm/gpu/core.h"
 #include "comm/host/comparer.h"
@@ -39,6 +40,7 @@ Status GpuFaults::EndIfBroken() {
   core_.presence.End();
   failures_.EndKernels();
   copies_.Release();
+  if (core_.across != nullptr) core_.across->Release(host_.Broken().message());
   return host_.Broken();
 }
 

@@ -121,6 +121,7 @@ Status GpuGroups::RunAlike(std::span<const Operation* const> operations, sys::cu
 }
 
 Status GpuGroups::Prepare(std::span<const Operation> operations) {
+  if (runner_.across_hosts()) return Status::Ok();
   return ForEachKind(operations, [&](auto kind) { return PrepareAlike(kind); });
 }
 
@@ -163,6 +164,7 @@ Status GpuGroups::Run(std::span<const Operation> operations, sys::cuda::Stream s
 
 Status GpuGroups::RunValid(std::span<const Operation> operations, sys::cuda::Stream stream) {
   if (operations.size() == 1) return runner_.RunValid(operations[0], stream);
+  if (runner_.across_hosts()) return runner_.RunAcrossHosts(operations, stream);
   const auto transfers = std::ranges::count_if(operations, [](const Operation& o) { return IsTransfer(o.kind); });
   if (transfers == std::ssize(operations)) return submitter_.RunTransfers(operations, stream);  // one launch
   TUTTI_RETURN_IF_ERROR(Prepare(operations));

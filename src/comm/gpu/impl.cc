@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/keep_for_ever.h"
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/parts.h"
 
 namespace tutti {
@@ -32,12 +33,14 @@ GpuCommunicator::Impl::~Impl() {
   const sys::cuda::ScopedContext scope(driver, context.get());
   if (!ended) {  // a kernel that still runs must find its memory
     KeepForEver(std::move(fabric));
+    KeepForEver(std::move(across));
     KeepForEver(std::move(words));
     KeepForEver(std::move(parts));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);
   parts.reset();
+  across.reset();
   fabric.reset();
   words = {};
 }

@@ -46,6 +46,7 @@ struct GpuCommunicator::Impl : comm::GpuCore {
   Status Open();     // open.cc
   Status Load();
   Status ConnectSegments(transport::p2p::Memory memory);
+  Status ConnectAcrossHosts();  // connect_across.cc, instead of the following
   // What every operation needs to know of this GPU and of its neighbours.
   Status SetUp();  // set_up.cc
 
@@ -54,6 +55,7 @@ struct GpuCommunicator::Impl : comm::GpuCore {
   // TUTTI_TIMEOUT_MS. False where even that did not help.
   bool Drain();
   bool AwaitKernels(std::int64_t timeout_ns);
+  bool DrainAcrossHosts();
 
   std::unique_ptr<comm::GpuParts> parts;
   // Of the parts, those that others need.

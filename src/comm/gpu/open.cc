@@ -9,12 +9,13 @@
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/submitter.h"
+#include "comm/host/core.h"
 #include "transport/p2p/sections.h"
 
 namespace tutti {
 
 Status GpuCommunicator::Impl::Open() {
-  if (ranks > transport::p2p::kMaxRanks) {
+  if (!host.several_hosts && ranks > transport::p2p::kMaxRanks) {
     return Status(Code::kUnsupported, fmt::format("{} ranks: at most {} can use device memory on one host", ranks,
                                                   transport::p2p::kMaxRanks));
   }

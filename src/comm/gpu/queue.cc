@@ -10,6 +10,7 @@
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_operation.h"
 #include "comm/gpu/runner.h"
+#include "comm/host/queue.h"
 #include "comm/host/validate.h"
 
 namespace tutti::comm {
@@ -105,6 +106,7 @@ Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
   if (Status s = Usable(); !s.ok()) return s;
   operations_.clear();
   for (const Call& call : calls) operations_.push_back(call.operation);
+  if (runner_->across_hosts()) return host_->PredictUs(operations_);
   return gpu_->impl()->groups.PredictUs(operations_);
 }
 

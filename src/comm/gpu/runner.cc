@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <span>
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/planner.h"
 #include "comm/gpu/submitter.h"
 #include "comm/gpu/window.h"
 #include "comm/gpu/work.h"
 #include "comm/host/core.h"
+#include "comm/host/ledger.h"
 #include "comm/host/validate.h"
 #include "exec/gpu/lower/copies.h"
 #include "tutti/operation.h"
@@ -20,7 +22,7 @@ using exec::gpu::PreparedPlan;
 using Kind = Collective;
 
 Status GpuRunner::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind) || IsEmpty(o)) return Status::Ok();
+  if (IsTransfer(o.kind) || IsEmpty(o) || core_.across != nullptr) return Status::Ok();
   const PreparedPlan* copies = windows_.FindCopies(o);
   if (copies != nullptr && exec::gpu::CopiesAll(*copies)) return Status::Ok();
   const Operation kernel = copies != nullptr ? exec::gpu::FirstShot(*copies, o) : o;
@@ -28,13 +30,16 @@ Status GpuRunner::Prepare(const Operation& o) {
 }
 
 Status GpuRunner::Validate(const Operation& o) {
-  // NCCL takes an all-to-all whose output is its input and promises nothing about the result; benchmarks time that.
-  Operation apart = o;
-  if (o.kind == Kind::kAllToAll && o.in == o.out && o.out != nullptr) {
-    apart.out = static_cast<std::byte*>(o.out) + static_cast<std::size_t>(core_.ranks) * o.count * SizeOf(o.type);
-  }
-  TUTTI_RETURN_IF_ERROR(comm::Validate(apart, core_.rank, core_.ranks));
+  const bool onto_itself = o.kind == Kind::kAllToAll && o.in == o.out && o.out != nullptr;
+  TUTTI_RETURN_IF_ERROR(onto_itself ? ValidateOntoItself(o) : comm::Validate(o, core_.rank, core_.ranks));
   return FindBreak();
+}
+
+// NCCL takes an all-to-all whose output is its input and promises nothing about the result; benchmarks time that.
+Status GpuRunner::ValidateOntoItself(const Operation& o) const {
+  Operation apart = o;
+  apart.out = static_cast<std::byte*>(o.out) + static_cast<std::size_t>(core_.ranks) * o.count * SizeOf(o.type);
+  return comm::Validate(apart, core_.rank, core_.ranks);
 }
 
 Status GpuRunner::FindBreak() const {
@@ -48,7 +53,20 @@ Status GpuRunner::Run(const Operation& o, sys::cuda::Stream stream) {
   return RunValid(o, stream);
 }
 
+bool GpuRunner::across_hosts() const { return core_.across != nullptr; }
+
+Status GpuRunner::RunAcrossHosts(std::span<const Operation> operations, sys::cuda::Stream stream) {
+  const bool captured = core_.IsCaptured(stream);
+  for (const Operation& o : operations) {
+    if (!captured) ledger_.RecordGpuCall(o);
+  }
+  const Status s = core_.across->Run(operations, stream, captured);
+  if (!s.ok()) core_.Break(s);
+  return s;
+}
+
 Status GpuRunner::RunValid(const Operation& o, sys::cuda::Stream stream) {
+  if (core_.across != nullptr) return RunAcrossHosts(std::span(&o, 1), stream);
   return IsTransfer(o.kind) ? submitter_.RunTransfers(std::span(&o, 1), stream) : RunCollective(o, stream);
 }
 
@@ -68,6 +86,7 @@ Status GpuRunner::RunCopies(const Operation& o, const PreparedPlan& plan, sys::c
 }
 
 std::string GpuRunner::Explain(const Operation& o) {
+  if (core_.across != nullptr) return "through host memory";
   if (IsTransfer(o.kind)) return "direct";
   const PreparedPlan* copies = windows_.FindCopies(o);
   if (copies == nullptr) return planner_.Explain(o);

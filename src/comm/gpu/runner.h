@@ -3,6 +3,7 @@
 #ifndef TUTTI_COMM_GPU_RUNNER_H_
 #define TUTTI_COMM_GPU_RUNNER_H_
 
+#include <span>
 #include <string>
 
 #include "comm/gpu/core.h"
@@ -33,12 +34,21 @@ class GpuWindows;
 class GpuRunner {
  public:
   GpuRunner(GpuCore& core, Ledger& ledger, GpuPlanner& planner, GpuWindows& windows)
-      : submitter_(core, ledger, planner), core_(core), host_(core.host), planner_(planner), windows_(windows) {}
+      : submitter_(core, ledger, planner),
+        core_(core),
+        host_(core.host),
+        ledger_(ledger),
+        planner_(planner),
+        windows_(windows) {}
 
   Status Run(const Operation& operation, sys::cuda::Stream stream);
   // REQUIRES, of both: Validate found no fault with it; of the second: a collective.
   Status RunValid(const Operation& operation, sys::cuda::Stream stream);
   Status RunCollective(const Operation& operation, sys::cuda::Stream stream);
+  // Whether operations go through host memory, since the ranks are on several hosts; then, several that were called as one.
+  bool across_hosts() const;
+  // REQUIRES: across_hosts(); Validate found no fault with them.
+  Status RunAcrossHosts(std::span<const Operation> operations, sys::cuda::Stream stream);
   Status Validate(const Operation& operation);
   // What has broken the communicator, if anything. Any thread.
   Status FindBreak() const;
@@ -55,11 +65,13 @@ class GpuRunner {
   int ranks() const { return core_.ranks; }
 
  private:
+  [[gnu::noinline]] Status ValidateOntoItself(const Operation& operation) const;
   Status RunCopies(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
 
   GpuSubmitter submitter_;
   GpuCore& core_;
   Core& host_;
+  Ledger& ledger_;
   GpuPlanner& planner_;
   GpuWindows& windows_;
 };

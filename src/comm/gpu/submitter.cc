@@ -40,8 +40,8 @@ struct GpuSubmitter::Inside {
 
   // Run, where the last launch can not be repeated. Not inlined: what is repeated then needs few registers, which is 1 ns of 64.
   [[gnu::noinline]] Status RunAnew(const Operation& operation, sys::cuda::Stream stream);
-  // As the planner says.
-  Result<Launch> CompileAnew(const Operation& operation);
+  // As the planner says. The launch is `compiled`'s.
+  Result<const Launch*> CompileAnew(const Operation& operation);
   Result<Launch> Compile(const Operation& operation, const PreparedPlan& plan, bool direct, const Shape& shape);
   // Of those that were taken.
   Result<Launch> CompileTransfers();
@@ -111,21 +111,19 @@ Status GpuSubmitter::Run(const Operation& o, sys::cuda::Stream stream) {
 
 Status GpuSubmitter::Inside::RunAnew(const Operation& o, sys::cuda::Stream stream) {
   const Operation* const call = &o;
-  const Result<Launch> launch = CompileAnew(o);
-  return launch.ok() ? Enqueue(*launch, std::span(&call, 1), stream) : launch.status();
+  const Result<const Launch*> launch = CompileAnew(o);
+  return launch.ok() ? Enqueue(**launch, std::span(&call, 1), stream) : launch.status();
 }
 
-Result<Launch> GpuSubmitter::Inside::CompileAnew(const Operation& o) {
+Result<const Launch*> GpuSubmitter::Inside::CompileAnew(const Operation& o) {
   const Result<const GpuRecipe*> recipe = planner.FindRecipe(o.kind, BytesOf(o), o.root);
   if (!recipe.ok()) return recipe.status();
-  Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
-  if (!launch.ok()) return launch;
+  const Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
+  if (!launch.ok()) return launch.status();
+  compiled.launch = *launch;
   const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
-  if (repeatable && !(*recipe)->direct) {
-    compiled.operation = o;
-    compiled.launch = *launch;
-  }
-  return launch;
+  if (repeatable && !(*recipe)->direct) compiled.operation = o;
+  return &compiled.launch;
 }
 
 Status GpuSubmitter::RunEmpty(const Operation& o, sys::cuda::Stream stream) {
@@ -142,9 +140,9 @@ Status GpuSubmitter::RunCopies(const Operation& o, const PreparedPlan& plan, con
   const Launch copies = c.executor.CompileCopies(plan, WorkOf(o), outputs);
   Launch all = copies;
   if (first != nullptr) {
-    const Result<Launch> kernel = c.CompileAnew(*first);
+    const Result<const Launch*> kernel = c.CompileAnew(*first);
     if (!kernel.ok()) return kernel.status();
-    all = *kernel;
+    all = **kernel;
     all.next = &copies;
   }
   const Status s = c.Enqueue(all, std::span(&call, 1), stream);

@@ -16,7 +16,7 @@
 #include "comm/host/impl.h"
 #include "comm/host/origin.h"
 #include "comm/identity/unique_id.h"
-#include "comm/life/child_id.h"
+#include "comm/host/child_id.h"
 #include "comm/meet/bootstrap.h"
 
 namespace tutti::comm {

@@ -246,6 +246,9 @@ bool Executor::ChangeBuffers(const GroupData& data) {
 }
 
 Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+  const bool one_kernel = launch.blocks > 0 && launch.next == nullptr && launch.beside == nullptr;
+  if (one_kernel) [[likely]]
+    return StartKernel(launch, stream, captured, alone);
   for (const Launch* one = &launch; one != nullptr; one = one->next) {
     TUTTI_RETURN_IF_ERROR(StartOne(*one, stream, captured, alone));
   }
@@ -253,6 +256,17 @@ Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool capt
 }
 
 // Launches overlap in streams, where it saves 0.7 us of 4.9; in graphs it would cost 0.1 us.
+Status Executor::StartKernel(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+  using Overlap = Launcher::Overlap;
+  *launch.captured = captured ? 1 : 0;
+  const bool overlaps = !captured && overlap_limit_.Admit(launch.blocks, launch.threads, alone);
+  TUTTI_RETURN_IF_ERROR(launcher_.Start(launch, overlaps ? Overlap::kWithPrevious : Overlap::kNo, stream));
+  blocks_launched_ += static_cast<std::uint64_t>(launch.blocks);
+  ++kernels_launched_;
+  if (!captured) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
+  return Status::Ok();
+}
+
 Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
   Result<SideStreams::Side> side = SideStreams::Side();
   if (launch.beside != nullptr) [[unlikely]] {
@@ -260,13 +274,7 @@ Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool c
     if (!side.ok()) return side.status();
   }
   if (launch.blocks > 0) {
-    using Overlap = Launcher::Overlap;
-    *launch.captured = captured ? 1 : 0;
-    const bool overlaps = !captured && overlap_limit_.Admit(launch.blocks, launch.threads, alone);
-    TUTTI_RETURN_IF_ERROR(launcher_.Start(launch, overlaps ? Overlap::kWithPrevious : Overlap::kNo, stream));
-    blocks_launched_ += static_cast<std::uint64_t>(launch.blocks);
-    ++kernels_launched_;
-    if (!captured) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
+    TUTTI_RETURN_IF_ERROR(StartKernel(launch, stream, captured, alone));
   } else if (launch.copies != nullptr) {
     return StartCopies(launch, stream, captured);
   }

@@ -102,6 +102,7 @@ class Executor {
   Result<Launch> CompileMovesIn(const Section& section, int self, const GroupLimits& limits, const PreparedPlan& plan,
                                 const std::vector<int>& rank_of, std::span<const TransferRequest> sends,
                                 std::span<const TransferRequest> receives, Group& group, OwnCopies& own_copies);
+  Status StartKernel(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
   Status StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
   Status StartCopies(const Launch& launch, sys::cuda::Stream stream, bool captured);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TUTTI_COMM_LIFE_CHILD_ID_H_
-#define TUTTI_COMM_LIFE_CHILD_ID_H_
+#ifndef TUTTI_COMM_HOST_CHILD_ID_H_
+#define TUTTI_COMM_HOST_CHILD_ID_H_
 
 #include <string_view>
 
@@ -17,4 +17,4 @@ Result<UniqueId> ChildId(const Communicator::Impl& parent, std::string_view what
 
 }  // namespace tutti::comm
 
-#endif  // TUTTI_COMM_LIFE_CHILD_ID_H_
+#endif  // TUTTI_COMM_HOST_CHILD_ID_H_

@@ -1,6 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/life/child_id.h"
+#include "comm/host/child_id.h"
 
 #include <span>
 

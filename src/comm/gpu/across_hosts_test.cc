@@ -1,0 +1,207 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations of ranks of several hosts in streams that are late at random (tests/support/fake_streams.h). Device memory is the
+// process's own there.
+#include "comm/gpu/across_hosts.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/fake_streams.h"
+#include "tests/support/ranks.h"
+#include "tests/support/reference.h"
+#include "tests/support/sanitizers.h"
+
+namespace tutti::comm {
+namespace {
+
+using tests::Case;
+using tests::FakeCapture;
+using tests::FakeStream;
+using Kind = Collective;
+
+constexpr std::int64_t kPatientNs = 20'000'000'000;
+
+// A rank, with one stream.
+class Rank {
+ public:
+  explicit Rank(Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
+    Result<std::unique_ptr<GpuAcrossHosts>> made =
+        GpuAcrossHosts::Create({.driver = &tests::FakeStreamDriver(),
+                                .communicator = std::move(communicator),
+                                .spin_ns = 0,
+                                .broken = [this](const Status& why) { broken_ = why; }});
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    across_ = std::move(*made);
+  }
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  FakeStream& stream() { return stream_; }
+  GpuAcrossHosts& across() { return *across_; }
+  const Status& broken() const { return broken_; }
+
+  Status Run(std::span<const Operation> operations, bool captured = false) {
+    return across_->Run(operations, stream_.handle(), captured);
+  }
+  Status RunAndWait(const Operation& o) {
+    TUTTI_RETURN_IF_ERROR(Run(std::span(&o, 1)));
+    stream_.Synchronize();
+    return broken_;
+  }
+
+ private:
+  const int rank_, ranks_;
+  FakeStream stream_;
+  Status broken_;  // written before streams are let go
+  std::unique_ptr<GpuAcrossHosts> across_;
+};
+
+// Runs `body` on ranks of these hosts. Returns what went wrong first.
+std::string OnHosts(const std::vector<int>& host_of, const std::function<Status(Rank&)>& body) {
+  return tests::RunOnHosts(host_of, Settings(), [&](Communicator& c) -> Status {
+    Rank rank(std::move(c));
+    const Status s = body(rank);
+    if (!rank.across().Drain(kPatientNs)) return Status(Code::kTimeout, "it does not come to its end");
+    return s;
+  });
+}
+
+constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast,
+                           Kind::kReduce,    Kind::kGather,    Kind::kScatter,       Kind::kAllToAll};
+
+TEST(GpuAcrossHosts, EveryCollectiveGivesTheRightBytes) {
+  EXPECT_EQ(OnHosts({0, 0, 1},
+                    [](Rank& r) {
+                      std::uint64_t seed = 1;
+                      for (const Kind kind : kKinds) {
+                        for (const std::size_t count : {std::size_t{1}, std::size_t{13}, std::size_t{70001}}) {
+                          for (const bool in_place : {false, true}) {
+                            const Case c{.kind = kind,
+                                         .count = count,
+                                         .type = count == 13 ? DataType::kBfloat16 : DataType::kFloat32,
+                                         .root = static_cast<int>(seed % 3),
+                                         .in_place = in_place && kind != Kind::kAllToAll,
+                                         .misalign = count == 13 ? 2u : 0u};
+                            TUTTI_RETURN_IF_ERROR(tests::RunCaseOn(r.rank(), r.ranks(), c, seed++,
+                                                                   [&](const Operation& o, auto, auto) {
+                                                                     return r.RunAndWait(o);
+                                                                   }));
+                          }
+                        }
+                      }
+                      return Status::Ok();
+                    }),
+            "");
+}
+
+// Of several pieces.
+TEST(GpuAcrossHosts, LargeOnesGoPieceByPiece) {
+  EXPECT_EQ(OnHosts({0, 1},
+                    [](Rank& r) {
+                      constexpr std::size_t kCount = std::size_t{6} << 20;
+                      for (const Kind kind : {Kind::kAllReduce, Kind::kAllGather, Kind::kAllToAll}) {
+                        const Case c{.kind = kind, .count = kCount + 5, .type = DataType::kUint8, .in_place = kind == Kind::kAllReduce};
+                        TUTTI_RETURN_IF_ERROR(tests::RunCaseOn(
+                            r.rank(), r.ranks(), c, 7, [&](const Operation& o, auto, auto) { return r.RunAndWait(o); }));
+                      }
+                      return Status::Ok();
+                    }),
+            "");
+}
+
+// Many in the stream before the first one ends; each adds up what the one before has left.
+TEST(GpuAcrossHosts, OperationsTakePlaceInTheOrderOfCalls) {
+  constexpr int kCalls = 40;
+  EXPECT_EQ(OnHosts({0, 1},
+                    [](Rank& r) -> Status {
+                      std::vector<std::uint64_t> data(3, 1);
+                      const Operation o = AllReduce(data, data);
+                      for (int i = 0; i < kCalls; ++i) TUTTI_RETURN_IF_ERROR(r.Run(std::span(&o, 1)));
+                      r.stream().Synchronize();
+                      EXPECT_EQ(data[2], std::uint64_t{1} << kCalls);
+                      return r.broken();
+                    }),
+            "");
+}
+
+TEST(GpuAcrossHosts, GroupsOfSendsReceivesAndCollectives) {
+  EXPECT_EQ(OnHosts({0, 1, 1},
+                    [](Rank& r) -> Status {
+                      const std::size_t bytes = 2 * TransferPartBytes(3) + 11;
+                      const int next = (r.rank() + 1) % 3, before = (r.rank() + 2) % 3;
+                      std::vector<std::uint8_t> to(bytes, static_cast<std::uint8_t>(r.rank())), from(bytes, 99);
+                      std::vector<std::uint8_t> own(5, 7), copy(5, 0);
+                      std::vector<int> sum(1, r.rank() + 1);
+                      const Operation group[] = {AllReduce(sum, sum), Recv(from, before), Send(to, next),
+                                                 Send(own, r.rank()), Recv(copy, r.rank())};
+                      TUTTI_RETURN_IF_ERROR(r.Run(group));
+                      r.stream().Synchronize();
+                      EXPECT_EQ(from, std::vector<std::uint8_t>(bytes, static_cast<std::uint8_t>(before)));
+                      EXPECT_EQ(copy, own);
+                      EXPECT_EQ(sum[0], 6);
+                      return r.broken();
+                    }),
+            "");
+}
+
+// Replays follow each other without a pause, other operations among them.
+TEST(GpuAcrossHosts, GraphsAreReplayed) {
+  EXPECT_EQ(
+      OnHosts({0, 1},
+              [](Rank& r) -> Status {
+                const std::size_t count = (std::size_t{5} << 20) / 8;  // two pieces
+                std::vector<std::uint64_t> data(count), small(2, 1);
+                FakeCapture capture;
+                capture.id = static_cast<unsigned long long>(r.rank()) + 1;
+                capture.Add(r.stream());
+                const Operation large = AllReduce(data, data), one = AllReduce(small, small);
+                TUTTI_RETURN_IF_ERROR(r.Run(std::span(&large, 1), true));
+                TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1), true));
+                capture.End();
+                data.assign(count, 1);
+                const int replays = static_cast<int>(tests::Scaled(16));
+                for (int replay = 0; replay < replays; ++replay) {
+                  for (const auto& work : capture.work) r.stream().Push(work);
+                  if (replay % 2 == 0) TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1)));
+                }
+                r.stream().Synchronize();
+                const std::uint64_t expected = std::uint64_t{1} << replays;
+                EXPECT_EQ(data[0], expected);
+                EXPECT_EQ(data[count - 1], expected);
+                EXPECT_EQ(small[1], std::uint64_t{1} << (replays + (replays + 1) / 2));
+                return r.broken();
+              }),
+      "");
+}
+
+// A rank leaves: what waits for it fails, and its peers' streams go on.
+TEST(GpuAcrossHosts, AFailureLetsStreamsGo) {
+  std::barrier meet(2);
+  (void)OnHosts({0, 1}, [&](Rank& r) -> Status {
+    std::vector<int> data(1, 1);
+    const Operation o = AllReduce(data, data);
+    TUTTI_RETURN_IF_ERROR(r.RunAndWait(o));
+    if (r.rank() == 1) {
+      r.across().Release("the test breaks it");
+    } else {
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(r.Run(std::span(&o, 1)).ok());
+      r.stream().Synchronize();
+      EXPECT_FALSE(r.broken().ok());
+      EXPECT_NE(r.broken().message().find("the test breaks it"), std::string::npos) << r.broken().message();
+    }
+    meet.arrive_and_wait();
+    return Status::Ok();
+  });
+}
+
+}  // namespace
+}  // namespace tutti::comm
