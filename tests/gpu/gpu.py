@@ -9,7 +9,8 @@
 conformance  every operation, type, operator, algorithm and protocol against what they must give; windows, where copy
              engines do the work
 races        compute-sanitizer (memcheck, racecheck, synccheck) on small cases
-stress       random operations, sizes and communicators through NCCL's C interface for --seconds
+stress       random operations, sizes and communicators through NCCL's C interface for --seconds; also with ranks that
+             count as being on several hosts (NCCL_HOSTID), as in two parts that follow
 faults       ranks that die, exit, abort or come late while the others' kernels spin
 clients      torch.distributed, training, CuPy, a ctypes client; nccl-tests where its build folder is given
 reference    stress and faults on NVIDIA's NCCL, to judge the programs; only where --parts names it
@@ -136,7 +137,13 @@ def plan_steps(options, gpus):
              None if gpus > 1 else "it needs 2 GPUs"),
         Step("stress", "windows", [*stress, "--windows", "--seconds", str(seconds / 4), "--seed", "5"],
              seconds / 4 + 150),
+        Step("stress", "2 hosts", [*stress, "--hosts", "2", "--seconds", str(seconds / 4), "--seed", "7"],
+             seconds / 4 + 150),
+        Step("stress", "a host for every rank, large messages",
+             [*stress, "--hosts", str(ranks), "--seconds", str(seconds / 4), "--seed", "8", "--largest", str(32 << 20)],
+             seconds / 4 + 150),
         Step("faults", "all", [binary("nccl_faults"), "--ranks", str(ranks)], 400),
+        Step("faults", "2 hosts", [binary("nccl_faults"), "--ranks", str(ranks), "--hosts", "2"], 400),
         Step("faults", "windows", [binary("nccl_faults"), "--ranks", str(ranks), "--windows"], 400),
     ]
     worlds = sorted({gpus, ranks})
@@ -150,6 +157,14 @@ def plan_steps(options, gpus):
         steps.append(Step("clients", f"torch training, {where}",
                           [*client("torch_training.py"), "--tutti", tutti, "--ranks", str(world), *alone], 400,
                           no_torch))
+        hosts = {"TUTTI_TEST_HOSTS": "2"}
+        too_few = "it needs 2 ranks" if world < 2 else None
+        steps.append(Step("clients", f"torch.distributed on 2 hosts, {where}",
+                          [*preload, *client("torch_collectives.py"), "--ranks", str(world)], 300, no_torch or too_few,
+                          hosts))
+        steps.append(Step("clients", f"torch training on 2 hosts, {where}",
+                          [*client("torch_training.py"), "--tutti", tutti, "--ranks", str(world), "--no-nccl"], 400,
+                          no_torch or too_few, hosts))
         steps.append(Step("clients", f"CuPy, {where}",
                           [*preload, *client("cupy_client.py"), "--ranks", str(world)], 150, no_cupy))
         steps.append(Step("clients", f"ctypes, {where}",

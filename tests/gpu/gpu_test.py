@@ -52,7 +52,7 @@ class Bundle(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assertEqual({s["outcome"] for s in steps.values()}, {"passed"})
         self.assertEqual(steps["faults all"]["last"], "nccl_faults says this")
-        self.assertIn("stress       passed    6 passed", output)
+        self.assertIn("stress       passed    8 passed", output)
 
     def test_one_fails(self):
         self.write("nccl_faults", "echo WRONG: late; exit 1")
@@ -60,7 +60,7 @@ class Bundle(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual(steps["faults all"]["outcome"], "FAILED")
         self.assertIn("WRONG: late", output)
-        self.assertIn("faults       FAILED    2 FAILED", output)
+        self.assertIn("faults       FAILED    3 FAILED", output)
 
     def test_a_program_is_missing(self):
         os.remove(os.path.join(self.bundle, "bin", "nccl_stress"))

@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/across_hosts.h"
 
-#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
+#include "comm/gpu/host_pieces.h"
+#include "comm/gpu/host_runner.h"
+#include "sys/cuda/cuda_memory.h"
 #include "sys/os/memory.h"
+#include "tutti/communicator.h"
 
 namespace tutti::comm {
 namespace {
@@ -17,104 +22,127 @@ using sys::cuda::SharedHostMemory;
 using sys::cuda::Stream;
 
 constexpr std::size_t kPage = 4096;
+// Where pieces lie in turn, so that one can be copied while another one runs.
+constexpr std::size_t kPlaces = 2;
 
 MemoryOperation Write(Address address, std::uint32_t value) {
   return {.operation = sys::cuda::kWriteWord, .address = address, .value = value};
 }
 MemoryOperation Await(Address address, std::uint32_t value) {
-  return {.operation = sys::cuda::kWaitWord,
-          .address = address,
-          .value = value,
-          .flags = sys::cuda::kUntilGreaterOrEqual};
+  return {
+      .operation = sys::cuda::kWaitWord, .address = address, .value = value, .flags = sys::cuda::kUntilGreaterOrEqual};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<GpuAcrossHosts>> GpuAcrossHosts::Create(Options options) {
-  std::unique_ptr<GpuAcrossHosts> made(new GpuAcrossHosts(options));
+struct GpuAcrossHosts::Inside {
+  Inside(const Options& options, int rank, int ranks)
+      : driver(*options.driver), device(options.device), context(options.context), rank(rank), ranks(ranks) {}
+  ~Inside() {
+    if (ended != nullptr) driver.EventDestroy(ended);
+  }
+
+  Status Grow(SharedHostMemory& place, std::size_t bytes);
+  Status MakeRoom(std::span<const HostPiece> pieces);
+  HostRunner::Placed Place(const HostPiece& piece, std::size_t place) const;
+  Address WordAt(std::size_t offset) const;
+  Status Enqueue(std::span<const HostPiece> pieces, Stream stream, bool captured);
+  Status Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready, Stream stream);
+  Status End(const HostPiece& piece, std::size_t place, const MemoryOperation& done, Stream stream);
+  Status Flush(Stream stream);
+
+  const sys::cuda::Driver& driver;
+  const sys::cuda::Device device;
+  const sys::cuda::Context context;
+  const int rank, ranks;
+  sys::cuda::MappedHostMemory words;  // HostRunnerWords
+  std::array<SharedHostMemory, kPlaces> places;
+  std::vector<SharedHostMemory> outgrown;   // that streams may still use
+  std::vector<MemoryOperation> operations;  // of the batch that is being made
+  sys::cuda::Event ended = nullptr;         // behind the last call; none before the first
+  std::unique_ptr<HostRunner> runner;
+};
+
+Result<std::unique_ptr<GpuAcrossHosts>> GpuAcrossHosts::Create(const Options& options, Communicator communicator) {
+  auto inside = std::make_unique<Inside>(options, communicator.rank(), communicator.ranks());
   Result<sys::cuda::MappedHostMemory> words =
       sys::cuda::MappedHostMemory::Create(options.driver, sizeof(HostRunnerWords));
   if (!words.ok()) return words.status();
-  made->words_ = std::move(*words);
-  for (SharedHostMemory& place : made->places_) TUTTI_RETURN_IF_ERROR(made->Grow(place, kPieceBytes));
+  inside->words = std::move(*words);
+  for (SharedHostMemory& place : inside->places) TUTTI_RETURN_IF_ERROR(inside->Grow(place, kPieceBytes));
   Result<std::unique_ptr<HostRunner>> runner =
-      HostRunner::Start({.communicator = std::move(options.communicator),
-                         .words = static_cast<HostRunnerWords*>(made->words_.host()),
+      HostRunner::Start({.communicator = std::move(communicator),
+                         .words = static_cast<HostRunnerWords*>(inside->words.host()),
                          .spin_ns = options.spin_ns,
-                         .broken = std::move(options.broken)});
+                         .broken = options.broken});
   if (!runner.ok()) return runner.status();
-  made->runner_ = std::move(*runner);
-  return made;
+  inside->runner = std::move(*runner);
+  return std::unique_ptr<GpuAcrossHosts>(new GpuAcrossHosts(std::move(inside)));
 }
 
-GpuAcrossHosts::GpuAcrossHosts(const Options& options)
-    : driver_(*options.driver),
-      device_(options.device),
-      context_(options.context),
-      rank_(options.communicator.rank()),
-      ranks_(options.communicator.ranks()) {}
+GpuAcrossHosts::GpuAcrossHosts(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 
-GpuAcrossHosts::~GpuAcrossHosts() {
-  if (ended_ != nullptr) driver_.EventDestroy(ended_);
-}
+GpuAcrossHosts::~GpuAcrossHosts() = default;
 
-Address GpuAcrossHosts::WordAt(std::size_t offset) const {
-  return reinterpret_cast<Address>(static_cast<std::byte*>(words_.device()) + offset);
+Address GpuAcrossHosts::Inside::WordAt(std::size_t offset) const {
+  return reinterpret_cast<Address>(static_cast<std::byte*>(words.device()) + offset);
 }
 
 std::size_t GpuAcrossHosts::host_bytes() const {
   std::size_t bytes = 0;
-  for (const SharedHostMemory& place : places_) bytes += place.bytes();
-  for (const SharedHostMemory& place : outgrown_) bytes += place.bytes();
+  for (const SharedHostMemory& place : inside_->places) bytes += place.bytes();
+  for (const SharedHostMemory& place : inside_->outgrown) bytes += place.bytes();
   return bytes;
 }
 
-Status GpuAcrossHosts::Grow(SharedHostMemory& place, std::size_t bytes) {
-  const sys::cuda::ScopedContext scope(&driver_, context_);
+Status GpuAcrossHosts::Inside::Grow(SharedHostMemory& place, std::size_t bytes) {
+  const sys::cuda::ScopedContext scope(&driver, context);
   const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
   const Result<sys::Fd> fd = sys::CreateSharedMemory("tutti-across", whole);
   if (!fd.ok()) return fd.status();
-  Result<SharedHostMemory> larger = SharedHostMemory::Register(&driver_, device_, *fd, whole);
+  Result<SharedHostMemory> larger = SharedHostMemory::Register(&driver, device, *fd, whole);
   if (!larger.ok()) return larger.status();
-  if (place.bytes() > 0) outgrown_.push_back(std::move(place));
+  if (place.bytes() > 0) outgrown.push_back(std::move(place));
   place = std::move(*larger);
   return Status::Ok();
 }
 
-Status GpuAcrossHosts::MakeRoom(std::span<const HostPiece> pieces) {
+Status GpuAcrossHosts::Inside::MakeRoom(std::span<const HostPiece> pieces) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    SharedHostMemory& place = places_[i % kPlaces];
+    SharedHostMemory& place = places[i % kPlaces];
     if (pieces[i].bytes > place.bytes()) TUTTI_RETURN_IF_ERROR(Grow(place, pieces[i].bytes));
   }
   return Status::Ok();
 }
 
-HostRunner::Placed GpuAcrossHosts::Place(const HostPiece& piece, std::size_t place) const {
-  return {.operations = piece.operations, .memory = places_[place].host()};
+HostRunner::Placed GpuAcrossHosts::Inside::Place(const HostPiece& piece, std::size_t place) const {
+  return {.operations = piece.operations, .memory = places[place].host()};
 }
 
 Status GpuAcrossHosts::Run(std::span<const Operation> operations, Stream stream, bool captured) {
-  const std::vector<HostPiece> pieces = CutForHost(operations, rank_, ranks_);
+  Inside& c = *inside_;
+  const std::vector<HostPiece> pieces = CutForHost(operations, c.rank, c.ranks);
   if (pieces.empty()) return Status::Ok();
-  TUTTI_RETURN_IF_ERROR(MakeRoom(pieces));
-  TUTTI_RETURN_IF_ERROR(Enqueue(pieces, stream, captured));
+  TUTTI_RETURN_IF_ERROR(c.MakeRoom(pieces));
+  TUTTI_RETURN_IF_ERROR(c.Enqueue(pieces, stream, captured));
   if (captured) return Status::Ok();
-  if (ended_ == nullptr) {
-    TUTTI_RETURN_IF_ERROR(Check(driver_, driver_.EventCreate(&ended_, sys::cuda::kNoTiming), "an event"));
+  if (c.ended == nullptr) {
+    TUTTI_RETURN_IF_ERROR(Check(c.driver, c.driver.EventCreate(&c.ended, sys::cuda::kNoTiming), "an event"));
   }
-  return Check(driver_, driver_.EventRecord(ended_, stream), "noting the end of an operation");
+  return Check(c.driver, c.driver.EventRecord(c.ended, stream), "noting the end of an operation");
 }
 
-Status GpuAcrossHosts::Enqueue(std::span<const HostPiece> pieces, Stream stream, bool captured) {
-  operations_.clear();
+Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Stream stream, bool captured) {
+  operations.clear();
   std::uint32_t call = 0;
   std::array<std::uint32_t, kPlaces> number{};  // of the piece that was put into each place last
-  const Address done_word = WordAt(captured ? offsetof(HostRunnerWords, captured_done) : offsetof(HostRunnerWords, done));
+  const Address done_word =
+      WordAt(captured ? offsetof(HostRunnerWords, captured_done) : offsetof(HostRunnerWords, done));
   if (captured) {
     std::vector<HostRunner::Placed> all;
     for (std::size_t i = 0; i < pieces.size(); ++i) all.push_back(Place(pieces[i], i % kPlaces));
-    call = runner_->AddCaptured(std::move(all));
-    operations_.push_back(Write(done_word, 0));
+    call = runner->AddCaptured(std::move(all));
+    operations.push_back(Write(done_word, 0));
   }
   for (std::size_t i = 0; i < pieces.size() + kPlaces; ++i) {
     const std::size_t place = i % kPlaces;
@@ -122,52 +150,53 @@ Status GpuAcrossHosts::Enqueue(std::span<const HostPiece> pieces, Stream stream,
       TUTTI_RETURN_IF_ERROR(End(pieces[i - kPlaces], place, Await(done_word, number[place]), stream));
     }
     if (i >= pieces.size()) continue;
-    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner_->Add(Place(pieces[i], place));
-    const MemoryOperation ready =
-        captured ? MemoryOperation{.operation = sys::cuda::kWriteLong,
-                                   .address = WordAt(offsetof(HostRunnerWords, captured_ready)),
-                                   .value = CapturedReady(call, number[place])}
-                 : Write(WordAt(offsetof(HostRunnerWords, ready)), number[place]);
+    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner->Add(Place(pieces[i], place));
+    const MemoryOperation ready = captured
+                                      ? MemoryOperation{.operation = sys::cuda::kWriteLong,
+                                                        .address = WordAt(offsetof(HostRunnerWords, captured_ready)),
+                                                        .value = CapturedReady(call, number[place])}
+                                      : Write(WordAt(offsetof(HostRunnerWords, ready)), number[place]);
     TUTTI_RETURN_IF_ERROR(Begin(pieces[i], place, ready, stream));
   }
   return Flush(stream);
 }
 
-Status GpuAcrossHosts::Flush(Stream stream) {
-  if (operations_.empty()) return Status::Ok();
-  const int result =
-      driver_.StreamBatchMemOp(stream, static_cast<unsigned>(operations_.size()), operations_.data(), 0);
-  operations_.clear();
-  return Check(driver_, result, "waiting for other hosts");
+Status GpuAcrossHosts::Inside::Flush(Stream stream) {
+  if (operations.empty()) return Status::Ok();
+  const int result = driver.StreamBatchMemOp(stream, static_cast<unsigned>(operations.size()), operations.data(), 0);
+  operations.clear();
+  return Check(driver, result, "waiting for other hosts");
 }
 
-Status GpuAcrossHosts::Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready, Stream stream) {
+Status GpuAcrossHosts::Inside::Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready,
+                                     Stream stream) {
   if (!piece.in.empty()) TUTTI_RETURN_IF_ERROR(Flush(stream));
-  const auto memory = reinterpret_cast<Address>(places_[place].device());
+  const auto memory = reinterpret_cast<Address>(places[place].device());
   for (const HostCopy& copy : piece.in) {
-    const int result = driver_.MemcpyAsync(memory + copy.at, reinterpret_cast<Address>(copy.user), copy.bytes, stream);
-    TUTTI_RETURN_IF_ERROR(Check(driver_, result, "a copy to host memory"));
+    const int result = driver.MemcpyAsync(memory + copy.at, reinterpret_cast<Address>(copy.user), copy.bytes, stream);
+    TUTTI_RETURN_IF_ERROR(Check(driver, result, "a copy to host memory"));
   }
-  operations_.push_back(ready);
+  operations.push_back(ready);
   return Status::Ok();
 }
 
-Status GpuAcrossHosts::End(const HostPiece& piece, std::size_t place, const MemoryOperation& done, Stream stream) {
-  operations_.push_back(done);
+Status GpuAcrossHosts::Inside::End(const HostPiece& piece, std::size_t place, const MemoryOperation& done,
+                                   Stream stream) {
+  operations.push_back(done);
   TUTTI_RETURN_IF_ERROR(Flush(stream));
-  const auto memory = reinterpret_cast<Address>(places_[place].device());
+  const auto memory = reinterpret_cast<Address>(places[place].device());
   for (const HostCopy& copy : piece.out) {
-    const int result = driver_.MemcpyAsync(reinterpret_cast<Address>(copy.user), memory + copy.at, copy.bytes, stream);
-    TUTTI_RETURN_IF_ERROR(Check(driver_, result, "a copy from host memory"));
+    const int result = driver.MemcpyAsync(reinterpret_cast<Address>(copy.user), memory + copy.at, copy.bytes, stream);
+    TUTTI_RETURN_IF_ERROR(Check(driver, result, "a copy from host memory"));
   }
   return Status::Ok();
 }
 
 bool GpuAcrossHosts::Drain(std::int64_t timeout_ns) {
-  if (!runner_->AwaitIdle(timeout_ns)) return false;
-  return ended_ == nullptr || driver_.EventSynchronize(ended_) == 0;
+  if (!inside_->runner->AwaitIdle(timeout_ns)) return false;
+  return inside_->ended == nullptr || inside_->driver.EventSynchronize(inside_->ended) == 0;
 }
 
-void GpuAcrossHosts::Release(const std::string& why) { runner_->Release(why); }
+void GpuAcrossHosts::Release(const std::string& why) { inside_->runner->Release(why); }
 
 }  // namespace tutti::comm

@@ -11,21 +11,20 @@
 // While one piece runs, the stream copies the next one there and the last one back. Calls return when all is enqueued; they may be
 // captured in a graph. docs/decisions/0017-gpu-memory-between-hosts.md says why it is so.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "comm/gpu/host_pieces.h"
-#include "comm/gpu/host_runner.h"
 #include "sys/cuda/cuda.h"
-#include "sys/cuda/cuda_memory.h"
-#include "tutti/communicator.h"
 #include "tutti/status.h"
+
+namespace tutti {
+class Communicator;
+struct Operation;
+}  // namespace tutti
 
 namespace tutti::comm {
 
@@ -36,11 +35,11 @@ class GpuAcrossHosts {
     const sys::cuda::Driver* driver = nullptr;
     sys::cuda::Device device = 0;
     sys::cuda::Context context = nullptr;
-    Communicator communicator;  // its own, over the same ranks
-    std::int64_t spin_ns = 0;
+    std::int64_t spin_ns = 0;                   // how long the thread polls before it gives the core away
     std::function<void(const Status&)> broken;  // called by the thread when an operation has failed
   };
-  static Result<std::unique_ptr<GpuAcrossHosts>> Create(Options options);
+  // `communicator`: its own, over the same ranks.
+  static Result<std::unique_ptr<GpuAcrossHosts>> Create(const Options& options, Communicator communicator);
   // REQUIRES: Drain or Release was called.
   ~GpuAcrossHosts();
   GpuAcrossHosts(const GpuAcrossHosts&) = delete;
@@ -57,31 +56,9 @@ class GpuAcrossHosts {
   std::size_t host_bytes() const;
 
  private:
-  explicit GpuAcrossHosts(const Options& options);
-  Status MakeRoom(std::span<const HostPiece> pieces);
-  Status Grow(sys::cuda::SharedHostMemory& place, std::size_t bytes);
-  Status Enqueue(std::span<const HostPiece> pieces, sys::cuda::Stream stream, bool captured);
-  Status Begin(const HostPiece& piece, std::size_t place, const sys::cuda::MemoryOperation& ready,
-               sys::cuda::Stream stream);
-  Status End(const HostPiece& piece, std::size_t place, const sys::cuda::MemoryOperation& done,
-             sys::cuda::Stream stream);
-  Status Flush(sys::cuda::Stream stream);
-  HostRunner::Placed Place(const HostPiece& piece, std::size_t place) const;
-  sys::cuda::Address WordAt(std::size_t offset) const;
-
-  // Where pieces lie in turn, so that one can be copied while another one runs.
-  static constexpr std::size_t kPlaces = 2;
-
-  const sys::cuda::Driver& driver_;
-  const sys::cuda::Device device_;
-  const sys::cuda::Context context_;
-  const int rank_, ranks_;
-  sys::cuda::MappedHostMemory words_;
-  std::array<sys::cuda::SharedHostMemory, kPlaces> places_;
-  std::vector<sys::cuda::SharedHostMemory> outgrown_;  // that streams may still use
-  std::vector<sys::cuda::MemoryOperation> operations_;  // of the batch that is being made
-  sys::cuda::Event ended_ = nullptr;                    // behind the last call; none before the first
-  std::unique_ptr<HostRunner> runner_;
+  struct Inside;
+  explicit GpuAcrossHosts(std::unique_ptr<Inside> inside);
+  const std::unique_ptr<Inside> inside_;
 };
 
 }  // namespace tutti::comm

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <barrier>
 #include <functional>
 #include <memory>
@@ -15,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "comm/gpu/host_pieces.h"
 #include "tests/support/fake_streams.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reference.h"
 #include "tests/support/sanitizers.h"
+#include "tutti/communicator.h"
 
 namespace tutti::comm {
 namespace {
@@ -34,11 +35,9 @@ constexpr std::int64_t kPatientNs = 20'000'000'000;
 class Rank {
  public:
   explicit Rank(Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
-    Result<std::unique_ptr<GpuAcrossHosts>> made =
-        GpuAcrossHosts::Create({.driver = &tests::FakeStreamDriver(),
-                                .communicator = std::move(communicator),
-                                .spin_ns = 0,
-                                .broken = [this](const Status& why) { broken_ = why; }});
+    Result<std::unique_ptr<GpuAcrossHosts>> made = GpuAcrossHosts::Create(
+        {.driver = &tests::FakeStreamDriver(), .spin_ns = 0, .broken = [this](const Status& why) { broken_ = why; }},
+        std::move(communicator));
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     across_ = std::move(*made);
   }
@@ -91,10 +90,9 @@ TEST(GpuAcrossHosts, EveryCollectiveGivesTheRightBytes) {
                                          .root = static_cast<int>(seed % 3),
                                          .in_place = in_place && kind != Kind::kAllToAll,
                                          .misalign = count == 13 ? 2u : 0u};
-                            TUTTI_RETURN_IF_ERROR(tests::RunCaseOn(r.rank(), r.ranks(), c, seed++,
-                                                                   [&](const Operation& o, auto, auto) {
-                                                                     return r.RunAndWait(o);
-                                                                   }));
+                            TUTTI_RETURN_IF_ERROR(
+                                tests::RunCaseOn(r.rank(), r.ranks(), c, seed++,
+                                                 [&](const Operation& o, auto, auto) { return r.RunAndWait(o); }));
                           }
                         }
                       }
@@ -105,17 +103,20 @@ TEST(GpuAcrossHosts, EveryCollectiveGivesTheRightBytes) {
 
 // Of several pieces.
 TEST(GpuAcrossHosts, LargeOnesGoPieceByPiece) {
-  EXPECT_EQ(OnHosts({0, 1},
-                    [](Rank& r) {
-                      constexpr std::size_t kCount = std::size_t{6} << 20;
-                      for (const Kind kind : {Kind::kAllReduce, Kind::kAllGather, Kind::kAllToAll}) {
-                        const Case c{.kind = kind, .count = kCount + 5, .type = DataType::kUint8, .in_place = kind == Kind::kAllReduce};
-                        TUTTI_RETURN_IF_ERROR(tests::RunCaseOn(
-                            r.rank(), r.ranks(), c, 7, [&](const Operation& o, auto, auto) { return r.RunAndWait(o); }));
-                      }
-                      return Status::Ok();
-                    }),
-            "");
+  EXPECT_EQ(
+      OnHosts(
+          {0, 1},
+          [](Rank& r) {
+            constexpr std::size_t kCount = std::size_t{6} << 20;
+            for (const Kind kind : {Kind::kAllReduce, Kind::kAllGather, Kind::kAllToAll}) {
+              const Case c{
+                  .kind = kind, .count = kCount + 5, .type = DataType::kUint8, .in_place = kind == Kind::kAllReduce};
+              TUTTI_RETURN_IF_ERROR(tests::RunCaseOn(r.rank(), r.ranks(), c, 7,
+                                                     [&](const Operation& o, auto, auto) { return r.RunAndWait(o); }));
+            }
+            return Status::Ok();
+          }),
+      "");
 }
 
 // Many in the stream before the first one ends; each adds up what the one before has left.
@@ -155,32 +156,31 @@ TEST(GpuAcrossHosts, GroupsOfSendsReceivesAndCollectives) {
 
 // Replays follow each other without a pause, other operations among them.
 TEST(GpuAcrossHosts, GraphsAreReplayed) {
-  EXPECT_EQ(
-      OnHosts({0, 1},
-              [](Rank& r) -> Status {
-                const std::size_t count = (std::size_t{5} << 20) / 8;  // two pieces
-                std::vector<std::uint64_t> data(count), small(2, 1);
-                FakeCapture capture;
-                capture.id = static_cast<unsigned long long>(r.rank()) + 1;
-                capture.Add(r.stream());
-                const Operation large = AllReduce(data, data), one = AllReduce(small, small);
-                TUTTI_RETURN_IF_ERROR(r.Run(std::span(&large, 1), true));
-                TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1), true));
-                capture.End();
-                data.assign(count, 1);
-                const int replays = static_cast<int>(tests::Scaled(16));
-                for (int replay = 0; replay < replays; ++replay) {
-                  for (const auto& work : capture.work) r.stream().Push(work);
-                  if (replay % 2 == 0) TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1)));
-                }
-                r.stream().Synchronize();
-                const std::uint64_t expected = std::uint64_t{1} << replays;
-                EXPECT_EQ(data[0], expected);
-                EXPECT_EQ(data[count - 1], expected);
-                EXPECT_EQ(small[1], std::uint64_t{1} << (replays + (replays + 1) / 2));
-                return r.broken();
-              }),
-      "");
+  EXPECT_EQ(OnHosts({0, 1},
+                    [](Rank& r) -> Status {
+                      const std::size_t count = (std::size_t{5} << 20) / 8;  // two pieces
+                      std::vector<std::uint64_t> data(count), small(2, 1);
+                      FakeCapture capture;
+                      capture.id = static_cast<unsigned long long>(r.rank()) + 1;
+                      capture.Add(r.stream());
+                      const Operation large = AllReduce(data, data), one = AllReduce(small, small);
+                      TUTTI_RETURN_IF_ERROR(r.Run(std::span(&large, 1), true));
+                      TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1), true));
+                      capture.End();
+                      data.assign(count, 1);
+                      const int replays = static_cast<int>(tests::Scaled(16));
+                      for (int replay = 0; replay < replays; ++replay) {
+                        for (const auto& work : capture.work) r.stream().Push(work);
+                        if (replay % 2 == 0) TUTTI_RETURN_IF_ERROR(r.Run(std::span(&one, 1)));
+                      }
+                      r.stream().Synchronize();
+                      const std::uint64_t expected = std::uint64_t{1} << replays;
+                      EXPECT_EQ(data[0], expected);
+                      EXPECT_EQ(data[count - 1], expected);
+                      EXPECT_EQ(small[1], std::uint64_t{1} << (replays + (replays + 1) / 2));
+                      return r.broken();
+                    }),
+            "");
 }
 
 // A rank leaves: what waits for it fails, and its peers' streams go on.

@@ -4,14 +4,12 @@
 // What a GpuCommunicator shows (tutti/gpu.h).
 #include <utility>
 
-#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/faults.h"
 #include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/runner.h"
 #include "comm/host/validate.h"
-#include "transport/p2p/fabric.h"
 
 namespace tutti {
 
@@ -46,13 +44,6 @@ Status GpuCommunicator::Check() { return impl_->faults.Check(); }
 void GpuCommunicator::Abort(const std::string& reason) {
   impl_->faults.EndKernels();
   impl_->communicator.Abort(reason);
-}
-
-std::size_t GpuCommunicator::device_bytes() const {
-  return impl_->fabric == nullptr ? 0 : impl_->fabric->device_bytes();
-}
-std::size_t GpuCommunicator::host_bytes() const {
-  return impl_->fabric == nullptr ? impl_->across->host_bytes() : impl_->fabric->host_bytes();
 }
 
 }  // namespace tutti

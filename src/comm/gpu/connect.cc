@@ -6,7 +6,6 @@
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_links.h"
 #include "comm/gpu/segments.h"
-#include "comm/host/core.h"
 #include "transport/p2p/fabric.h"
 #include "tutti/settings.h"
 
@@ -25,7 +24,7 @@ bool ForbidsPeerAccess(const Settings& settings) {
 Status GpuCommunicator::Impl::Connect() {
   TUTTI_RETURN_IF_ERROR(Open());
   const sys::cuda::ScopedContext scope(driver, context.get());
-  if (host.several_hosts) return ConnectAcrossHosts();
+  if (several_hosts) return ConnectAcrossHosts();
   TUTTI_RETURN_IF_ERROR(Load());
 
   const bool staged = ranks > 1 && ForbidsPeerAccess(settings);

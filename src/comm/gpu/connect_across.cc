@@ -12,9 +12,9 @@
 #include "comm/gpu/across_hosts.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/impl.h"
+#include "comm/host/child_id.h"
 #include "comm/host/impl.h"
 #include "comm/host/origin.h"
-#include "comm/host/child_id.h"
 #include "sys/os/clock.h"
 
 namespace tutti {
@@ -45,9 +45,9 @@ Status GpuCommunicator::Impl::ConnectAcrossHosts() {
       comm::GpuAcrossHosts::Create({.driver = driver,
                                     .device = device,
                                     .context = context.get(),
-                                    .communicator = std::move(*second),
                                     .spin_ns = host.crowded ? host.spin_ns : kSpinNs,
-                                    .broken = [this](const Status& why) { host.Break(why); }});
+                                    .broken = [this](const Status& why) { host.Break(why); }},
+                                   std::move(*second));
   if (made.ok()) across = std::move(*made);
   return exchange.AgreeOnAll(made.status(), "could not prepare host memory for its GPU");
 }

@@ -12,6 +12,7 @@ GpuCore::GpuCore(Core& host, const sys::cuda::Driver* driver, int device)
       host(host),
       rank(host.rank),
       ranks(host.ranks),
+      several_hosts(host.several_hosts),
       who(host.who),
       settings(host.settings),
       device(device) {}

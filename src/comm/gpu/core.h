@@ -45,14 +45,15 @@ struct GpuCore {
   Core& host;
   // The host's.
   const int rank, ranks;
+  const bool several_hosts;
 
   const std::string& who;
   const Settings& settings;
-  const int device;        // CUDA ordinal in this process
-  bool zero_ctas = false;  // this rank wants copy engines to do what they can
+  const int device;                                // CUDA ordinal in this process
+  bool zero_ctas = false;                          // this rank wants copy engines to do what they can
   std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts
   std::unique_ptr<GpuAcrossHosts> across;          // what works there instead
-  sys::cuda::Stream inner = nullptr;  // for copies of the communicator's own
+  sys::cuda::Stream inner = nullptr;               // for copies of the communicator's own
 };
 
 }  // namespace tutti::comm

@@ -20,9 +20,9 @@ std::size_t RoundUp(std::size_t value) { return (value + kGranule - 1) / kGranul
 
 // Which blocks of `count` elements of a piece's one region a rank reads and writes, by kind. An all_to_all has two regions.
 struct Blocks {
-  int region = 1;                // blocks of it
-  int in = 0, first_in = 0;      // how many are read, and the first of them
-  int out = 0, first_out = 0;    // likewise written
+  int region = 1;              // blocks of it
+  int in = 0, first_in = 0;    // how many are read, and the first of them
+  int out = 0, first_out = 0;  // likewise written
 };
 
 Blocks BlocksOf(const Operation& o, int rank, int ranks) {
@@ -50,8 +50,8 @@ Blocks BlocksOf(const Operation& o, int rank, int ranks) {
 }
 
 // Blocks of user memory whose elements [begin, begin + count) lie in the region one behind the other.
-void AddCopies(std::vector<HostCopy>& copies, const void* user, const Operation& o, std::size_t begin, std::size_t count,
-               std::size_t at, int first, int blocks) {
+void AddCopies(std::vector<HostCopy>& copies, const void* user, const Operation& o, std::size_t begin,
+               std::size_t count, std::size_t at, int first, int blocks) {
   const std::size_t element = SizeOf(o.type), bytes = count * element;
   const auto* from = static_cast<const std::byte*>(user) + begin * element;
   at += static_cast<std::size_t>(first) * bytes;

@@ -6,16 +6,17 @@
 
 #include <utility>
 
+#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/submitter.h"
-#include "comm/host/core.h"
+#include "transport/p2p/fabric.h"
 #include "transport/p2p/sections.h"
 
 namespace tutti {
 
 Status GpuCommunicator::Impl::Open() {
-  if (!host.several_hosts && ranks > transport::p2p::kMaxRanks) {
+  if (!several_hosts && ranks > transport::p2p::kMaxRanks) {
     return Status(Code::kUnsupported, fmt::format("{} ranks: at most {} can use device memory on one host", ranks,
                                                   transport::p2p::kMaxRanks));
   }
@@ -37,6 +38,13 @@ Status GpuCommunicator::Impl::Load() {
   if (ranks == 1)
     return Status::Ok();  // one rank alone waits for nobody, and may load its few kernels when it needs them
   return exchange.AgreeOnAll(submitter.LoadKernels(), "could not load its GPU kernels");
+}
+
+std::size_t GpuCommunicator::device_bytes() const {
+  return impl_->fabric == nullptr ? 0 : impl_->fabric->device_bytes();
+}
+std::size_t GpuCommunicator::host_bytes() const {
+  return impl_->fabric == nullptr ? impl_->across->host_bytes() : impl_->fabric->host_bytes();
 }
 
 }  // namespace tutti

@@ -10,7 +10,6 @@
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_operation.h"
 #include "comm/gpu/runner.h"
-#include "comm/host/queue.h"
 #include "comm/host/validate.h"
 
 namespace tutti::comm {
@@ -99,15 +98,6 @@ Status GpuQueue::Submit(std::span<const Call> calls) {
   TUTTI_RETURN_IF_ERROR(gpu.groups.RunValid(operations_, stream));
   for (const Stream other : others) TUTTI_RETURN_IF_ERROR(Link(stream, other));
   return Status::Ok();
-}
-
-Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
-  std::lock_guard lock(lock_);
-  if (Status s = Usable(); !s.ok()) return s;
-  operations_.clear();
-  for (const Call& call : calls) operations_.push_back(call.operation);
-  if (runner_->across_hosts()) return host_->PredictUs(operations_);
-  return gpu_->impl()->groups.PredictUs(operations_);
 }
 
 }  // namespace tutti::comm

@@ -90,7 +90,8 @@ Result<const Window*> GpuWindows::Register(const void* buffer, std::size_t bytes
   };
   const sys::ProcessId self = sys::Self();
   Status own;
-  if (core_.fabric == nullptr || core_.fabric->staged()) own = Status(Code::kUnsupported, "the GPUs do not reach each other's memory");
+  if (core_.fabric == nullptr || core_.fabric->staged())
+    own = Status(Code::kUnsupported, "the GPUs do not reach each other's memory");
   Result<Window> made = own;
   if (own.ok()) {
     made = Window::Create({.driver = core_.driver,

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "comm/host/child_id.h"
 #include "comm/host/impl.h"
 #include "comm/host/origin.h"
 #include "comm/identity/unique_id.h"
-#include "comm/host/child_id.h"
 #include "comm/meet/bootstrap.h"
 
 namespace tutti::comm {

@@ -38,7 +38,11 @@ def free_port():
 
 
 def start_ranks(ranks, seconds, arguments=None, command=(), environment=None):
-    """Runs this script (or `command`) once per rank. Returns True where all ended well within `seconds`."""
+    """Runs this script (or `command`) once per rank. Returns True where all ended well within `seconds`.
+
+    With TUTTI_TEST_HOSTS=2 the first half of the ranks counts as being on one host, the others on another one.
+    """
+    hosts = int(os.environ.get("TUTTI_TEST_HOSTS", "1"))
     port = free_port()
     command = list(command) or [sys.executable, os.path.abspath(sys.argv[0])]
     command += sys.argv[1:] if arguments is None else arguments
@@ -48,6 +52,8 @@ def start_ranks(ranks, seconds, arguments=None, command=(), environment=None):
         own = dict({"OMP_NUM_THREADS": "1"}, **os.environ)
         own.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), PYTHONUNBUFFERED="1", **(environment or {}))
+        if hosts > 1:
+            own["NCCL_HOSTID"] = f"host-{rank * hosts // ranks}"
         processes.append(subprocess.Popen(command, env=own, start_new_session=True))
     good = True
     deadline = time.monotonic() + seconds

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/gpu/launch/launcher.h"
 
-#include <cstring>
 #include <fmt/format.h>
+#include <cstring>
 
 #include <mutex>
 #include <string>
@@ -188,7 +188,8 @@ unsigned Launcher::ClusterOf(unsigned blocks) const {
 
 Status Launcher::StartKernel(Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap,
                              unsigned cluster) {
-  sys::cuda::LaunchAttribute attributes[2];  // each is set where it is used: zeros for all take a tenth of the call's time
+  sys::cuda::LaunchAttribute
+      attributes[2];  // each is set where it is used: zeros for all take a tenth of the call's time
   config.attributes = attributes;
   config.attribute_count = 0;
   if (overlap == Overlap::kWithPrevious) {
