@@ -69,6 +69,10 @@ struct Settings {
   // empty: that of a plugin in NCCL_NET_PLUGIN, else TCP.
   std::string net_plugin;
   std::string net;
+  // NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD: threads that move data between two ranks of different hosts, the waiting one
+  // included, and TCP connections for each of them, by each network card. -1: decided from ranks and cores.
+  int socket_threads = -1;
+  int socks_per_thread = -1;
   // TUTTI_SPIN_US: how long a wait spins before it starts to give the core away, us; -1: decided from ranks and cores.
   std::int64_t spin_us = -1;
   // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls

@@ -17,7 +17,7 @@ constexpr IgnoredSettings kIgnored[] = {
          "NCCL_P2P_DISABLE and NCCL_P2P_LEVEL choose host memory"},
     {.names = "NCCL_SOCKET_MAGIC NCCL_SOCKET_RETRY_CNT NCCL_SOCKET_RETRY_SLEEP_MSEC NCCL_SOCKET_POLL_TIMEOUT_MSEC "
               "NCCL_SOCKET_RCVBUF "
-              "NCCL_SOCKET_SNDBUF NCCL_COMM_ID_TIMEOUT NCCL_NSOCKS_PERTHREAD NCCL_SOCKET_NTHREADS NCCL_SOCKET_INLINE "
+              "NCCL_SOCKET_SNDBUF NCCL_COMM_ID_TIMEOUT NCCL_SOCKET_INLINE "
               "NCCL_SOCKET_MIN_TASKSIZE",
      .reason = "Sizes and paces NCCL's own sockets; Tutti's take their sizes from the system and their time from "
                "TUTTI_INIT_TIMEOUT_MS"},

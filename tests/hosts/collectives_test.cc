@@ -96,6 +96,30 @@ TEST_P(OnHosts, ManySmallCallsAfterEachOther) {
       "");
 }
 
+// Several flows with threads that move what they carry, among small calls that leave by one.
+TEST_P(OnHosts, LargeDataByThreadsOfTheirOwn) {
+  const std::vector<int>& host_of = GetParam();
+  const int ranks = static_cast<int>(host_of.size());
+  for (const int threads : {1, 3}) {
+    Settings settings;
+    settings.socket_threads = threads;
+    settings.socks_per_thread = 2;
+    ASSERT_EQ(RunOnHosts(host_of, settings,
+                         [&](Communicator& c) {
+                           for (const Collective kind : {Collective::kAllReduce, Collective::kAllToAll}) {
+                             for (const std::size_t count : {Scaled(2'000'003), std::size_t{5}, Scaled(500'001)}) {
+                               const Case one{.kind = kind, .count = count, .type = DataType::kFloat32};
+                               const std::vector<Case> cases(kind == Collective::kAllReduce ? 3 : 1, one);
+                               if (Status s = RunCase(c, cases); !s.ok()) return s;
+                             }
+                           }
+                           return Status::Ok();
+                         }),
+              "")
+        << threads << " threads, " << ranks << " ranks";
+  }
+}
+
 // Forced by name: those of several hosts, and those that know of none.
 TEST_P(OnHosts, EveryAlgorithm) {
   const std::vector<int>& host_of = GetParam();

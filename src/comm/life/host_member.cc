@@ -44,6 +44,7 @@ std::vector<std::byte> Encode(const HostMember& own) {
   ByteWriter out;
   out.Number(static_cast<std::uint8_t>(own.can_refer ? 1 : 0));
   out.Number(own.pid);
+  out.Number(static_cast<std::uint8_t>(own.flows_per_card));
   Write(out, own.network);
   out.Number(static_cast<std::uint16_t>(own.cards.size()));
   for (const Card& card : own.cards) {
@@ -61,6 +62,7 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   HostMember theirs;
   theirs.can_refer = in.Number<std::uint8_t>() != 0;
   theirs.pid = in.Number<std::int32_t>();
+  theirs.flows_per_card = in.Number<std::uint8_t>();
   theirs.network = ReadText(in);
   const std::size_t cards = in.Number<std::uint16_t>();
   for (std::size_t i = 0; i < cards && in.good(); ++i) {

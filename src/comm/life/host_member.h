@@ -24,6 +24,7 @@ namespace tutti::comm {
 struct HostMember {
   bool can_refer = false;  // it can read the memory of all ranks of its host
   std::int32_t pid = 0;
+  int flows_per_card = 1;                        // see transport::net::RemotePeer
   std::string network;                           // what carries its data: "Socket", or a plugin's name
   std::vector<transport::net::Card> cards;       // where it is called for links
   std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint

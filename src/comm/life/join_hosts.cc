@@ -11,6 +11,7 @@
 #include "comm/host/placement.h"
 #include "comm/life/creation.h"
 #include "comm/life/host_member.h"
+#include "comm/life/share_of_cores.h"
 #include "comm/life/wire_port.h"
 #include "comm/meet/bootstrap.h"
 #include "comm/meet/meeting_point.h"
@@ -43,6 +44,7 @@ Status Creation::JoinHosts() {
   network = NetworkName(chosen->get());
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
+                       .flows_per_card = FlowsPerCard(made.settings, CpusPerRank(*made.placement, made.rank, made.cpus)),
                        .network = network,
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,
@@ -69,7 +71,8 @@ Status Creation::JoinHosts() {
       remotes.push_back({.rank = peer,
                          .pid = theirs->pid,
                          .host = made.placement->hosts[static_cast<std::size_t>(host)],
-                         .cards = std::move(theirs->cards)});
+                         .cards = std::move(theirs->cards),
+                         .flows_per_card = theirs->flows_per_card});
     }
     return Status::Ok();
   }));

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "comm/identity/unique_id.h"
+#include "comm/host/placement.h"
 #include "comm/life/creation.h"
+#include "comm/life/share_of_cores.h"
 #include "comm/life/wire_port.h"
 #include "transport/shm/fabric.h"
 
@@ -19,6 +21,7 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
   const int device = DeviceOf(network.get());
   const Result<IdParts> parts = ReadId(made.id);
   if (!parts.ok()) return parts.status();
+  const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
   transport::net::CourierOptions options{
       .rank = made.rank,
       .ranks = made.ranks,
@@ -29,6 +32,8 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
       .version = TUTTI_VERSION,
       .cards = CardsOf(*port),
+      .flows_per_card = FlowsPerCard(made.settings, cpus),
+      .movers = MoversOf(made.settings, cpus),
       .peers = std::move(remotes),
       .network = std::move(network),
       .device = device};

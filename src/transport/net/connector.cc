@@ -22,6 +22,7 @@ namespace {
 constexpr std::int64_t kTryNs = 100 * sys::kNsPerMs;     // that a caller waits for an answer, at a time
 constexpr std::int64_t kStaggerNs = 20 * sys::kNsPerMs;  // from one address of a peer to the next
 constexpr std::int64_t kFirstPauseNs = 200 * sys::kNsPerMs, kLongestPauseNs = 30 * sys::kNsPerSecond;
+constexpr std::int64_t kTellNs = sys::kNsPerSecond / 2;  // for so long a flow may be missing without a line of the log
 
 double Seconds(std::int64_t ns) { return static_cast<double>(ns) / sys::kNsPerSecond; }
 
@@ -97,7 +98,8 @@ void Connector::Try(Task& task) {
     return;
   }
   task.pause_ns = std::min(2 * task.pause_ns, kLongestPauseNs);
-  if (std::exchange(task.told, true)) return;
+  // A first try may fail because a machine is busy.
+  if (now_ns - task.since_ns < kTellNs || std::exchange(task.told, true)) return;
   TUTTI_WARN("flow {}{} to rank {} on host {} carries nothing since {:.1f} s ago, and the others do its work: {}",
              task.flow, card, task.peer->rank, task.peer->host, Seconds(now_ns - task.since_ns),
              made.status().message());

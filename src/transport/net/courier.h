@@ -12,8 +12,8 @@
 // carried goes over the others meanwhile. A rank with which there is no flow any more, and whose host says that nothing listens
 // there, has died.
 //
-// Who moves data: the thread that waits in the engine, by Turn; and the port's thread (port.h), by Tend, where something is
-// left and no other thread has been here for a while.
+// Who moves data: the thread that waits in the engine, by Turn; threads beside it (movers.h), where there is much; and the port's
+// thread (port.h), by Tend, where something is left and no other thread has been here for a while.
 
 #include <atomic>
 #include <cstddef>
@@ -26,6 +26,7 @@
 #include "sys/net/unix_socket.h"
 #include "sys/os/memory.h"
 #include "transport/net/connector.h"
+#include "transport/net/movers.h"
 #include "transport/net/open_courier.h"
 #include "transport/net/port.h"
 #include "transport/net/remote_rank.h"
@@ -77,6 +78,8 @@ class Courier final : public RemoteLinks, public Caller {
   bool Wanted(const Peer& peer, int waits_for) const;
   void Activate(Peer& peer);
   void LookWhatIsLeft();
+  void LetMoversHelp(Peer& peer);
+  void TellNews();  // without the lock
   void Note(bool moved);
 
   const CourierOptions options_;
@@ -101,7 +104,15 @@ class Courier final : public RemoteLinks, public Caller {
   std::vector<MadeFlow> made_;  // that were not looked at
   std::atomic<bool> any_made_{false};
 
-  std::unique_ptr<Connector> connector_;  // the last: it calls the others
+  // What movers have moved, counted; as it was when the last two turns began; and what ends a sleep.
+  std::atomic<std::uint64_t> news_{0};
+  std::uint64_t news_of_turn_ = 0, news_before_ = 0;
+  std::atomic<bool> sleeps_{false};
+  sys::SocketPair alarm_;
+
+  // The last ones: they call the others.
+  std::unique_ptr<Movers> movers_;  // none before there is much to move
+  std::unique_ptr<Connector> connector_;
 };
 
 }  // namespace tutti::transport::net

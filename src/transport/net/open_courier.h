@@ -36,6 +36,8 @@ struct CourierOptions {
   sys::Key secret{};  // that only ranks of the communicator have
   std::string version;
   std::vector<Card> cards;  // this host's, as its port listens on them
+  int flows_per_card = 1;   // with each rank of another host that asks for as many
+  int movers = 0;           // threads that move data besides those that wait for them
   std::vector<RemotePeer> peers;
   std::shared_ptr<plugin::Network> network;  // what carries the data, on all ranks the same; null: TCP
   int device = 0;                            // of the network, of this rank

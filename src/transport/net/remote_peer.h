@@ -23,6 +23,7 @@ struct RemotePeer {
   std::int32_t pid = 0;
   std::string host;
   std::vector<Card> cards;
+  int flows_per_card = 1;  // that it asks for
 };
 
 }  // namespace tutti::transport::net

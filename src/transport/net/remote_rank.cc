@@ -17,6 +17,8 @@ namespace {
 
 // Data that wait are shared out among flows from here on; less leaves by one.
 constexpr std::size_t kSharedBytes = kPieceGranule / 2;
+// And from here on among several of one card, which cost more system calls.
+constexpr std::size_t kMuchBytes = 2 * kPieceGranule;
 // A flow is looked at so often; its rate is that of at least and at most so much time in which it was busy, the last, and is
 // forgotten when it was not busy for so long.
 constexpr std::int64_t kRateNs = sys::kNsPerMs / 5;
@@ -24,6 +26,9 @@ constexpr double kLeastLearnNs = sys::kNsPerMs, kLearnNs = 20 * sys::kNsPerMs;
 constexpr std::int64_t kForgetNs = sys::kNsPerSecond;
 // A flow over which nothing arrives for so long, while something does over another, is given up; the system does that much later.
 constexpr std::int64_t kStalledNs = sys::kNsPerSecond;
+// So long after much was under way all flows are looked at; else every so many times.
+constexpr std::int64_t kBusyNs = sys::kNsPerMs / 5;
+constexpr std::uint32_t kLooks = 16;
 // Another flow has to be so much faster to take over what is small.
 constexpr double kMuchFaster = 2;
 
@@ -53,10 +58,10 @@ struct RemoteRank::Sink final : FrameSink {
   Flow& flow;
 };
 
-RemoteRank::RemoteRank(RemotePeer who, int flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
+RemoteRank::RemoteRank(RemotePeer who, FlowCount flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
                        const std::byte* pool, std::byte* memory)
-    : who_(std::move(who)), links_(0, rings, outgoing, incoming, pool, memory) {
-  for (int number = 0; number < flows; ++number) {
+    : who_(std::move(who)), first_(flows.first), links_(0, rings, outgoing, incoming, pool, memory) {
+  for (int number = 0; number < flows.all; ++number) {
     flows_.push_back(std::make_unique<Flow>());
     flows_.back()->number = number;
   }
@@ -66,12 +71,34 @@ RemoteRank::~RemoteRank() = default;
 
 bool RemoteRank::IsConnected(int flow) const { return flows_[static_cast<std::size_t>(flow)]->connected; }
 
-void RemoteRank::AddWatched(std::vector<sys::Watched>& watched) {
+bool RemoteRank::IsBusy() const { return sys::NowNs() - busy_ns_.load(std::memory_order_relaxed) < kBusyNs; }
+
+// How many of the flows, from the first one on, the calling thread is to look at.
+int RemoteRank::FlowsToServe() {
+  if (flows() == first_) return first_;
+  const std::span first = std::span(flows_).first(static_cast<std::size_t>(first_));
+  const bool all_there = std::ranges::all_of(first, [](const auto& flow) { return flow->connected.load(std::memory_order_relaxed); });
+  if (!all_there) return flows();
+  if (has_movers_.load(std::memory_order_relaxed)) return first_;
+  const bool now_and_then = looks_.fetch_add(1, std::memory_order_relaxed) % kLooks == 0;
+  return now_and_then || IsBusy() ? flows() : first_;
+}
+
+void RemoteRank::AddWatched(Flow& flow, std::vector<sys::Watched>& watched) {
   using enum sys::Watched::For;
-  for (const auto& flow : flows_) {
-    std::lock_guard lock(flow->mutex);
-    if (flow->wire == nullptr || flow->wire->fd() < 0) continue;
-    watched.push_back({.fd = flow->wire->fd(), .what = flow->wire->busy() ? kReadingAndWriting : kReading});
+  std::lock_guard lock(flow.mutex);
+  if (flow.wire == nullptr || flow.wire->fd() < 0) return;
+  watched.push_back({.fd = flow.wire->fd(), .what = flow.wire->busy() ? kReadingAndWriting : kReading});
+}
+
+void RemoteRank::AddWatched(std::vector<sys::Watched>& watched) {
+  const int own = has_movers_.load(std::memory_order_relaxed) ? first_ : flows();
+  for (int flow = 0; flow < own; ++flow) AddWatched(*flows_[static_cast<std::size_t>(flow)], watched);
+}
+
+void RemoteRank::AddWatchedBy(int mover, int movers, std::vector<sys::Watched>& watched) {
+  for (int flow = first_ + mover; flow < flows(); flow += movers) {
+    AddWatched(*flows_[static_cast<std::size_t>(flow)], watched);
   }
 }
 
@@ -149,9 +176,17 @@ bool RemoteRank::IsAlone(const Flow& flow) const {
       flows_, [&](const auto& other) { return other.get() != &flow && other->speaks.load(std::memory_order_relaxed); });
 }
 
-double RemoteRank::FastestRate() const {
+// Those of which one carries what is small: the first ones, unless none of them can.
+std::span<const std::unique_ptr<Flow>> RemoteRank::Leading() const {
+  const std::span all(flows_);
+  const auto first = all.first(static_cast<std::size_t>(first_));
+  const bool any = std::ranges::any_of(first, [](const auto& flow) { return flow->speaks.load(std::memory_order_relaxed); });
+  return any ? first : all;
+}
+
+double RemoteRank::FastestRate(std::span<const std::unique_ptr<Flow>> among) {
   double fastest = 0;
-  for (const auto& flow : flows_) {
+  for (const auto& flow : among) {
     if (!flow->speaks.load(std::memory_order_relaxed)) continue;
     fastest = std::max(fastest, flow->bytes_per_s.load(std::memory_order_relaxed));
   }
@@ -160,17 +195,19 @@ double RemoteRank::FastestRate() const {
 
 // The first one that is not much slower than the fastest.
 bool RemoteRank::Leads(const Flow& flow) const {
-  const double fastest = FastestRate();
-  const auto first = std::ranges::find_if(flows_, [&](const auto& other) {
+  const auto leading = Leading();
+  const double fastest = FastestRate(leading);
+  const auto first = std::ranges::find_if(leading, [&](const auto& other) {
     const double rate = other->bytes_per_s.load(std::memory_order_relaxed);
     return other->speaks.load(std::memory_order_relaxed) && (rate == 0 || rate * kMuchFaster >= fastest);
   });
-  return first != flows_.end() && first->get() == &flow;
+  return first != leading.end() && first->get() == &flow;
 }
 
-// Whether no other flow would deliver the next piece before this one.
-bool RemoteRank::ShouldTake(const Flow& flow) const {
-  const double fastest = std::max(FastestRate(), 1.0);
+// Whether no other flow would deliver the next piece before this one, of those that are worth it for so many bytes.
+bool RemoteRank::ShouldTake(const Flow& flow, std::size_t waiting) const {
+  const auto among = waiting >= kMuchBytes ? std::span<const std::unique_ptr<Flow>>(flows_) : Leading();
+  const double fastest = std::max(FastestRate(among), 1.0);
   const std::int64_t forget_ns = sys::NowNs() - kForgetNs;
   const auto arrival = [&](const Flow& of) {
     const bool known = of.rated_ns.load(std::memory_order_relaxed) > forget_ns;
@@ -179,9 +216,15 @@ bool RemoteRank::ShouldTake(const Flow& flow) const {
     return static_cast<double>(of.backlog.load(std::memory_order_relaxed) + kPieceGranule) / rate;
   };
   const double own = arrival(flow);
-  return std::ranges::none_of(flows_, [&](const auto& other) {
-    return other.get() != &flow && other->speaks.load(std::memory_order_relaxed) && arrival(*other) < own;
-  });
+  bool counts = false;
+  for (const auto& other : among) {
+    if (other.get() == &flow) {
+      counts = true;
+    } else if (other->speaks.load(std::memory_order_relaxed) && arrival(*other) < own) {
+      return false;
+    }
+  }
+  return counts;
 }
 
 void RemoteRank::Fill(Flow& flow, Credits credits) {
@@ -198,9 +241,12 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
   while (sends_data_ && wire.HasRoom()) {
     const std::size_t waiting = links_.DataWaiting();
     if (waiting == 0) break;
-    if (flows() > 1 && waiting >= kSharedBytes) wants_more_.store(true, std::memory_order_relaxed);
+    if (flows() > 1 && waiting >= (first_ > 1 ? kSharedBytes : kMuchBytes)) {
+      wants_more_.store(true, std::memory_order_relaxed);
+    }
+    if (flows() > 1 && waiting >= kMuchBytes) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
     const bool shared = !alone && waiting >= kSharedBytes;
-    if (shared ? !ShouldTake(flow) : !leads) break;
+    if (shared ? !ShouldTake(flow, waiting) : !leads) break;
     // Among several flows always cut alike, so that what comes twice comes in the same pieces.
     if (!links_.ComposePiece(wire, flows() == 1 ? kMostMessageBytes : kPieceGranule)) break;
     flow.backlog.fetch_add(kPieceGranule, std::memory_order_relaxed);
@@ -264,7 +310,8 @@ bool RemoteRank::SendOver(Flow& flow, Credits credits) {
   bool any = false;
   if (!flow.speaks.load(std::memory_order_relaxed)) return false;
   while (true) {
-    if (flows() > 1) Rate(flow);
+    // Small messages alone do not need a look at how much has arrived, which is a system call, each time.
+    if (flows() > 1 && (IsBusy() || sys::NowNs() - flow.looked_ns >= kRateNs)) Rate(flow);
     {
       std::lock_guard lock(mutex_);
       Fill(flow, credits);
@@ -305,16 +352,30 @@ bool RemoteRank::Exchange(int number, Credits credits) {
 
 bool RemoteRank::ExchangeAll(Credits credits) {
   bool moved = false;
-  for (int flow = 0; flow < flows(); ++flow) moved = Exchange(flow, credits) || moved;
+  const int served = FlowsToServe();
+  for (int flow = 0; flow < served; ++flow) {
+    if (!Exchange(flow, credits)) continue;
+    moved = true;
+    if (flow >= first_) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
+  }
+  return moved;
+}
+
+bool RemoteRank::ExchangeBy(int mover, int movers) {
+  bool moved = false;
+  for (int flow = first_ + mover; flow < flows(); flow += movers) moved = Exchange(flow, Credits::kDue) || moved;
+  if (moved) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
   return moved;
 }
 
 bool RemoteRank::Send(Credits credits) {
   bool any = false;
-  for (const auto& flow : flows_) {
-    if (!flow->connected.load(std::memory_order_relaxed)) continue;
-    std::unique_lock lock(flow->mutex, std::try_to_lock);
-    if (lock.owns_lock() && flow->wire != nullptr) any = SendOver(*flow, credits) || any;
+  const int served = FlowsToServe();
+  for (int number = 0; number < served; ++number) {
+    Flow& flow = *flows_[static_cast<std::size_t>(number)];
+    if (!flow.connected.load(std::memory_order_relaxed)) continue;
+    std::unique_lock lock(flow.mutex, std::try_to_lock);
+    if (lock.owns_lock() && flow.wire != nullptr) any = SendOver(flow, credits) || any;
   }
   return any;
 }

@@ -8,6 +8,9 @@
 // Small things leave by one flow, the fastest. Large data leave in pieces by all of them: each takes the next piece where it would
 // be there first by it, judged by what the flow has under way and by the rate at which it was seen to carry that. So a slow flow gets
 // what it can deliver in time, and none waits for it. One that was not seen to be busy for a second is tried again.
+//
+// The first flows, one for each card, are looked at all the time. Looking at the others costs a system call for each, so the thread
+// that waits does that now and then only, unless much was under way within the last moments; or threads of their own do (movers.h).
 
 #include <atomic>
 #include <cstddef>
@@ -30,12 +33,17 @@ struct Flow;
 struct FrameHeader;
 class Wire;
 
+// The flows of a pair of ranks: all, and those that are looked at all the time.
+struct FlowCount {
+  int all = 1, first = 1;
+};
+
 // Threads: any, except NoteWritten: the executor's.
 class RemoteRank {
  public:
   using Credits = CutLinks::Credits;
 
-  RemoteRank(RemotePeer who, int flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
+  RemoteRank(RemotePeer who, FlowCount flows, const RingSizes& rings, Outgoing& outgoing, Incoming& incoming,
              const std::byte* pool, std::byte* memory);
   ~RemoteRank();
 
@@ -43,10 +51,14 @@ class RemoteRank {
   int flows() const { return static_cast<int>(flows_.size()); }
   int connected() const { return connected_.load(std::memory_order_relaxed); }
   bool IsConnected(int flow) const;
+  // Whether there are flows besides the first ones; and whether so much was under way just now that they are of use.
+  bool HasMoreFlows() const { return connected() > 0 && flows() > first_; }
+  bool IsBusy() const;
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
-  // What becomes ready where its flows can go on.
+  // What becomes ready where its flows can go on; and the same of those that one of `movers` threads serves.
   void AddWatched(std::vector<sys::Watched>& watched);
+  void AddWatchedBy(int mover, int movers, std::vector<sys::Watched>& watched);
 
   // A new connection of a flow, instead of the one it had. The caller's side speaks first: what the other side says before may
   // have been read with the end of the hello.
@@ -57,10 +69,13 @@ class RemoteRank {
 
   void NoteWritten();
   // Takes what has come over each flow and sends what there is for it. Whether that was anything. Passes over a flow that another
-  // thread is at.
+  // thread is at, and over those that others serve.
   bool ExchangeAll(Credits credits);
-  // Sends only, over all flows.
+  // Sends only, over the same flows.
   bool Send(Credits credits);
+  // Movers serve all flows but the first ones from now on; one of them exchanges what is its.
+  void LeaveToMovers() { has_movers_ = true; }
+  bool ExchangeBy(int mover, int movers);
   // No data leave any more.
   void StopSending();
   // Tells the peer this rank's state, with everything that was sent before it.
@@ -87,6 +102,8 @@ class RemoteRank {
   };
 
   bool Exchange(int flow, Credits credits);
+  int FlowsToServe();
+  void AddWatched(Flow& flow, std::vector<sys::Watched>& watched);
   // With the flow's lock held.
   bool SendOver(Flow& flow, Credits credits);
   void Lose(Flow& flow, const Status& why);
@@ -95,9 +112,10 @@ class RemoteRank {
   // With the links' lock held.
   void Fill(Flow& flow, Credits credits);
   bool IsAlone(const Flow& flow) const;
-  double FastestRate() const;
+  std::span<const std::unique_ptr<Flow>> Leading() const;
+  static double FastestRate(std::span<const std::unique_ptr<Flow>> among);
   bool Leads(const Flow& flow) const;
-  bool ShouldTake(const Flow& flow) const;
+  bool ShouldTake(const Flow& flow, std::size_t waiting) const;
   Status TakeFrame(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   Status TakeState(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   void NoteDrained(int flow);
@@ -105,7 +123,11 @@ class RemoteRank {
   void EndWhatThePeerHasLost();
 
   const RemotePeer who_;
+  const int first_;
   std::vector<std::unique_ptr<Flow>> flows_;
+  std::atomic<bool> has_movers_{false};
+  std::atomic<std::int64_t> busy_ns_{0};  // when much was under way last
+  std::atomic<std::uint32_t> looks_{0};
   std::atomic<int> connected_{0};
   std::atomic<bool> wants_more_{false};
 

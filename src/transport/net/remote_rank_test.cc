@@ -117,7 +117,7 @@ std::uint64_t WordOf(int from, std::uint64_t unit, std::size_t word) {
 // A rank with its rings, and what its executor does.
 class End {
  public:
-  End(int number, int flows, std::uint64_t count) : number_(number), count_(count) {
+  End(int number, FlowCount flows, std::uint64_t count) : number_(number), count_(count) {
     out_.ll = ll_.data();
     out_.ll128 = ll128_.data();
     out_.posts = posts_.data();
@@ -190,7 +190,7 @@ class End {
 };
 
 struct Script {
-  int flows;
+  int flows, first;
   std::size_t break_one_in;  // turns; 0: never
 };
 
@@ -198,7 +198,7 @@ std::string Play(unsigned seed, const Script& script) {
   Random random(seed);
   constexpr std::uint64_t kCount = 60;
   std::array<std::unique_ptr<End>, 2> ends;
-  for (int i : {0, 1}) ends[static_cast<std::size_t>(i)] = std::make_unique<End>(i, script.flows, kCount);
+  for (int i : {0, 1}) ends[static_cast<std::size_t>(i)] = std::make_unique<End>(i, FlowCount{.all = script.flows, .first = script.first}, kCount);
   std::vector<std::shared_ptr<Cable>> cables(static_cast<std::size_t>(script.flows));
   std::uint64_t names = 0;
   for (int turn = 0; turn < 1'000'000; ++turn) {
@@ -222,6 +222,7 @@ std::string Play(unsigned seed, const Script& script) {
     if (Below(random, 3) == 0) end.Write(random);
     const auto credits = Below(random, 4) == 0 ? RemoteRank::Credits::kAll : RemoteRank::Credits::kDue;
     if (Below(random, 2) == 0) end.rank().ExchangeAll(credits);
+    if (Below(random, 4) == 0) end.rank().ExchangeBy(0, 1);
     if (const std::string wrong = end.Read(); !wrong.empty()) return wrong;
     if (ends[0]->Done() && ends[1]->Done()) return "";
   }
@@ -229,9 +230,10 @@ std::string Play(unsigned seed, const Script& script) {
 }
 
 TEST(RemoteRank, WhatIsWrittenIsRead) {
-  for (const Script& script : {Script{1, 0}, Script{3, 0}, Script{1, 40}, Script{2, 40}, Script{3, 15}}) {
+  for (const Script& script :
+       {Script{1, 1, 0}, Script{3, 3, 0}, Script{4, 1, 0}, Script{1, 1, 40}, Script{2, 2, 40}, Script{3, 3, 15}, Script{4, 2, 30}}) {
     for (unsigned seed = 0; seed < tests::Scaled(12); ++seed) {
-      ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, one break in " << script.break_one_in << ", seed "
+      ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, " << script.first << " first, one break in " << script.break_one_in << ", seed "
                                         << seed;
     }
   }
@@ -239,7 +241,7 @@ TEST(RemoteRank, WhatIsWrittenIsRead) {
 
 TEST(RemoteRank, ItsWordComesAfterAllItHasSent) {
   Random random(1);
-  End a(0, 2, 1), b(1, 2, 1);
+  End a(0, {.all = 2, .first = 2}, 1), b(1, {.all = 2, .first = 2}, 1);
   std::array<std::shared_ptr<Cable>, 2> cables = {std::make_shared<Cable>(random), std::make_shared<Cable>(random)};
   for (int flow : {0, 1}) {
     const auto& cable = cables[static_cast<std::size_t>(flow)];

@@ -26,8 +26,9 @@ int CommonBits(const sys::IpAddress& a, const sys::IpAddress& b) {
 
 }  // namespace
 
-int FlowsOf(std::span<const Card> own, std::span<const Card> theirs) {
-  return std::clamp(static_cast<int>(std::max(own.size(), theirs.size())), 1, kMostFlows);
+FlowCount FlowsOf(std::span<const Card> own, std::span<const Card> theirs, int per_card) {
+  const int cards = std::clamp(static_cast<int>(std::max(own.size(), theirs.size())), 1, kMostFlows);
+  return {.all = std::min(cards * std::max(per_card, 1), kMostFlows), .first = cards};
 }
 
 std::vector<sys::Endpoint> EndpointsOf(std::span<const Card> cards) {

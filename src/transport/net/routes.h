@@ -5,8 +5,8 @@
 
 // Which cards a flow goes by.
 //
-// A pair of ranks has as many flows as the host with more cards has cards. Flow i leaves by the caller's card i, modulo their
-// number, and tries the peer's addresses in turn: those first that share the longest beginning with the caller's, as addresses
+// A pair of ranks has as many flows as the host with more cards has cards, and as many more as both ask for: one connection does
+// not fill a fast card, nor one thread. Flow i leaves by the caller's card i, modulo their number, and tries the peer's addresses in turn: those first that share the longest beginning with the caller's, as addresses
 // of one network do, and among equals those of the peer's card i. So each card is used where cards of two hosts are joined one by
 // one, however each host counts them.
 
@@ -17,10 +17,12 @@
 
 #include "sys/net/address.h"
 #include "transport/net/remote_peer.h"
+#include "transport/net/remote_rank.h"
 
 namespace tutti::transport::net {
 
-int FlowsOf(std::span<const Card> own, std::span<const Card> theirs);
+// How many there are; the first ones, one for each card, carry what is small too.
+FlowCount FlowsOf(std::span<const Card> own, std::span<const Card> theirs, int per_card);
 
 struct Route {
   std::string card;                    // the own one; empty: the system chooses

@@ -1,0 +1,111 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/net/movers.h"
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "sys/log/thread_name.h"
+#include "sys/os/clock.h"
+#include "sys/os/thread.h"
+#include "transport/net/remote_rank.h"
+
+namespace tutti::transport::net {
+namespace {
+
+constexpr std::byte kWake{1};
+// A mover polls for so long after the last news.
+constexpr std::int64_t kSpinNs = 50'000;
+constexpr std::int64_t kSleepNs = 200 * sys::kNsPerMs;
+
+}  // namespace
+
+Result<std::unique_ptr<Movers>> Movers::Start(int threads, std::function<void()> moved) {
+  std::unique_ptr<Movers> made(new Movers(std::move(moved)));
+  for (int number = 0; number < threads; ++number) {
+    auto mover = std::make_unique<Mover>();
+    mover->number = number;
+    Result<sys::SocketPair> alarm = sys::MakeSocketPair(sys::SocketKind::kPacket);
+    if (!alarm.ok()) return alarm.status();
+    mover->alarm = std::move(*alarm);
+    made->movers_.push_back(std::move(mover));
+  }
+  Movers* const self = made.get();
+  for (const auto& mover : made->movers_) {
+    Result<std::thread> thread =
+        sys::StartThread("large data for other hosts", [self, mover = mover.get()] { self->Run(*mover); });
+    if (!thread.ok()) return thread.status();
+    mover->thread = std::move(*thread);
+  }
+  return made;
+}
+
+Movers::~Movers() {
+  stop_ = true;
+  Wake();
+  for (const auto& mover : movers_) {
+    if (mover->thread.joinable()) mover->thread.join();
+  }
+}
+
+void Movers::Serve(RemoteRank& rank) {
+  rank.LeaveToMovers();
+  {
+    std::lock_guard lock(mutex_);
+    ranks_.push_back(&rank);
+    served_.store(static_cast<std::uint32_t>(ranks_.size()), std::memory_order_release);
+  }
+  Wake();
+}
+
+void Movers::Wake() {
+  for (const auto& mover : movers_) {
+    if (!mover->sleeps.exchange(false)) continue;
+    (void)sys::SendMessage(mover->alarm.a, std::span(&kWake, 1)).ok();
+  }
+}
+
+bool Movers::Move(Mover& mover) {
+  if (served_.load(std::memory_order_acquire) != mover.ranks.size()) {
+    std::lock_guard lock(mutex_);
+    mover.ranks = ranks_;
+  }
+  bool moved = false;
+  for (RemoteRank* rank : mover.ranks) moved = rank->ExchangeBy(mover.number, count()) || moved;
+  return moved;
+}
+
+// What is written after the look below finds `sleeps` set, and rings.
+void Movers::Sleep(Mover& mover) {
+  std::vector<sys::Watched> watched = {{.fd = mover.alarm.b.get()}};
+  mover.sleeps = true;
+  if (Move(mover) || stop_) {
+    mover.sleeps = false;
+    return moved_();
+  }
+  for (RemoteRank* rank : mover.ranks) rank->AddWatchedBy(mover.number, count(), watched);
+  (void)sys::WaitAny(watched, sys::NowNs() + kSleepNs).ok();
+  mover.sleeps = false;
+  std::byte rung;
+  while (sys::ReceiveMessage(mover.alarm.b, std::span(&rung, 1)).ok()) {
+  }
+}
+
+void Movers::Run(Mover& mover) {
+  sys::SetThreadName("tutti-mover");
+  std::int64_t news_ns = sys::NowNs();
+  while (!stop_) {
+    if (Move(mover)) {
+      moved_();
+      news_ns = sys::NowNs();
+    } else if (sys::NowNs() - news_ns < kSpinNs) {
+      sys::CpuPause();
+    } else {
+      Sleep(mover);
+      news_ns = sys::NowNs();
+    }
+  }
+}
+
+}  // namespace tutti::transport::net

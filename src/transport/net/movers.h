@@ -1,0 +1,65 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TRANSPORT_NET_MOVERS_H_
+#define TUTTI_TRANSPORT_NET_MOVERS_H_
+
+// Threads that move large data between ranks of different hosts, beside the thread that waits for them: copying into and out of
+// sockets is what takes most of the time, and one core copies less than a fast card carries. Each serves its share of the flows
+// beyond the first ones (remote_rank.h), polls while something moves, and sleeps else.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "sys/net/unix_socket.h"
+#include "tutti/status.h"
+
+namespace tutti::transport::net {
+
+class RemoteRank;
+
+// Threads: any.
+class Movers {
+ public:
+  // `moved`: called by a mover that has moved something.
+  static Result<std::unique_ptr<Movers>> Start(int threads, std::function<void()> moved);
+  // Ends the threads.
+  ~Movers();
+  Movers(const Movers&) = delete;
+  Movers& operator=(const Movers&) = delete;
+
+  // Serves a rank's further flows from now on. It outlives this object.
+  void Serve(RemoteRank& rank);
+  // There is something to send. Costs a system call for each thread that sleeps.
+  void Wake();
+
+ private:
+  struct Mover {
+    int number = 0;
+    std::atomic<bool> sleeps{false};
+    sys::SocketPair alarm;
+    std::vector<RemoteRank*> ranks;  // the mover's own copy
+    std::thread thread;
+  };
+
+  explicit Movers(std::function<void()> moved) : moved_(std::move(moved)) {}
+  void Run(Mover& mover);
+  void Sleep(Mover& mover);
+  bool Move(Mover& mover);
+  int count() const { return static_cast<int>(movers_.size()); }
+
+  const std::function<void()> moved_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::vector<RemoteRank*> ranks_;       // guarded by mutex_
+  std::atomic<std::uint32_t> served_{0};  // how many they are
+  std::vector<std::unique_ptr<Mover>> movers_;
+};
+
+}  // namespace tutti::transport::net
+
+#endif  // TUTTI_TRANSPORT_NET_MOVERS_H_
