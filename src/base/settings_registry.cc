@@ -296,13 +296,15 @@ constexpr Setting kSettings[] = {
         kText<&S::oob_net_ifname>),
     Row({.name = "NCCL_SOCKET_NTHREADS",
          .values = "-1 to 16",
-         .meaning = "Threads that move large data between two ranks of different hosts, the one that waits included. -1: "
-                    "one more for each 4 cores that a rank has, up to 4."},
+         .meaning =
+             "Threads that move large data between two ranks of different hosts, the one that waits included. -1: "
+             "one more for each 4 cores that a rank has, up to 4."},
         kNumber<&S::socket_threads, Kind::kCount, -1, 16>),
     Row({.name = "NCCL_NSOCKS_PERTHREAD",
          .values = "-1 to 16",
-         .meaning = "TCP connections for each of these threads, by each network card. -1: 1 where NCCL_SOCKET_NTHREADS is "
-                    "set; else 4 connections in all, or 2 where only one thread moves data."},
+         .meaning =
+             "TCP connections for each of these threads, by each network card. -1: 1 where NCCL_SOCKET_NTHREADS is "
+             "set; else 4 connections in all, or 2 where only one thread moves data."},
         kNumber<&S::socks_per_thread, Kind::kCount, -1, 16>),
     Row({.name = "TUTTI_PORTS",
          .values = "a port, or first-last",

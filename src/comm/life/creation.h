@@ -76,6 +76,7 @@ struct Creation {
   const std::int64_t deadline_ns;
   std::unique_ptr<Profiles> profiles;  // since Offer
   std::string network = "Socket";      // what carries data between hosts; since JoinHosts
+  int flows_per_card = 1, movers = 0;  // with ranks of other hosts (share_of_cores.h); likewise
   bool with_rank_zero = true;          // it is on the same host; since Meet
   int common_cpus = 1;                 // processors that all ranks choose by, since Agree
   bool can_refer = false;              // ranks of one host may read each other's memory, and all can; since Connect

@@ -42,9 +42,12 @@ Status Creation::JoinHosts() {
   Result<std::shared_ptr<transport::net::plugin::Network>> chosen = ChooseNetwork();
   if (!chosen.ok()) return chosen.status();
   network = NetworkName(chosen->get());
+  const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
+  flows_per_card = FlowsPerCard(made.settings, cpus);
+  movers = MoversOf(made.settings, cpus);
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
-                       .flows_per_card = FlowsPerCard(made.settings, CpusPerRank(*made.placement, made.rank, made.cpus)),
+                       .flows_per_card = flows_per_card,
                        .network = network,
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,

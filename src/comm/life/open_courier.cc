@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "comm/identity/unique_id.h"
-#include "comm/host/placement.h"
 #include "comm/life/creation.h"
-#include "comm/life/share_of_cores.h"
 #include "comm/life/wire_port.h"
 #include "transport/shm/fabric.h"
 
@@ -21,7 +19,6 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
   const int device = DeviceOf(network.get());
   const Result<IdParts> parts = ReadId(made.id);
   if (!parts.ok()) return parts.status();
-  const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
   transport::net::CourierOptions options{
       .rank = made.rank,
       .ranks = made.ranks,
@@ -32,8 +29,8 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
       .version = TUTTI_VERSION,
       .cards = CardsOf(*port),
-      .flows_per_card = FlowsPerCard(made.settings, cpus),
-      .movers = MoversOf(made.settings, cpus),
+      .flows_per_card = flows_per_card,
+      .movers = movers,
       .peers = std::move(remotes),
       .network = std::move(network),
       .device = device};

@@ -21,8 +21,7 @@ bool IsSet(const Settings& s) { return s.socket_threads >= 0 || s.socks_per_thre
 }  // namespace
 
 int CpusPerRank(const Placement& placement, int rank, int cpus) {
-  const auto ranks =
-      std::ranges::count(placement.host_of, placement.host_of[static_cast<std::size_t>(rank)]);
+  const auto ranks = std::ranges::count(placement.host_of, placement.host_of[static_cast<std::size_t>(rank)]);
   return std::max(cpus / std::max(static_cast<int>(ranks), 1), 1);
 }
 

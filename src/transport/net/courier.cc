@@ -38,15 +38,14 @@ struct Courier::Peer {
       : rank(who,
              o.network != nullptr ? FlowCount()
                                   : FlowsOf(o.cards, who.cards, std::min(o.flows_per_card, who.flows_per_card)),
-             o.rings, o.outgoing[static_cast<std::size_t>(who.rank)], o.incoming[static_cast<std::size_t>(who.rank)], o.pool,
-             memory) {}
+             o.rings, o.outgoing[static_cast<std::size_t>(who.rank)], o.incoming[static_cast<std::size_t>(who.rank)],
+             o.pool, memory) {}
 
   RemoteRank rank;
   int next_flow = 0;  // to be tried where there is none
   int futile = 0;     // times that a network plugin could not listen for it
   bool active = false;
   bool wants_told = false;     // the connector knows which are missing
-  bool has_movers = false;
   std::int64_t missed_ns = 0;  // since when it is wanted and there is no flow; 0: not
   std::int64_t silent_ns = 0;  // since when nothing of its host has answered; 0: not
   std::atomic<bool> is_gone{false};
@@ -170,32 +169,8 @@ bool Courier::Exchange(Peer& peer, Credits credits) {
                        peer.rank.who().rank < options_.rank ? kCallBackNs : 0);
     }
   }
-  LetMoversHelp(peer);
+  LetMoversHelp(peer.rank);
   return moved;
-}
-
-// Movers start with the first peer that has flows for them. Where there are no threads to be had this thread does all.
-void Courier::LetMoversHelp(Peer& peer) {
-  if (options_.movers == 0 || !peer.rank.HasMoreFlows() || !peer.rank.WantsMoreFlows()) return;
-  if (!std::exchange(peer.has_movers, true)) {
-    if (movers_ == nullptr) {
-      Result<sys::SocketPair> alarm = sys::MakeSocketPair(sys::SocketKind::kPacket);
-      if (!alarm.ok()) return;
-      alarm_ = std::move(*alarm);
-      Result<std::unique_ptr<Movers>> started = Movers::Start(options_.movers, [this] { TellNews(); });
-      if (!started.ok()) return;
-      movers_ = std::move(*started);
-    }
-    movers_->Serve(peer.rank);
-  }
-  if (movers_ != nullptr && peer.rank.IsBusy()) movers_->Wake();
-}
-
-void Courier::TellNews() {
-  news_.fetch_add(1);
-  if (!sleeps_.exchange(false)) return;
-  const std::byte news{1};
-  (void)sys::SendMessage(alarm_.a, std::span(&news, 1)).ok();
 }
 
 bool Courier::Wanted(const Peer& peer, int waits_for) const {
@@ -268,17 +243,16 @@ void Courier::Written(int rank) {
   peer.rank.NoteWritten();
   if (peer.missed_ns == 0 && Wanted(peer, -1)) Connect(peer);
   peer.rank.Send(Which(Credits::kDue));
-  LetMoversHelp(peer);
+  LetMoversHelp(peer.rank);
   if (peer.rank.Unfinished(Credits::kDue)) unsent_.store(true, std::memory_order_relaxed);
 }
 
 bool Courier::Turn(int waits_for) {
   std::lock_guard lock(mutex_);
-  news_before_ = std::exchange(news_of_turn_, news_.load(std::memory_order_acquire));
   TakeConnections();
   Peer* const wanted = waits_for < 0 ? nullptr : peers_[static_cast<std::size_t>(waits_for)].get();
   const Credits credits = waits_for < 0 ? Credits::kAll : Credits::kDue;
-  bool moved = news_of_turn_ != news_before_;
+  bool moved = waits_for >= 0 && TakeNewsOfMovers();
   moved = (wanted != nullptr && wanted->rank.connected() > 0 && Exchange(*wanted, credits)) || moved;
   if (wanted == nullptr || ++turns_ % kTurnsPerRound == 0) {
     for (std::size_t i = connected_.size(); i-- > 0;) {  // from the end: a peer may leave the list
@@ -313,22 +287,10 @@ void Courier::Sleep(std::int64_t timeout_ns) {
   watched_.clear();
   {
     std::lock_guard lock(mutex_);
-    // What came since before the rings were looked at last is looked at first.
-    sleeps_ = movers_ != nullptr;
-    if (news_.load() != news_before_) {
-      sleeps_ = false;
-      return;
-    }
-    if (movers_ != nullptr) watched_.push_back({.fd = alarm_.b.get()});
     for (Peer* peer : connected_) peer->rank.AddWatched(watched_);
     if (options_.network != nullptr && !connected_.empty()) timeout_ns = std::min(timeout_ns, kAskNs);
   }
-  if (watched_.empty()) return sys::SleepNs(timeout_ns);
-  (void)sys::WaitAny(watched_, sys::NowNs() + timeout_ns).ok();
-  sleeps_ = false;
-  std::byte news;
-  while (movers_ != nullptr && sys::ReceiveMessage(alarm_.b, std::span(&news, 1)).ok()) {
-  }
+  WaitForNews(timeout_ns);
 }
 
 void Courier::Rest() {

@@ -26,7 +26,6 @@
 #include "sys/net/unix_socket.h"
 #include "sys/os/memory.h"
 #include "transport/net/connector.h"
-#include "transport/net/movers.h"
 #include "transport/net/open_courier.h"
 #include "transport/net/port.h"
 #include "transport/net/remote_rank.h"
@@ -34,6 +33,8 @@
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
+
+class Movers;
 
 // Ranks of another version are refused.
 inline constexpr std::uint32_t kWireVersion = 2;
@@ -78,8 +79,9 @@ class Courier final : public RemoteLinks, public Caller {
   bool Wanted(const Peer& peer, int waits_for) const;
   void Activate(Peer& peer);
   void LookWhatIsLeft();
-  void LetMoversHelp(Peer& peer);
-  void TellNews();  // without the lock
+  void LetMoversHelp(RemoteRank& rank);  // this and the next two: courier_movers.cc
+  bool TakeNewsOfMovers();
+  void WaitForNews(std::int64_t timeout_ns);  // without the lock; for what is watched, too
   void Note(bool moved);
 
   const CourierOptions options_;
@@ -104,14 +106,8 @@ class Courier final : public RemoteLinks, public Caller {
   std::vector<MadeFlow> made_;  // that were not looked at
   std::atomic<bool> any_made_{false};
 
-  // What movers have moved, counted; as it was when the last two turns began; and what ends a sleep.
-  std::atomic<std::uint64_t> news_{0};
-  std::uint64_t news_of_turn_ = 0, news_before_ = 0;
-  std::atomic<bool> sleeps_{false};
-  sys::SocketPair alarm_;
-
   // The last ones: they call the others.
-  std::unique_ptr<Movers> movers_;  // none before there is much to move
+  std::shared_ptr<Movers> movers_;  // none before there is much to move
   std::unique_ptr<Connector> connector_;
 };
 

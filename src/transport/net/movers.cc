@@ -14,15 +14,27 @@
 namespace tutti::transport::net {
 namespace {
 
-constexpr std::byte kWake{1};
 // A mover polls for so long after the last news.
 constexpr std::int64_t kSpinNs = 50'000;
 constexpr std::int64_t kSleepNs = 200 * sys::kNsPerMs;
 
+void Ring(const sys::Fd& bell) {
+  constexpr std::byte kRing{1};
+  (void)sys::SendMessage(bell, std::span(&kRing, 1)).ok();
+}
+void Silence(const sys::Fd& bell) {
+  std::byte rung;
+  while (sys::ReceiveMessage(bell, std::span(&rung, 1)).ok()) {
+  }
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Movers>> Movers::Start(int threads, std::function<void()> moved) {
-  std::unique_ptr<Movers> made(new Movers(std::move(moved)));
+Result<std::shared_ptr<Movers>> Movers::Start(int threads) {
+  std::shared_ptr<Movers> made(new Movers);
+  Result<sys::SocketPair> bell = sys::MakeSocketPair(sys::SocketKind::kPacket);
+  if (!bell.ok()) return bell.status();
+  made->bell_ = std::move(*bell);
   for (int number = 0; number < threads; ++number) {
     auto mover = std::make_unique<Mover>();
     mover->number = number;
@@ -61,9 +73,33 @@ void Movers::Serve(RemoteRank& rank) {
 
 void Movers::Wake() {
   for (const auto& mover : movers_) {
-    if (!mover->sleeps.exchange(false)) continue;
-    (void)sys::SendMessage(mover->alarm.a, std::span(&kWake, 1)).ok();
+    if (mover->sleeps.exchange(false)) Ring(mover->alarm.a);
   }
+}
+
+bool Movers::TakeNews() {
+  news_before_ = std::exchange(news_taken_, news_.load(std::memory_order_acquire));
+  return news_taken_ != news_before_;
+}
+
+bool Movers::BeginSleep(std::vector<sys::Watched>& watched) {
+  asker_sleeps_ = true;
+  if (news_.load() != news_before_) {
+    asker_sleeps_ = false;
+    return false;
+  }
+  watched.push_back({.fd = bell_.b.get()});
+  return true;
+}
+
+void Movers::EndSleep() {
+  asker_sleeps_ = false;
+  Silence(bell_.b);
+}
+
+void Movers::TellNews() {
+  news_.fetch_add(1);
+  if (asker_sleeps_.exchange(false)) Ring(bell_.a);
 }
 
 bool Movers::Move(Mover& mover) {
@@ -82,14 +118,12 @@ void Movers::Sleep(Mover& mover) {
   mover.sleeps = true;
   if (Move(mover) || stop_) {
     mover.sleeps = false;
-    return moved_();
+    return TellNews();
   }
   for (RemoteRank* rank : mover.ranks) rank->AddWatchedBy(mover.number, count(), watched);
   (void)sys::WaitAny(watched, sys::NowNs() + kSleepNs).ok();
   mover.sleeps = false;
-  std::byte rung;
-  while (sys::ReceiveMessage(mover.alarm.b, std::span(&rung, 1)).ok()) {
-  }
+  Silence(mover.alarm.b);
 }
 
 void Movers::Run(Mover& mover) {
@@ -97,7 +131,7 @@ void Movers::Run(Mover& mover) {
   std::int64_t news_ns = sys::NowNs();
   while (!stop_) {
     if (Move(mover)) {
-      moved_();
+      TellNews();
       news_ns = sys::NowNs();
     } else if (sys::NowNs() - news_ns < kSpinNs) {
       sys::CpuPause();

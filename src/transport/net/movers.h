@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -25,8 +24,7 @@ class RemoteRank;
 // Threads: any.
 class Movers {
  public:
-  // `moved`: called by a mover that has moved something.
-  static Result<std::unique_ptr<Movers>> Start(int threads, std::function<void()> moved);
+  static Result<std::shared_ptr<Movers>> Start(int threads);
   // Ends the threads.
   ~Movers();
   Movers(const Movers&) = delete;
@@ -37,6 +35,14 @@ class Movers {
   // There is something to send. Costs a system call for each thread that sleeps.
   void Wake();
 
+  // For one other thread, which waits for what movers move. It asks for news before it looks whether that has come, again and again:
+  // whether something was moved between the last two times.
+  bool TakeNews();
+  // It is about to sleep until one of `watched` is ready, to which this adds what movers ring. False: there was news since before it
+  // looked, so it must look once more. Afterwards EndSleep.
+  bool BeginSleep(std::vector<sys::Watched>& watched);
+  void EndSleep();
+
  private:
   struct Mover {
     int number = 0;
@@ -46,16 +52,20 @@ class Movers {
     std::thread thread;
   };
 
-  explicit Movers(std::function<void()> moved) : moved_(std::move(moved)) {}
+  Movers() = default;
   void Run(Mover& mover);
   void Sleep(Mover& mover);
   bool Move(Mover& mover);
+  void TellNews();
   int count() const { return static_cast<int>(movers_.size()); }
 
-  const std::function<void()> moved_;
   std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> news_{0};
+  std::uint64_t news_taken_ = 0, news_before_ = 0;  // as they were the last two times that somebody asked
+  std::atomic<bool> asker_sleeps_{false};
+  sys::SocketPair bell_;  // for who asks
   std::mutex mutex_;
-  std::vector<RemoteRank*> ranks_;       // guarded by mutex_
+  std::vector<RemoteRank*> ranks_;        // guarded by mutex_
   std::atomic<std::uint32_t> served_{0};  // how many they are
   std::vector<std::unique_ptr<Mover>> movers_;
 };

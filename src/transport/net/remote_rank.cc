@@ -77,7 +77,8 @@ bool RemoteRank::IsBusy() const { return sys::NowNs() - busy_ns_.load(std::memor
 int RemoteRank::FlowsToServe() {
   if (flows() == first_) return first_;
   const std::span first = std::span(flows_).first(static_cast<std::size_t>(first_));
-  const bool all_there = std::ranges::all_of(first, [](const auto& flow) { return flow->connected.load(std::memory_order_relaxed); });
+  const bool all_there =
+      std::ranges::all_of(first, [](const auto& flow) { return flow->connected.load(std::memory_order_relaxed); });
   if (!all_there) return flows();
   if (has_movers_.load(std::memory_order_relaxed)) return first_;
   const bool now_and_then = looks_.fetch_add(1, std::memory_order_relaxed) % kLooks == 0;
@@ -180,7 +181,8 @@ bool RemoteRank::IsAlone(const Flow& flow) const {
 std::span<const std::unique_ptr<Flow>> RemoteRank::Leading() const {
   const std::span all(flows_);
   const auto first = all.first(static_cast<std::size_t>(first_));
-  const bool any = std::ranges::any_of(first, [](const auto& flow) { return flow->speaks.load(std::memory_order_relaxed); });
+  const bool any =
+      std::ranges::any_of(first, [](const auto& flow) { return flow->speaks.load(std::memory_order_relaxed); });
   return any ? first : all;
 }
 

@@ -75,6 +75,7 @@ class RemoteRank {
   bool Send(Credits credits);
   // Movers serve all flows but the first ones from now on; one of them exchanges what is its.
   void LeaveToMovers() { has_movers_ = true; }
+  bool has_movers() const { return has_movers_.load(std::memory_order_relaxed); }
   bool ExchangeBy(int mover, int movers);
   // No data leave any more.
   void StopSending();

@@ -102,7 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memset(memory.get(), 0, bytes - kLandingBytes);
   Outgoing out{.ll = ll.data(), .ll128 = ll128.data(), .posts = posts.data()};
   Incoming in{.credit = &credit};
-  RemoteRank rank({.rank = 1, .host = "other"}, {.all = kFlows, .first = kFlows}, kRings, out, in, nullptr, memory.get());
+  RemoteRank rank({.rank = 1, .host = "other"}, {.all = kFlows, .first = kFlows}, kRings, out, in, nullptr,
+                  memory.get());
   const std::size_t cut = data[0] * input.size() / 255;
   rank.Join(0, RemoteRank::Side::kCaller, std::make_unique<FuzzedWire>(input.first(cut)), 1);
   rank.Join(1, RemoteRank::Side::kCalled, std::make_unique<FuzzedWire>(input.subspan(cut)), 2);

@@ -198,7 +198,9 @@ std::string Play(unsigned seed, const Script& script) {
   Random random(seed);
   constexpr std::uint64_t kCount = 60;
   std::array<std::unique_ptr<End>, 2> ends;
-  for (int i : {0, 1}) ends[static_cast<std::size_t>(i)] = std::make_unique<End>(i, FlowCount{.all = script.flows, .first = script.first}, kCount);
+  for (int i : {0, 1})
+    ends[static_cast<std::size_t>(i)] =
+        std::make_unique<End>(i, FlowCount{.all = script.flows, .first = script.first}, kCount);
   std::vector<std::shared_ptr<Cable>> cables(static_cast<std::size_t>(script.flows));
   std::uint64_t names = 0;
   for (int turn = 0; turn < 1'000'000; ++turn) {
@@ -230,11 +232,11 @@ std::string Play(unsigned seed, const Script& script) {
 }
 
 TEST(RemoteRank, WhatIsWrittenIsRead) {
-  for (const Script& script :
-       {Script{1, 1, 0}, Script{3, 3, 0}, Script{4, 1, 0}, Script{1, 1, 40}, Script{2, 2, 40}, Script{3, 3, 15}, Script{4, 2, 30}}) {
+  for (const Script& script : {Script{1, 1, 0}, Script{3, 3, 0}, Script{4, 1, 0}, Script{1, 1, 40}, Script{2, 2, 40},
+                               Script{3, 3, 15}, Script{4, 2, 30}}) {
     for (unsigned seed = 0; seed < tests::Scaled(12); ++seed) {
-      ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, " << script.first << " first, one break in " << script.break_one_in << ", seed "
-                                        << seed;
+      ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, " << script.first << " first, one break in "
+                                        << script.break_one_in << ", seed " << seed;
     }
   }
 }
