@@ -216,6 +216,12 @@ void Hosts::SetMtu(int host, int bytes, int card) {
   Command({"ip", "-n", Switch(), "link", "set", PortOf(host, card), "mtu", std::to_string(bytes)});
 }
 
+// Only packets that the kernel has cut itself are held to that.
+void Hosts::LoseLarger(int host, int bytes, int card) {
+  Command({"ip", "-n", NameSpace(host), "link", "set", "dev", Card(card), "gso_max_segs", "1"});
+  Command({"ip", "-n", Switch(), "link", "set", PortOf(host, card), "mtu", std::to_string(bytes)});
+}
+
 void Hosts::Drop(int host, const std::string& what) {
   Run(host, {"nft", "add table inet test; add chain inet test in { type filter hook input priority 0; }"});
   Run(host, {"nft", fmt::format("add rule inet test in {} drop", what)});

@@ -65,6 +65,8 @@ class Hosts {
   void Slow(int host, const std::string& rate, int card = 0);
   // The largest packet, in bytes. All hosts of a switch should have the same.
   void SetMtu(int host, int bytes, int card = 0);
+  // The switch loses larger packets of a host from now on, without a word to it.
+  void LoseLarger(int host, int bytes, int card = 0);
   // Drops what comes to a TCP port of the host, without a word to the sender.
   void BlockPort(int host, int port);
   // Drops all that comes to the host by a card, or by all.

@@ -120,6 +120,16 @@ TEST_F(NetworkFaultsTest, ACardThatIsRemovedIsDoneWithout) {
   Finish();
 }
 
+TEST_F(NetworkFaultsTest, WhereLargePacketsGetLostSmallerOnesAreSent) {
+  Hosts hosts({"east", "west"});
+  Start(hosts, {kEast, kWest});
+  for (const int host : {kEast, kWest}) hosts.LoseLarger(host, 1300);
+  EXPECT_TRUE(ranks_[0].WaitForOutput("large packets may get lost on the way")) << ranks_[0].output();
+  EXPECT_TRUE(Has(ranks_[0].output(), "compare the MTU of eth0")) << ranks_[0].output();
+  EXPECT_TRUE(Carries(hosts, kEast, 0));
+  Finish();
+}
+
 TEST_F(NetworkFaultsTest, AStoppedRankIsWaitedFor) {
   Hosts hosts({"east", "west"});
   Start(hosts, {kEast, kWest, kWest});

@@ -308,9 +308,11 @@ Result<TcpConnection> TcpListener::Accept(const TcpPatience& patience) {
   return Status(Code::kInProgress, "nobody waits for a connection");
 }
 
-Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from, const std::string& interface) {
+Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from, const std::string& interface,
+                        int segment_bytes) {
   Result<Fd> fd = MakeSocket(remote.address.family());
   if (!fd.ok()) return fd;
+  if (segment_bytes > 0) SetOption(*fd, IPPROTO_TCP, TCP_MAXSEG, segment_bytes);
   if (!interface.empty()) {
     // Where the system does not allow it, the routes decide.
     (void)setsockopt(fd->get(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),

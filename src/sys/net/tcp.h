@@ -106,10 +106,11 @@ class TcpListener {
 };
 
 // Begins to connect; the socket becomes writable when that has succeeded or failed. `from`: the own address to connect from.
-// `interface`: the only one to go by, where the system allows to ask for that; empty: any.
+// `interface`: the only one to go by, where the system allows to ask for that; empty: any. `segment_bytes`: the most of a packet's
+// data, both ways; 0: as the network says.
 // kInvalidUsage where it is no use to try again: no such own address or family, or a link-local address without interface.
 Result<Fd> StartConnect(const Endpoint& remote, const std::optional<IpAddress>& from = std::nullopt,
-                        const std::string& interface = {});
+                        const std::string& interface = {}, int segment_bytes = 0);
 // After that: the connection; kInProgress while it is on its way.
 Result<TcpConnection> FinishConnect(Fd& socket, const Endpoint& remote, const TcpPatience& patience = {});
 

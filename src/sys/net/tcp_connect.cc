@@ -90,7 +90,7 @@ class Race {
 
   void Start(Lane& lane) {
     ++lane.tries;
-    Result<Fd> socket = StartConnect(lane.endpoint, options_.from, options_.interface);
+    Result<Fd> socket = StartConnect(lane.endpoint, options_.from, options_.interface, options_.segment_bytes);
     if (!socket.ok()) return Lose(lane, socket.status());
     lane.socket = std::move(*socket);
     lane.stage = Lane::Stage::kConnecting;

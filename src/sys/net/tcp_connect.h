@@ -35,6 +35,7 @@ struct ConnectOptions {
   std::string peer = "the other host";  // who is looked for, for sentences
   std::optional<IpAddress> from;        // the own address to connect from; nullopt: the system chooses
   std::string interface;                // the own network interface to go by; empty: the system chooses
+  int segment_bytes = 0;                // see StartConnect
   TcpPatience patience;
   std::size_t most_bytes = 64 << 10;  // of a message on the connection
   // How long after one endpoint the next is tried, where the earlier ones have neither answered nor failed.

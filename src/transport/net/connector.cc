@@ -45,6 +45,7 @@ Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, 
                          {.peer = fmt::format("rank {} on host {}", peer.rank, peer.host),
                           .from = route.from,
                           .interface = route.card,
+                          .segment_bytes = route.segment_bytes,
                           .patience = kFlowPatience,
                           .stagger_ns = kStaggerNs},
                          sys::NowNs() + kTryNs);

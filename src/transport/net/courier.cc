@@ -30,6 +30,7 @@ constexpr std::int64_t kAloneNs = sys::kNsPerMs;  // after which the port's thre
 constexpr std::int64_t kFlushNapNs = 50'000;
 constexpr std::int64_t kAskNs = 50'000;  // that a rank sleeps where nothing wakes it up
 constexpr int kMostFutile = 5;
+constexpr int kSmallSegmentBytes = 1200;  // of a packet's data: fits networks with tunnels of tunnels, and all of IPv6
 
 }  // namespace
 
@@ -45,7 +46,8 @@ struct Courier::Peer {
   int next_flow = 0;  // to be tried where there is none
   int futile = 0;     // times that a network plugin could not listen for it
   bool active = false;
-  bool wants_told = false;     // the connector knows which are missing
+  bool wants_told = false;  // the connector knows which are missing
+  bool told_of_segments = false;
   std::int64_t missed_ns = 0;  // since when it is wanted and there is no flow; 0: not
   std::int64_t silent_ns = 0;  // since when nothing of its host has answered; 0: not
   std::atomic<bool> is_gone{false};
@@ -137,17 +139,38 @@ void Courier::Take(MadeFlow made) {
   const bool other_stays = called ? made.rank > options_.rank : made.rank < options_.rank;
   if (other_stays && peer.rank.IsConnected(made.flow)) Exchange(peer, Credits::kDue);
   if (other_stays && peer.rank.IsConnected(made.flow)) return;
+  const int number = made.flow;
   if (const Status joined = JoinFlow(options_, peer.rank, std::move(made)); !joined.ok()) {
     TUTTI_INFO(log::kNet, "rank {} : {}", options_.rank, joined.message());
     if (++peer.futile == kMostFutile) GiveUp(peer, fmt::format("cannot be reached: {}", joined.message()));
     return;
   }
+  TellOfSmallSegments(peer, number);
   if (peer.rank.Unfinished(Credits::kDue)) unsent_.store(true, std::memory_order_relaxed);
   peer.missed_ns = peer.silent_ns = 0;
   peer.wants_told = false;
   if (told_) peer.rank.Tell(own_);
   Activate(peer);
   if (std::ranges::find(connected_, &peer) == connected_.end()) connected_.push_back(&peer);
+}
+
+// After a connection on which nothing arrived, smaller packets: what the network says of its packets may be wrong.
+Route Courier::RouteTo(const Peer& peer, int flow) const {
+  Route route = RouteOf(flow, options_.cards, peer.rank.who().cards);
+  if (peer.rank.has_timed_out()) route.segment_bytes = kSmallSegmentBytes;
+  return route;
+}
+
+void Courier::TellOfSmallSegments(Peer& peer, int flow) {
+  if (!peer.rank.has_timed_out() || std::exchange(peer.told_of_segments, true) || options_.cards.empty()) return;
+  const RemotePeer& who = peer.rank.who();
+  TUTTI_WARN(
+      "nothing arrived any more over a connection with rank {} on host {}, which answers now: large packets may get "
+      "lost on "
+      "the way. It goes on with packets of at most {} bytes; compare the MTU of {} on both hosts with that of the "
+      "network",
+      who.rank, who.host, kSmallSegmentBytes,
+      options_.cards[static_cast<std::size_t>(flow) % options_.cards.size()].name);
 }
 
 Courier::Credits Courier::Which(Credits credits) const {
@@ -165,7 +188,7 @@ bool Courier::Exchange(Peer& peer, Credits credits) {
     peer.wants_told = true;
     for (int flow = 0; flow < peer.rank.flows(); ++flow) {
       if (peer.rank.IsConnected(flow)) continue;
-      connector_->Want(peer.rank.who(), RouteOf(flow, options_.cards, peer.rank.who().cards), flow,
+      connector_->Want(peer.rank.who(), RouteTo(peer, flow), flow,
                        peer.rank.who().rank < options_.rank ? kCallBackNs : 0);
     }
   }
@@ -185,7 +208,7 @@ void Courier::Connect(Peer& peer) {
   if (peer.missed_ns == 0) peer.missed_ns = now_ns;
   if (who.rank < options_.rank && now_ns - peer.missed_ns < kCallBackNs) return;
   const int flow = peer.next_flow;
-  Result<MadeFlow> made = MakeFlow(who, RouteOf(flow, options_.cards, who.cards), flow, TermsOf(who.rank, flow));
+  Result<MadeFlow> made = MakeFlow(who, RouteTo(peer, flow), flow, TermsOf(who.rank, flow));
   if (made.ok()) return Take(std::move(*made));
   peer.next_flow = (flow + 1) % peer.rank.flows();
   AskWhatBecameOf(peer, made.status());
@@ -199,7 +222,7 @@ void Courier::GiveUp(Peer& peer, std::string why) {
 void Courier::AskWhatBecameOf(Peer& peer, const Status& why) {
   const std::int64_t now_ns = sys::NowNs();
   const RemotePeer& who = peer.rank.who();
-  if (why.code() == Code::kInvalidUsage && peer.rank.flows() == 1) {
+  if (why.code() == Code::kInvalidUsage && peer.rank.first_flows() == 1) {
     return GiveUp(peer, fmt::format("cannot be reached: {}", why.message()));
   }
   const sys::Reply reply = sys::Knock(EndpointsOf(who.cards), now_ns + kKnockNs);

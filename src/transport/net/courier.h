@@ -72,6 +72,8 @@ class Courier final : public RemoteLinks, public Caller {
   void TakeConnections();
   void Take(MadeFlow made);
   void GiveUp(Peer& peer, std::string why);
+  Route RouteTo(const Peer& peer, int flow) const;
+  void TellOfSmallSegments(Peer& peer, int flow);
   void Connect(Peer& peer);
   void AskWhatBecameOf(Peer& peer, const Status& why);
   bool Exchange(Peer& peer, Credits credits);

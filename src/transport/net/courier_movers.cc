@@ -13,14 +13,12 @@ namespace tutti::transport::net {
 // They start with the first rank that has flows for them. Where there are no threads to be had, the thread that waits does all.
 void Courier::LetMoversHelp(RemoteRank& rank) {
   if (options_.movers == 0 || !rank.HasMoreFlows() || !rank.WantsMoreFlows()) return;
-  if (!rank.has_movers()) {
-    if (movers_ == nullptr) {
-      Result<std::shared_ptr<Movers>> started = Movers::Start(options_.movers);
-      if (!started.ok()) return;
-      movers_ = std::move(*started);
-    }
-    movers_->Serve(rank);
+  if (movers_ == nullptr) {
+    Result<std::shared_ptr<Movers>> started = Movers::Start(options_.movers);
+    if (!started.ok()) return;
+    movers_ = std::move(*started);
   }
+  movers_->Serve(rank);
   if (rank.IsBusy()) movers_->Wake();
 }
 

@@ -62,7 +62,7 @@ Movers::~Movers() {
 }
 
 void Movers::Serve(RemoteRank& rank) {
-  rank.LeaveToMovers();
+  if (!rank.LeaveToMovers()) return;
   {
     std::lock_guard lock(mutex_);
     ranks_.push_back(&rank);

@@ -30,7 +30,7 @@ class Movers {
   Movers(const Movers&) = delete;
   Movers& operator=(const Movers&) = delete;
 
-  // Serves a rank's further flows from now on. It outlives this object.
+  // Serves a rank's further flows from now on; once is enough. It outlives this object.
   void Serve(RemoteRank& rank);
   // There is something to send. Costs a system call for each thread that sleeps.
   void Wake();

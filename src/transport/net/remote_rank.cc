@@ -140,6 +140,7 @@ void RemoteRank::Lose(Flow& flow, const Status& why) {
   owes_state_ = told_;
   to_tell_.push_back({flow.number, flow.name});
   why_lost_ = why;
+  if (why.code() == Code::kTimeout) has_timed_out_.store(true, std::memory_order_relaxed);
 }
 
 void RemoteRank::LoseBusy() {

@@ -49,6 +49,7 @@ class RemoteRank {
 
   const RemotePeer& who() const { return who_; }
   int flows() const { return static_cast<int>(flows_.size()); }
+  int first_flows() const { return first_; }
   int connected() const { return connected_.load(std::memory_order_relaxed); }
   bool IsConnected(int flow) const;
   // Whether there are flows besides the first ones; and whether so much was under way just now that they are of use.
@@ -74,8 +75,8 @@ class RemoteRank {
   // Sends only, over the same flows.
   bool Send(Credits credits);
   // Movers serve all flows but the first ones from now on; one of them exchanges what is its.
-  void LeaveToMovers() { has_movers_ = true; }
-  bool has_movers() const { return has_movers_.load(std::memory_order_relaxed); }
+  // False: they did so already.
+  bool LeaveToMovers() { return !has_movers_.load(std::memory_order_relaxed) && !has_movers_.exchange(true); }
   bool ExchangeBy(int mover, int movers);
   // No data leave any more.
   void StopSending();
@@ -92,8 +93,10 @@ class RemoteRank {
 
   RankState state() const { return state_.load(std::memory_order_acquire); }
   PeerState said() const;
-  // Why the last connection ended.
+  // Why the last connection ended; and whether one has ended because nothing arrived any more, as where a network loses large
+  // packets without a word.
   Status why_lost() const;
+  bool has_timed_out() const { return has_timed_out_.load(std::memory_order_relaxed); }
 
  private:
   struct Sink;
@@ -127,6 +130,7 @@ class RemoteRank {
   const int first_;
   std::vector<std::unique_ptr<Flow>> flows_;
   std::atomic<bool> has_movers_{false};
+  std::atomic<bool> has_timed_out_{false};
   std::atomic<std::int64_t> busy_ns_{0};  // when much was under way last
   std::atomic<std::uint32_t> looks_{0};
   std::atomic<int> connected_{0};

@@ -28,6 +28,7 @@ struct Route {
   std::string card;                    // the own one; empty: the system chooses
   std::optional<sys::IpAddress> from;  // the own address to call from; nullopt: the system chooses
   std::vector<sys::Endpoint> to;       // to be tried in this order
+  int segment_bytes = 0;               // the most of a packet's data; 0: as the network says
 };
 Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs);
 
