@@ -208,8 +208,8 @@ bool RemoteRank::Leads(const Flow& flow) const {
 }
 
 // Whether no other flow would deliver the next piece before this one, of those that are worth it for so many bytes.
-bool RemoteRank::ShouldTake(const Flow& flow, std::size_t waiting) const {
-  const auto among = waiting >= kMuchBytes ? std::span<const std::unique_ptr<Flow>>(flows_) : Leading();
+bool RemoteRank::ShouldTake(const Flow& flow, std::size_t under_way) const {
+  const auto among = under_way >= kMuchBytes ? std::span<const std::unique_ptr<Flow>>(flows_) : Leading();
   const double fastest = std::max(FastestRate(among), 1.0);
   const std::int64_t forget_ns = sys::NowNs() - kForgetNs;
   const auto arrival = [&](const Flow& of) {
@@ -230,6 +230,11 @@ bool RemoteRank::ShouldTake(const Flow& flow, std::size_t waiting) const {
   return counts;
 }
 
+void RemoteRank::NoteUnderWay(std::size_t bytes) {
+  if (bytes >= (first_ > 1 ? kSharedBytes : kMuchBytes)) wants_more_.store(true, std::memory_order_relaxed);
+  if (bytes >= kMuchBytes) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
+}
+
 void RemoteRank::Fill(Flow& flow, Credits credits) {
   Wire& wire = *flow.wire;
   const bool alone = IsAlone(flow);
@@ -244,15 +249,14 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
   while (sends_data_ && wire.HasRoom()) {
     const std::size_t waiting = links_.DataWaiting();
     if (waiting == 0) break;
-    if (flows() > 1 && waiting >= (first_ > 1 ? kSharedBytes : kMuchBytes)) {
-      wants_more_.store(true, std::memory_order_relaxed);
-    }
-    if (flows() > 1 && waiting >= kMuchBytes) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
-    const bool shared = !alone && waiting >= kSharedBytes;
-    if (shared ? !ShouldTake(flow, waiting) : !leads) break;
+    const std::size_t under_way = waiting + flow.backlog.load(std::memory_order_relaxed);
+    if (flows() > 1) NoteUnderWay(under_way);
+    const bool shared = !alone && under_way >= kSharedBytes;
+    if (shared ? !ShouldTake(flow, under_way) : !leads) break;
     // Among several flows always cut alike, so that what comes twice comes in the same pieces.
+    const std::uint64_t before = wire.Added();
     if (!links_.ComposePiece(wire, flows() == 1 ? kMostMessageBytes : kPieceGranule)) break;
-    flow.backlog.fetch_add(kPieceGranule, std::memory_order_relaxed);
+    flow.backlog.fetch_add(wire.Added() - before, std::memory_order_relaxed);
   }
   if (owes_state_ && leads && wire.HasRoom() && !(sends_data_ && links_.HasUnsent())) {
     owes_state_ = false;
