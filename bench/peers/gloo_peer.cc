@@ -1,10 +1,11 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One rank of the comparison on Gloo: its TCP transport over loopback, the ranks meet through files.
+// One rank of the comparison on Gloo: its TCP transport; the ranks meet through files.
 //
 //   PEER_RANK, PEER_RANKS   who this is and how many there are
 //   PEER_STORE              a folder that is empty at the start and shared by all ranks
+//   PEER_INTERFACE          the network card that is used; loopback where it is not set
 //
 // Options are made once per operation and size and used again for every call, which spares Gloo the set-up
 // that callers like PyTorch pay per call. Gloo has no reduce_scatter among its free functions; its older
@@ -48,10 +49,13 @@ std::function<void()> Repeat(std::shared_ptr<Options> options, Function function
 
 class Gloo {
  public:
-  Gloo(int*, char***) : rank_(std::atoi(Need("PEER_RANK"))), ranks_(std::atoi(Need("PEER_RANKS"))) {
+  Gloo(int*, char***)
+      : rank_(std::atoi(Need("PEER_RANK"))),
+        ranks_(std::atoi(Need("PEER_RANKS"))),
+        interface_(std::getenv("PEER_INTERFACE") == nullptr ? "lo" : std::getenv("PEER_INTERFACE")) {
     auto context = std::make_shared<gloo::rendezvous::Context>(rank_, ranks_);
     gloo::transport::tcp::attr address;
-    address.iface = "lo";
+    address.iface = interface_;
     auto device = gloo::transport::tcp::CreateDevice(address);
     gloo::rendezvous::FileStore store(Need("PEER_STORE"));
     context->connectFullMesh(store, device);
@@ -64,7 +68,7 @@ class Gloo {
 
   std::string Version() const {
     return "Gloo " + std::to_string(GLOO_VERSION_MAJOR) + "." + std::to_string(GLOO_VERSION_MINOR) + "." +
-           std::to_string(GLOO_VERSION_PATCH) + " (TCP on loopback)";
+           std::to_string(GLOO_VERSION_PATCH) + " (TCP on " + interface_ + ")";
   }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -156,6 +160,7 @@ class Gloo {
 
   int rank_;
   int ranks_;
+  std::string interface_;
   std::shared_ptr<gloo::Context> context_;
   double max_in_ = 0;
   double max_out_ = 0;

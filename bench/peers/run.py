@@ -10,6 +10,9 @@ the same machine, whose pace may change within seconds. This is repeated in seve
 A time is the median over all batches (peer.h says what a batch is). A ratio is the median, over the turns, of the peer's
 time / Tutti's in the same turn, a few milliseconds apart. Goals that are missed are marked; they do not change the exit
 status, which is 1 only when Tutti's own program failed.
+
+With --hosts the ranks are spread over several hosts. These are network name spaces of this machine, which are made for the
+run and removed at its end. Two ranks on two hosts are also compared with TCP alone ("raw"): what an all_reduce cannot pass.
 """
 
 import argparse
@@ -30,11 +33,12 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import goals
+import hosts
 import plot
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-LIBRARIES = ("tutti", "openmpi", "mpich", "gloo")
-TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo"}
+LIBRARIES = ("tutti", "openmpi", "mpich", "gloo", "raw")
+TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo", "raw": "raw TCP"}
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter", "all_to_all",
        "send_recv")
 
@@ -45,11 +49,12 @@ OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gat
 class Peer:
     """How a library's program is started."""
 
-    def __init__(self, name, build):
-        self.name = name
+    def __init__(self, name, build, network=None, raw_flows=1):
+        """`network`: the hosts.Hosts over which ranks are spread, if any."""
+        self.name, self.network, self.raw_flows = name, network, raw_flows
         self.program = os.path.join(build, "bench", "peers", f"{name}_peer")
         self.launcher = {"tutti": os.path.join(build, "tools", "tutti"), "openmpi": shutil.which("mpirun.openmpi"),
-                         "mpich": shutil.which("mpirun.mpich"), "gloo": ""}[name]
+                         "mpich": shutil.which("mpirun.mpich"), "gloo": "", "raw": ""}[name]
 
     def why_absent(self):
         if not os.path.exists(self.program):
@@ -58,9 +63,14 @@ class Peer:
             return "its launcher is not installed" if self.name != "tutti" else f"there is no {self.launcher}"
         return None
 
+    def takes_part(self, ranks, op):
+        return self.name != "raw" or (ranks, op) == (2, "all_reduce")
+
     def commands(self, ranks, arguments, store):
         """(command, extra environment) of every process to start, rank 0's first."""
         program = [self.program, *arguments]
+        if self.network:
+            return self.commands_on_hosts(ranks, program, store)
         if self.name == "tutti":
             return [([self.launcher, "run", "-n", str(ranks), *program], {})]
         if self.name == "openmpi":
@@ -70,6 +80,29 @@ class Peer:
         if self.name == "mpich":
             return [([self.launcher, "-n", str(ranks), *program], {})]
         return [(program, {"PEER_RANK": str(r), "PEER_RANKS": str(ranks), "PEER_STORE": store}) for r in range(ranks)]
+
+    def commands_on_hosts(self, ranks, program, store):
+        network = self.network
+        places, cards = network.places(ranks), ",".join(network.cards)
+        if self.name == "tutti":
+            return [(network.on(0, [self.launcher, "run", "--hosts", places, "--agent", "ip netns exec", *program]), {})]
+        if self.name == "openmpi":
+            settings = {"plm_rsh_agent": network.agent, "oob_tcp_if_include": network.cards[0], "pml": "ob1",
+                        "btl": "self,vader,tcp", "btl_tcp_if_include": cards}
+            if ranks > (os.cpu_count() or 1):
+                settings["mpi_yield_when_idle"] = "1"  # its hosts do not know that they share the cores
+            words = [word for name, value in settings.items() for word in ("--mca", name, value)]
+            return [(network.on(0, [self.launcher, "--allow-run-as-root", "-n", str(ranks), "--host", places, "--bind-to",
+                                    "none", *words, *program]), {})]
+        if self.name == "mpich":
+            # UCX would find that the name spaces have one memory, and leave the network aside.
+            environment = {"UCX_TLS": "self,tcp", "UCX_NET_DEVICES": cards}
+            return [(network.on(0, [self.launcher, "-n", str(ranks), "-hosts", places, "-iface", network.cards[0],
+                                    "-launcher", "rsh", "-launcher-exec", network.agent, *program]), environment)]
+        more = {"PEER_INTERFACE": cards, "PEER_FLOWS": str(self.raw_flows)} if self.name == "raw" else \
+            {"PEER_INTERFACE": network.cards[0]}
+        return [(network.on(network.host_of(r, ranks), program),
+                 {"PEER_RANK": str(r), "PEER_RANKS": str(ranks), "PEER_STORE": store, **more}) for r in range(ranks)]
 
 
 class PeerFailed(Exception):
@@ -204,9 +237,10 @@ def stop(child):
 class Comparison:
     LEAST_TURNS = 3  # of a size in a round
 
-    def __init__(self, options, peers):
+    def __init__(self, options, peers, network=None):
         self.options = options
         self.peers = peers
+        self.network = network  # a hosts.Hosts
         self.turns = {}     # (ranks, op, bytes) -> [{library: us} of each turn]
         self.versions = {}
         self.failures = []  # {"ranks", "op", "library", "what"}
@@ -214,7 +248,7 @@ class Comparison:
     def run(self):
         for ranks in self.options.ranks:
             for op in self.options.ops:
-                active = list(self.peers)
+                active = [peer for peer in self.peers if peer.takes_part(ranks, op)]
                 for number in range(self.options.rounds):
                     self.round(ranks, op, active, f"round {number + 1}/{self.options.rounds}")
                 progress("")
@@ -250,7 +284,8 @@ class Comparison:
             size = low
             while size <= high and active:
                 progress(f"{ranks} ranks  {op}  {title}  {size} bytes")
-                counts = {peer: use(peer, lambda p=peer: sessions[p].size(op, size)) for peer in list(active)}
+                counts = {peer: use(peer, lambda p=peer: self.prepare(sessions[p], ranks, op, size))
+                          for peer in list(active)}
                 active[:] = [peer for peer in active if counts[peer] is not None]
                 if counted := max((count for count in counts.values() if count), default=0):
                     self.take_turns((ranks, op, counted), active, lambda p: use(p, sessions[p].batch))
@@ -260,6 +295,14 @@ class Comparison:
         finally:
             for session in sessions.values():
                 session.close()
+
+    def prepare(self, session, ranks, op, size):
+        """As Session.size; a program that does not use the network between hosts has failed."""
+        before = self.network.carried_bytes() if self.network else 0
+        count = session.size(op, size)
+        if self.network and count and self.network.carried_bytes() - before < count // ranks:
+            session.fail(f"{count} bytes: less than that went over the network between the hosts")
+        return count
 
     def take_turns(self, key, active, batch):
         turns = self.turns.setdefault(key, [])
@@ -311,7 +354,8 @@ def print_table(comparison, ranks, op, libraries):
     if not keys:
         return
     peers = [name for name in libraries if name != "tutti"]
-    print(f"\n{op}, {ranks} ranks: us per operation, and (peer's time / Tutti's)")
+    hosts_text = f" on {comparison.options.hosts} hosts" if comparison.options.hosts > 1 else ""
+    print(f"\n{op}, {ranks} ranks{hosts_text}: us per operation, and (peer's time / Tutti's)")
     print(f"{'bytes':>10}" + "".join(f"{TITLES[n]:>12}" + ("" if n == "tutti" else " " * 9) for n in libraries))
     for key in keys:
         line = f"{key[2]:>10}"
@@ -321,30 +365,31 @@ def print_table(comparison, ranks, op, libraries):
             if name in peers:
                 reached = ratios[key].get(name)
                 line += f" {f'({reached:.2f})' if reached is not None else '':>8}"
-        missed = goals.row_violations(ratios, key)
+        missed = goals.row_violations(ratios, key, comparison.options.hosts)
         print(line + ("   <-- " + "; ".join(missed) if missed else ""))
-    for least, title in ((0, "all sizes"), (goals.LARGE_BYTES, f">= {goals.LARGE_BYTES >> 10} KiB")):
-        means = [(n, goals.geomean_ratio(ratios, ranks, op, n, least)) for n in peers]
+    for title, *sizes_in in goals.size_ranges(comparison.options.hosts):
+        means = [(n, goals.geomean_ratio(ratios, ranks, op, n, *sizes_in)) for n in peers]
         if any(mean for _, mean in means):
             print(f"   geometric mean, {title}: " +
                   ", ".join(f"{mean:.2f} x as fast as {TITLES[n]}" for n, mean in means if mean))
 
 
-def print_summary(ratios, libraries):
+def print_summary(ratios, libraries, host_count=1):
     peers = [name for name in libraries if name != "tutti"]
     if "tutti" not in libraries or not peers:
         return
-    print(f"\nSummary: geometric means of (peer's time / Tutti's), all sizes, and >= {goals.LARGE_BYTES >> 10} KiB")
+    ranges = goals.size_ranges(host_count)
+    print(f"\nSummary: geometric means of (peer's time / Tutti's), {', and '.join(title for title, *_ in ranges)}")
     print(f"{'':>24}" + "".join(f"{TITLES[n]:>20}" for n in peers))
     for ranks, op in goals.pairs(ratios):
         line = f"{op:>16} {ranks} ranks"
         for name in peers:
-            means = [goals.geomean_ratio(ratios, ranks, op, name, least) for least in (0, goals.LARGE_BYTES)]
+            means = [goals.geomean_ratio(ratios, ranks, op, name, *sizes_in) for _, *sizes_in in ranges]
             line += f"{'   '.join(f'{m:.2f}' if m else '-' for m in means):>20}"
         print(line)
-    missed = [(key, text) for key in ratios for text in goals.row_violations(ratios, key)]
+    missed = [(key, text) for key in ratios for text in goals.row_violations(ratios, key, host_count)]
     print(f"\nGoals missed at single sizes: {len(missed)} (marked above with <--)")
-    for ranks, op, text in goals.mean_violations(ratios):
+    for ranks, op, text in goals.mean_violations(ratios, host_count):
         print(f"Goal missed: {op}, {ranks} ranks: {text}")
 
 
@@ -378,6 +423,8 @@ def print_head(head):
     m = head["machine"]
     print(f"# date:    {head['date']}")
     print(f"# machine: {m['cpu']}, {m['cores']} cores, {m['memory']}, Linux {m['kernel']}, load {m['load_before']}")
+    if head["hosts"]["count"] > 1:
+        print(f"# hosts:   {head['hosts']['text']}")
     print(f"# command: {head['command']}")
     print(f"# tutti:   {head['revision']}")
     if m["load_before"] > 0.3 * m["cores"]:
@@ -392,9 +439,9 @@ def write_json(path, head, comparison):
                              for turn in comparison.turns[(ranks, op, size)]]}
                for (ranks, op, size), row in times.items() for name, us in row.items()]
     missed = [{"ranks": key[0], "op": key[1], "bytes": key[2], "what": text}
-              for key in ratios for text in goals.row_violations(ratios, key)]
+              for key in ratios for text in goals.row_violations(ratios, key, head["hosts"]["count"])]
     missed += [{"ranks": ranks, "op": op, "bytes": None, "what": text}
-               for ranks, op, text in goals.mean_violations(ratios)]
+               for ranks, op, text in goals.mean_violations(ratios, head["hosts"]["count"])]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**head, "versions": comparison.versions, "results": results, "goals_missed": missed,
                    "failures": comparison.failures}, file)
@@ -404,7 +451,8 @@ def write_json(path, head, comparison):
 
 def write_plots(folder, head, times, libraries):
     os.makedirs(folder, exist_ok=True)
-    where = f"{head['machine']['cpu']}, {head['machine']['cores']} cores, one host, float sum, {head['date'][:10]}"
+    on = "one host" if head["hosts"]["count"] == 1 else head["hosts"]["text"]
+    where = f"{head['machine']['cpu']}, {head['machine']['cores']} cores, {on}, float sum, {head['date'][:10]}"
     for op in dict.fromkeys(key[1] for key in times):
         chart = plot.Chart(op, where)
         for ranks in sorted({key[0] for key in times if key[1] == op}):
@@ -445,9 +493,10 @@ def parse_options():
     parser = argparse.ArgumentParser(prog="./dev bench peers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", type=names(OPS), default=list(OPS), metavar="A,B", help="operations (default: all)")
-    parser.add_argument("--sizes", type=sizes, metavar="MIN:MAX:FACTOR", help="default 8:64M:4")
-    parser.add_argument("--ranks", type=lambda t: [int(n) for n in t.split(",")], default=[2, 4], metavar="N,M",
-                        help="rank counts (default 2,4)")
+    parser.add_argument("--sizes", type=sizes, metavar="MIN:MAX:FACTOR",
+                        help="default 8:64M:4; with --hosts 8:16M:2")
+    parser.add_argument("--ranks", type=lambda t: [int(n) for n in t.split(",")], metavar="N,M",
+                        help="rank counts (default 2,4; with --hosts one and two on each host)")
     parser.add_argument("--rounds", type=int, help="how often all programs are started (default 3)")
     parser.add_argument("--turns", type=int, help="batches of each library, per size and round (default 9)")
     parser.add_argument("--batch-ms", type=float, help="how long a batch lasts (default 5)")
@@ -456,8 +505,18 @@ def parse_options():
                              "(default 1)")
     parser.add_argument("--compare", choices=("median", "best"), default="median",
                         help="best: each library's fastest batch, for a machine that is busy with other things")
-    parser.add_argument("--libraries", type=names(LIBRARIES), default=list(LIBRARIES), metavar="A,B",
-                        help=f"of {','.join(LIBRARIES)} (default: all)")
+    parser.add_argument("--libraries", type=names(LIBRARIES), metavar="A,B",
+                        help=f"of {','.join(LIBRARIES)} (default: all); raw, which is TCP alone, takes part in "
+                             "all_reduce of 2 ranks on 2 hosts")
+    parser.add_argument("--hosts", type=int, default=1, metavar="N",
+                        help="spread the ranks evenly over so many hosts, which are network name spaces of this machine; "
+                             "needs root and iproute2 (default 1: no name spaces)")
+    parser.add_argument("--nics", type=int, default=1, metavar="N",
+                        help="network cards of each host, each on a network of its own (default 1)")
+    parser.add_argument("--rate", type=lambda t: t.split(","), default=[], metavar="A,B",
+                        help="limit each card to a rate, as tc writes it: 1gbit,100mbit (default: no limit)")
+    parser.add_argument("--raw-flows", type=int, default=1, metavar="N",
+                        help="flows of raw; a message is cut among them in parts of 128 KiB and more (default 1)")
     parser.add_argument("--time-limit", type=float, default=180, metavar="S",
                         help="seconds for a program's start, and for a batch or check of one size (default 180)")
     parser.add_argument("--quick", action="store_true",
@@ -468,21 +527,66 @@ def parse_options():
                         help="build folder (default build/release)")
     options = parser.parse_args()
     quick = options.quick
-    options.sizes = options.sizes or sizes("8:4M:8" if quick else "8:64M:4")
+    across = options.hosts > 1
+    options.ranks = options.ranks or ([options.hosts, 2 * options.hosts] if across else [2, 4])
+    if wrong := wrong_about_hosts(options):
+        parser.error(wrong)
+    floor = options.hosts == 2 and 2 in options.ranks
+    options.libraries = options.libraries or [name for name in LIBRARIES if name != "raw" or floor]
+    options.sizes = options.sizes or sizes("8:4M:8" if quick else "8:16M:2" if across else "8:64M:4")
     options.rounds = options.rounds or (1 if quick else 3)
     options.turns = options.turns or (3 if quick else 9)
     options.batch_ms = options.batch_ms or (3 if quick else 5)
     return options
 
 
+def wrong_about_hosts(options):
+    """What is wrong with the options about hosts, as a sentence; or None."""
+    if not 1 <= options.hosts <= 64:
+        return "--hosts: from 1 to 64"
+    if options.hosts == 1:
+        if options.nics != 1 or options.rate:
+            return "--nics and --rate are about the networks of several hosts: add --hosts 2"
+        if options.libraries and "raw" in options.libraries:
+            return "raw is a floor between two hosts: add --hosts 2"
+        return None
+    if uneven := [ranks for ranks in options.ranks if ranks < 1 or ranks % options.hosts]:
+        return f"{uneven[0]} ranks cannot be spread evenly over {options.hosts} hosts: give --ranks a multiple of them"
+    if not 1 <= options.nics <= 8:
+        return "--nics: from 1 to 8"
+    if options.rate and len(options.rate) != options.nics:
+        return f"--rate: one rate for each card, so {options.nics}, separated by commas"
+    if not 1 <= options.raw_flows <= 16:
+        return "--raw-flows: from 1 to 16"
+    return hosts.why_not(options.rate)
+
+
 def main():
     options = parse_options()
+    # The end of a session, or of a shell, is as good a reason to clean up as Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    if options.hosts == 1:
+        return compare(options, None)
+    try:
+        with hosts.Hosts(options.hosts, options.nics, options.rate) as network:
+            return compare(options, network)
+    except hosts.HostsFailed as failed:
+        print(failed)
+    except KeyboardInterrupt:
+        print("\nStopped.")
+    return 1
+
+
+def compare(options, network):
+    where = {"count": 1} if network is None else {"count": network.count, "cards": len(network.cards),
+                                                  "rates": network.rates, "text": network.text()}
     head = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
-            "command": shlex.join(sys.argv), "revision": revision()}
+            "hosts": where, "command": shlex.join(sys.argv), "revision": revision()}
     print_head(head)
     peers = []
     for name in options.libraries:
-        peer = Peer(name, options.build)
+        peer = Peer(name, options.build, network, options.raw_flows)
         absent = peer.why_absent()
         if absent:
             print(f"# {TITLES[name]} is left out: {absent}")
@@ -491,13 +595,13 @@ def main():
     if not peers:
         print("Nothing to run. ./dev bench peers builds the programs first.")
         return 1
-    comparison = Comparison(options, peers)
+    comparison = Comparison(options, peers, network)
     try:
         comparison.run()
     except KeyboardInterrupt:
         print("\nStopped; what was measured until now:")
     libraries = [peer.name for peer in peers]
-    print_summary(comparison.ratios(), libraries)
+    print_summary(comparison.ratios(), libraries, options.hosts)
     for name, version in comparison.versions.items():
         print(f"# {TITLES[name]}: {version}")
     if options.json:

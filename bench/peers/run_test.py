@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -16,6 +17,7 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import goals
+import hosts
 import plot
 import run
 
@@ -44,6 +46,9 @@ class FakePeer:
 
     def why_absent(self):
         return None
+
+    def takes_part(self, ranks, op):
+        return self.name != "raw" or (ranks, op) == (2, "all_reduce")
 
     def commands(self, ranks, arguments, store):
         return [([sys.executable, "-c", self.script, str(number), *arguments], {}) for number in range(ranks)]
@@ -129,6 +134,156 @@ class GoalsTest(unittest.TestCase):
         self.assertEqual(goals.row_violations(ratios, (2, "reduce", 8192)) + goals.mean_violations(ratios), [])
 
 
+class GoalsAcrossHostsTest(unittest.TestCase):
+    def missed(self, hosts_count, ranks, row, size=4096, op="all_reduce"):
+        key = (ranks, op, size)
+        return goals.row_violations({key: row}, key, hosts_count)
+
+    def test_two_ranks_on_two_hosts(self):
+        for row, size, missed in (({"mpich": 1 / 1.09, "gloo": 9.0}, 4096, 0), ({"mpich": 1 / 1.12, "gloo": 9.0}, 4096, 1),
+                                  ({"raw": 1 / 1.29}, 8, 0), ({"raw": 1 / 1.31}, 8, 1), ({"raw": 1 / 1.31}, 16, 0),
+                                  ({"raw": 0.91}, 16 << 20, 0), ({"raw": 0.89}, 16 << 20, 1), ({}, 8, 0)):
+            self.assertEqual(len(self.missed(2, 2, row, size)), missed, (row, size))
+
+    def test_two_ranks_on_each_host(self):
+        for hosts_count, ranks in ((2, 4), (3, 6)):
+            for row, size, missed in (({"openmpi": 5.0, "gloo": 3.0}, 1 << 20, 0), ({"openmpi": 4.9, "gloo": 2.9}, 8, 2),
+                                      ({"openmpi": 2.0, "gloo": 2.0}, 2 << 20, 0), ({"openmpi": 1.9}, 2 << 20, 1)):
+                self.assertEqual(len(self.missed(hosts_count, ranks, row, size)), missed, (row, size))
+
+    def test_no_goals_for_other_shapes_and_operations(self):
+        slow = {"openmpi": 0.1, "gloo": 0.1, "raw": 0.1}
+        for hosts_count, ranks, op in ((2, 8, "all_reduce"), (3, 3, "all_reduce"), (4, 8, "all_reduce"), (2, 2, "reduce")):
+            self.assertEqual(self.missed(hosts_count, ranks, slow, 8, op), [])
+            self.assertEqual(goals.mean_violations({(ranks, op, 8): slow}, 3), [])
+
+    def test_means_against_the_best_peer_of_each_size(self):
+        ratios = {(2, "all_reduce", 8): {"openmpi": 1.4, "mpich": 5.0, "raw": 0.5},
+                  (2, "all_reduce", 32768): {"openmpi": 7.0, "mpich": 1.3},
+                  (2, "all_reduce", 1 << 20): {"openmpi": 1.2, "gloo": 9.0},
+                  (2, "reduce", 8): {"openmpi": 0.1}}
+        missed = goals.mean_violations(ratios, 2)
+        self.assertEqual(len(missed), 1)
+        self.assertIn("from 64 KiB on 1.20 x", missed[0][2])
+        ratios[(2, "all_reduce", 1 << 20)] = {"openmpi": 1.3}
+        self.assertEqual(goals.mean_violations(ratios, 2), [])
+
+    def test_only_the_floor_is_there(self):
+        self.assertIsNone(goals.best_peer({"raw": 1.0}))
+        self.assertEqual(goals.mean_violations({(2, "all_reduce", 8): {"raw": 0.1}}, 2), [])
+
+
+class HostsTest(unittest.TestCase):
+    """`ip` and `tc` are pretended; a name space is a file."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.commands, self.trouble = folder.name, [], {}
+        for name, fake in (("FOLDER", self.folder), ("command", self.command)):
+            patch = mock.patch.object(hosts, name, fake)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def command(self, *words):
+        line = " ".join(words)
+        self.commands.append(line.replace(f"{hosts.PREFIX}{os.getpid()}-", ""))
+        path = os.path.join(self.folder, words[-1])
+        if words[:3] == ("ip", "netns", "add"):
+            open(path, "x", encoding="utf-8").close()
+        if words[:3] == ("ip", "netns", "del"):
+            os.remove(path)
+        for piece, error in self.trouble.items():
+            if piece in line:
+                raise error
+        return "eth0@if2 UP 02:00" if "-br" in words else ""
+
+    def test_two_hosts_have_a_pair_for_each_card(self):
+        with hosts.Hosts(2, 2) as network:
+            self.assertEqual(sorted(os.listdir(self.folder)), network.names)
+            self.assertEqual(network.names[1], f"tutti-peers-{os.getpid()}-1")
+            agent = network.agent
+            self.assertTrue(os.access(agent, os.X_OK))
+        self.assertIn("ip -n 0 link add eth1 type veth peer name eth1 netns 1", self.commands)
+        self.assertIn("ip -n 1 addr add 10.78.1.2/24 dev eth1", self.commands)
+        self.assertFalse([line for line in self.commands if "bridge" in line or "tc" in line.split()])
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertFalse(os.path.exists(agent))
+
+    def test_more_hosts_have_a_bridge(self):
+        with hosts.Hosts(3) as network:
+            self.assertEqual(len(os.listdir(self.folder)), 4)
+            self.assertEqual(network.places(6), ",".join(f"{name}:2" for name in network.names))
+            self.assertEqual([network.host_of(rank, 6) for rank in range(6)], [0, 0, 1, 1, 2, 2])
+            self.assertIn("bridge", network.text())
+        self.assertIn("ip -n switch link set eth0-2 master eth0 up", self.commands)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_rates_are_at_both_ends(self):
+        for count, ends in ((2, ("0 qdisc replace dev eth1", "1 qdisc replace dev eth1")),
+                            (3, ("2 qdisc replace dev eth1", "switch qdisc replace dev eth1-2"))):
+            with hosts.Hosts(count, 2, ["1gbit", "100mbit"]):
+                for end in ends:
+                    self.assertIn(f"tc -n {end} root tbf rate 100mbit burst 128k latency 50ms", self.commands)
+
+    def test_nothing_is_left_after_an_error_or_ctrl_c(self):
+        for error in (hosts.HostsFailed("no luck"), KeyboardInterrupt()):
+            for piece in ("netns add", "lo up", "type veth", "-br link"):
+                self.trouble = {piece: error}
+                with self.subTest(piece), self.assertRaises(type(error)):
+                    with hosts.Hosts(3):
+                        self.fail("no hosts were expected")
+                self.assertEqual(os.listdir(self.folder), [])
+        self.trouble = {}
+        with self.assertRaises(KeyboardInterrupt), hosts.Hosts(2):
+            raise KeyboardInterrupt
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_what_dead_runs_left_is_removed(self):
+        dead = subprocess.Popen([sys.executable, "-c", "pass"])
+        dead.wait()
+        kept = [f"{hosts.PREFIX}{os.getppid()}-0", "tutti-peers-", "tutti-peers-x-0", f"tutti-{dead.pid}-east"]
+        for name in [*kept, f"{hosts.PREFIX}{dead.pid}-0"]:
+            open(os.path.join(self.folder, name), "x", encoding="utf-8").close()
+        hosts.remove_forgotten()
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(kept))
+
+    def test_commands_of_each_library(self):
+        with hosts.Hosts(2, 2) as network:
+            for name, hosts_of_processes, pieces in (
+                    ("tutti", [0], ["run --hosts HOST0:2,HOST1:2 --agent 'ip netns exec'"]),
+                    ("openmpi", [0], ["--host HOST0:2,HOST1:2", "--bind-to none", "--mca btl_tcp_if_include eth0,eth1"]),
+                    ("mpich", [0], ["-hosts HOST0:2,HOST1:2", "-iface eth0"]), ("gloo", [0, 0, 1, 1], [])):
+                peer = run.Peer(name, "/build", network)
+                peer.launcher = "launcher"
+                commands = peer.commands(4, ["--max", "8"], "/store")
+                self.assertEqual([words[:2] for words, _ in commands],
+                                 [[network.agent, network.names[host]] for host in hosts_of_processes])
+                for words, _ in commands:
+                    line = words[2].replace(network.names[0], "HOST0").replace(network.names[1], "HOST1")
+                    self.assertTrue(line.endswith(f"{name}_peer --max 8"), line)
+                    for piece in pieces:
+                        self.assertIn(piece, line)
+            self.assertEqual([environment["PEER_INTERFACE"] for _, environment in commands], ["eth0"] * 4)
+            commands = run.Peer("raw", "/build", network, raw_flows=4).commands(2, [], "/store")
+            self.assertEqual([words[1] for words, _ in commands], network.names)
+            self.assertEqual((commands[1][1]["PEER_INTERFACE"], commands[1][1]["PEER_FLOWS"]), ("eth0,eth1", "4"))
+
+    def test_where_raw_takes_part(self):
+        self.assertTrue(run.Peer("raw", "/build").takes_part(2, "all_reduce"))
+        self.assertFalse(run.Peer("raw", "/build").takes_part(4, "all_reduce"))
+        self.assertFalse(run.Peer("raw", "/build").takes_part(2, "reduce"))
+        self.assertTrue(run.Peer("gloo", "/build").takes_part(4, "reduce"))
+
+    def test_why_there_can_be_no_hosts(self):
+        with mock.patch.object(hosts.os, "geteuid", lambda: 1000):
+            self.assertIn("needs root", hosts.why_not())
+        with mock.patch.object(hosts.os, "geteuid", lambda: 0):
+            with mock.patch.object(hosts.shutil, "which", lambda name: None if name == "tc" else name):
+                self.assertIsNone(hosts.why_not())
+                self.assertIn("install iproute2", hosts.why_not(["1gbit"]))
+
+
 class ComparisonTest(unittest.TestCase):
     def comparison(self, compare, turns):
         comparison = run.Comparison(mock.Mock(compare=compare), [])
@@ -152,12 +307,74 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(comparison.ratios(), {(2, "reduce", 8): {}})
 
 
+class FakeHosts:
+    """Like hosts.Hosts. Every look at the cards finds `step` bytes more."""
+
+    def __init__(self, step):
+        self.step, self.carried, self.count, self.cards, self.rates = step, 0, 2, ["eth0"], ()
+
+    def __call__(self, *_):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def text(self):
+        return "two pretended hosts"
+
+    def carried_bytes(self):
+        self.carried += self.step
+        return self.carried
+
+
 class WholeTest(unittest.TestCase):
+    def run_on_hosts(self, scripts, step, *arguments):
+        with mock.patch.object(hosts, "Hosts", FakeHosts(step)), mock.patch.object(hosts, "why_not", lambda _: None):
+            return self.run_main(scripts, "--hosts", "2", *arguments)
+
+    def test_several_hosts(self):
+        scripts = {"tutti": rank_program(us=5), "openmpi": rank_program(us=4), "raw": rank_program(us=1)}
+        with tempfile.TemporaryDirectory() as folder:
+            status, text = self.run_on_hosts(scripts, 8, "--quick", "--json", folder + "/r.json", "--svg-dir", folder)
+            with open(folder + "/r.json", encoding="utf-8") as file:
+                data = json.load(file)
+        self.assertEqual(status, 0)
+        for piece in ("# hosts:   two pretended hosts", "all_reduce, 2 ranks on 2 hosts", "1.25 x the time of openmpi, goal 1.10",
+                      "5.00 x the time of raw, goal 1.3", "up to 64 KiB 0.80 x as fast as the best peer"):
+            self.assertIn(piece, text)
+        self.assertEqual(data["hosts"]["count"], 2)
+        self.assertEqual({r["library"] for r in data["results"] if r["op"] == "gather"}, {"tutti", "openmpi"})
+        self.assertEqual(len(data["goals_missed"]), 3)
+
+    def test_a_library_that_leaves_the_network_aside(self):
+        status, text = self.run_on_hosts({"tutti": rank_program()}, 3, "--quick")
+        self.assertEqual(status, 1)
+        self.assertIn("8 bytes: less than that went over the network between the hosts", text)
+
+    def test_wrong_options_about_hosts(self):
+        for words, said in (("--nics 2", "add --hosts 2"), ("--rate 1gbit", "add --hosts 2"),
+                            ("--libraries raw", "add --hosts 2"), ("--hosts 2 --ranks 2,3", "3 ranks cannot be spread"),
+                            ("--hosts 2 --nics 2 --rate 1gbit", "one rate for each card, so 2"), ("--hosts 0", "--hosts")):
+            with self.subTest(words), mock.patch.object(sys, "argv", ["run.py", *words.split()]), \
+                    contextlib.redirect_stderr(io.StringIO()) as error, self.assertRaises(SystemExit):
+                run.parse_options()
+            self.assertIn(said, error.getvalue())
+
+    def test_default_ranks_and_libraries(self):
+        with mock.patch.object(hosts, "why_not", lambda _: None):
+            for words, ranks, has_raw in (("", [2, 4], False), ("--hosts 2", [2, 4], True), ("--hosts 3", [3, 6], False)):
+                with mock.patch.object(sys, "argv", ["run.py", *words.split()]):
+                    options = run.parse_options()
+                self.assertEqual((options.ranks, "raw" in options.libraries), (ranks, has_raw))
+
     def run_main(self, scripts, *arguments):
         argv = ["run.py", "--ops", "all_reduce,gather", "--ranks", "2", "--libraries", ",".join(scripts),
                 "--sizes", "8:8", *arguments]
         out = io.StringIO()
-        with mock.patch.object(run, "Peer", lambda name, build: FakePeer(scripts[name], name)), \
+        with mock.patch.object(run, "Peer", lambda name, *_: FakePeer(scripts[name], name)), \
                 mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(out):
             return run.main(), out.getvalue()
 
