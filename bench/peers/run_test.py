@@ -269,6 +269,14 @@ class HostsTest(unittest.TestCase):
             self.assertEqual([words[1] for words, _ in commands], network.names)
             self.assertEqual((commands[1][1]["PEER_INTERFACE"], commands[1][1]["PEER_FLOWS"]), ("eth0,eth1", "4"))
 
+    def test_open_mpi_yields_where_ranks_share_cores(self):
+        with hosts.Hosts(2) as network, mock.patch.object(run.os, "cpu_count", lambda: 2):
+            for ranks, may_yield, yields in ((2, True, False), (4, True, True), (4, False, False)):
+                peer = run.Peer("openmpi", "/build", network, may_yield=may_yield)
+                peer.launcher = "launcher"
+                (words, _), = peer.commands(ranks, [], "/store")
+                self.assertEqual("--mca mpi_yield_when_idle 1" in words[2], yields)
+
     def test_where_raw_takes_part(self):
         self.assertTrue(run.Peer("raw", "/build").takes_part(2, "all_reduce"))
         self.assertFalse(run.Peer("raw", "/build").takes_part(4, "all_reduce"))
@@ -406,6 +414,13 @@ class WholeTest(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("!! MPICH, all_reduce, 2 ranks: it ended with status 3", text)
         self.assertIn("(3.00)", text)
+
+    def test_a_peer_that_does_not_end_takes_part_in_the_next_round(self):
+        scripts = {"tutti": rank_program(us=1), "mpich": rank_program(us=3) + "time.sleep(60)"}
+        with mock.patch.object(run.Session, "END_LIMIT_S", 0.5):
+            status, text = self.run_main(scripts, "--quick", "--rounds", "2", "--ops", "gather")
+        self.assertEqual(status, 0)
+        self.assertEqual(text.count("!! MPICH, gather, 2 ranks: it did not end within 0.5 s"), 2)
 
     def test_more_ranks_than_elements(self):
         status, text = self.run_main({"tutti": rank_program(size="small")}, "--quick")
