@@ -304,7 +304,7 @@ constexpr Setting kSettings[] = {
          .values = "-1 to 16",
          .meaning =
              "TCP connections for each of these threads, by each network card. -1: 1 where NCCL_SOCKET_NTHREADS is "
-             "set; else 4 connections in all, or 2 where only one thread moves data."},
+             "set; else 4 connections in all, or 1 where only one thread moves data."},
         kNumber<&S::socks_per_thread, Kind::kCount, -1, 16>),
     Row({.name = "TUTTI_PORTS",
          .values = "a port, or first-last",

@@ -13,8 +13,8 @@ namespace {
 
 // A mover for each so many cores of a rank, beside the one on which the rank waits.
 constexpr int kCpusPerMover = 4, kMostMovers = 3;
-// Two connections carry more than one also where one thread serves both.
-constexpr int kFewFlows = 2, kManyFlows = 4, kMostFlowsPerCard = 16;
+// One thread carries no more over several connections than over one, and asks the system more often.
+constexpr int kFewFlows = 1, kManyFlows = 4, kMostFlowsPerCard = 16;
 
 bool IsSet(const Settings& s) { return s.socket_threads >= 0 || s.socks_per_thread >= 0; }
 

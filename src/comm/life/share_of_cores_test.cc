@@ -19,7 +19,7 @@ TEST(ShareOfCores, IsThatOfTheRanksOfOneHost) {
 
 TEST(ShareOfCores, FewCoresGiveNoThreads) {
   EXPECT_EQ(MoversOf(Settings(), 2), 0);
-  EXPECT_EQ(FlowsPerCard(Settings(), 2), 2);
+  EXPECT_EQ(FlowsPerCard(Settings(), 2), 1);
   EXPECT_EQ(MoversOf(Settings(), 8), 2);
   EXPECT_EQ(FlowsPerCard(Settings(), 8), 4);
   EXPECT_EQ(MoversOf(Settings(), 200), 3);

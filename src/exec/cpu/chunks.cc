@@ -19,9 +19,9 @@ constexpr std::size_t kReferenceChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 constexpr std::size_t kMinReferenceFoldBytes = 16384;
 
-std::size_t PoolChunk(std::size_t bytes) {
+std::size_t PoolChunk(std::size_t bytes, std::size_t most) {
   const std::size_t granule = bytes < 65536 ? 64 : 4096;
-  return std::clamp(bytes / granule * granule, kMinPoolChunkBytes, kMaxPoolChunkBytes);
+  return std::clamp(bytes / granule * granule, kMinPoolChunkBytes, most);
 }
 
 }  // namespace
@@ -33,9 +33,10 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
   if (protocol == Protocol::kLl) return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
   if (protocol == Protocol::kLl128) return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
   if (footprint.link_slots >= static_cast<int>(rings.posts())) return 0;
-  const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels);
+  const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels, MostOfPool());
   if (!by_reference) return pool_chunk;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
+  if (several_hosts) return pool_chunk;
   return std::min(pool_chunk, std::max(kReferenceFoldBytes / ranks / 4096 * 4096, kMinReferenceFoldBytes));
 }
 
@@ -43,7 +44,7 @@ std::size_t ChunkRules::ForTransfer(Protocol protocol, bool by_reference) const 
   if (by_reference) return kReferenceChunkBytes;
   if (protocol == Protocol::kLl) return rings.ll_units() / 2 * proto::kLlUnitPayloadBytes;
   if (protocol == Protocol::kLl128) return rings.ll128_lines() / 2 * proto::kLl128PayloadBytes;
-  return PoolChunk(pool_bytes / (2 * static_cast<std::size_t>(ranks)));
+  return PoolChunk(pool_bytes / (2 * static_cast<std::size_t>(ranks)), MostOfPool());
 }
 
 }  // namespace tutti::exec::cpu

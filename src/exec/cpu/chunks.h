@@ -14,11 +14,20 @@ struct Footprint;
 
 namespace tutti::exec::cpu {
 
+// Largest chunk that goes through the pool: small enough that several fit a core's second-level cache, large enough
+// that the cost of a post does not show. Of 32, 64, 128 and 256 KiB it was the fastest or within 5 % of it for an
+// all_reduce of 64 KiB to 64 MiB among 8 and 16 ranks on as many cores.
+inline constexpr std::size_t kMaxPoolChunkBytes = std::size_t{128} << 10;
+// The same between hosts, also where the sender refers to the user's buffer. Each takes as long as the network's latency at least,
+// since a plan waits for one while the next one is on its way, and several connections share the larger ones.
+inline constexpr std::size_t kMaxHostsChunkBytes = std::size_t{512} << 10;
+
 // How long messages may be. Both ends of a link cut alike because these follow from what all ranks share.
 struct ChunkRules {
   transport::RingSizes rings;
   std::size_t pool_bytes = 0;
   int ranks = 1;
+  bool several_hosts = false;
 
   // Bytes of the largest message of a collective with this footprint, on one of `channels` channels; 0 where a link
   // can not hold as many messages as the plan asks for.
@@ -26,12 +35,9 @@ struct ChunkRules {
                       int channels) const;
   // Bytes of the largest part of a send or receive.
   std::size_t ForTransfer(proto::Protocol protocol, bool by_reference) const;
+  // The most that goes through the pool at a time.
+  std::size_t MostOfPool() const { return several_hosts ? kMaxHostsChunkBytes : kMaxPoolChunkBytes; }
 };
-
-// Largest chunk that goes through the pool: small enough that several fit a core's second-level cache, large enough
-// that the cost of a post does not show. Of 32, 64, 128 and 256 KiB it was the fastest or within 5 % of it for an
-// all_reduce of 64 KiB to 64 MiB among 8 and 16 ranks on as many cores.
-inline constexpr std::size_t kMaxPoolChunkBytes = std::size_t{128} << 10;
 
 }  // namespace tutti::exec::cpu
 

@@ -33,7 +33,8 @@ Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int ra
   pool_->Init(fabric_->own().pool(), geometry.pool_bytes, ranks);
   shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
   references_.reserve(shares_.size() * fabric_->rings().posts());
-  *chunks_ = {.rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks};
+  *chunks_ = {
+      .rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks, .several_hosts = remote_ != nullptr};
 }
 Engine::~Engine() = default;
 

@@ -39,7 +39,7 @@ inline int Engine::SpinsFor(const transport::Incoming& link) const {
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    if (job.chunk_bytes <= kMaxPoolChunkBytes &&
+    if (job.chunk_bytes <= chunks_->MostOfPool() &&
         !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
       return Waits(job, -1, Job::WaitsFor::kPages);
   }
