@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tune/model.h"
+#include "tune/plan_costs.h"
 
 namespace tutti::tune {
 namespace {
@@ -48,23 +49,6 @@ std::string KnownAlgorithms() {
   return names;
 }
 
-// Whether root 0 speaks for all roots (Chooser::CostOf).
-bool AreAlike(Collective collective, const algo::Hosts& hosts) {
-  return !HasRoot(collective) || hosts.most() == hosts.fewest();
-}
-
-// Roots whose plans together speak for all, as far as times go.
-std::vector<int> TypicalRoots(Collective collective, const algo::Hosts& hosts) {
-  if (AreAlike(collective, hosts)) return {0};
-  std::vector<int> roots;
-  for (const int size : {hosts.most(), hosts.fewest()}) {
-    int host = 0;
-    while (hosts.SizeOf(host) != size) ++host;
-    roots.push_back(hosts.RanksOf(host).front());
-  }
-  return roots;
-}
-
 }  // namespace
 
 std::optional<Algorithm> OrderOf(Collective collective, const algo::Hosts& hosts, std::size_t bytes) {
@@ -100,29 +84,17 @@ Result<Chooser> Chooser::Create(const ChooserOptions& options) {
   Chooser chooser;
   chooser.options_ = options;
   if (options.hosts.count() == 1) chooser.options_.hosts = algo::Hosts(options.ranks);
+  chooser.costs_ = options.costs != nullptr ? options.costs : std::make_shared<PlanCosts>(chooser.options_.hosts);
   const Result<Filters> filters = ParseFilters(options.algo_filter, options.proto_filter);
   if (!filters.ok()) return filters.status();
   chooser.filters_ = *filters;
   return chooser;
 }
 
-const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) {
-  std::shared_ptr<const PlanCost>& slot = costs_[static_cast<int>(algorithm)][static_cast<int>(collective)];
-  if (slot) return *slot;
-  PlanCost cost;
-  cost.footprint.collective = collective;
-  for (const int root : TypicalRoots(collective, hosts())) {
-    const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, hosts(), root);
-    TakeMost(plan::Evaluate(plans), cost.cost);
-    TakeMost(plan::MeasureFootprint(plans), cost.footprint);
-    if (hosts().count() > 1) TakeMost(plan::EvaluateNetwork(plans, hosts().host_of()), cost.network);
-  }
-  slot = std::make_shared<const PlanCost>(cost);
-  return *slot;
-}
+const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) { return costs_->Of(algorithm, collective); }
 
 plan::Footprint Chooser::FootprintOf(Algorithm algorithm, Collective collective, int root) {
-  if (AreAlike(collective, hosts())) return CostOf(algorithm, collective).footprint;
+  if (RootsAreAlike(collective, hosts())) return CostOf(algorithm, collective).footprint;
   return plan::MeasureFootprint(algo::BuildAll(algorithm, collective, hosts(), root));
 }
 

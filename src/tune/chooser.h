@@ -10,7 +10,6 @@
 // (docs/decisions/0002-rank-order.md). Only where that sends far more than there has to be, another order is taken, and which is
 // a rule of shape and size: OrderOf.
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -32,6 +31,7 @@ struct Footprint;
 namespace tutti::tune {
 
 struct PlanCost;
+class PlanCosts;
 struct Ranks;
 
 struct Choice {
@@ -55,6 +55,8 @@ std::optional<algo::Algorithm> OrderOf(Collective collective, const algo::Hosts&
 struct ChooserOptions {
   int ranks = 1;
   algo::Hosts hosts = {};  // which rank is on which; Hosts(): all are on one
+  // What other choosers have found out for the same ranks and hosts, and will; null: nothing.
+  std::shared_ptr<PlanCosts> costs = nullptr;
   int cpus = 1;            // usable by all ranks of a host together
   Machine machine;
   std::string algo_filter;   // Settings::algo
@@ -106,7 +108,7 @@ class Chooser {
 
   ChooserOptions options_;
   Filters filters_;
-  std::array<std::array<std::shared_ptr<const PlanCost>, kCollectives>, algo::kAlgorithms> costs_;
+  std::shared_ptr<PlanCosts> costs_;
 };
 
 }  // namespace tutti::tune

@@ -6,21 +6,26 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "algo/algorithm.h"
 #include "base/log.h"
 #include "comm/host/planner.h"
+#include "comm/life/shared_costs.h"
 #include "exec/cpu/chunks.h"
 #include "tune/chooser.h"
+#include "tune/plan_costs.h"
 
 namespace tutti::comm {
 
 Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs) {
+  const std::shared_ptr<tune::PlanCosts> costs = SharedCosts(inputs.ranks, inputs.host_of);
   Result<tune::Chooser> chooser = tune::Chooser::Create(
       {.ranks = inputs.ranks,
-       .hosts = inputs.host_of.empty() ? algo::Hosts(inputs.ranks) : algo::Hosts::ByRank(inputs.host_of),
+       .hosts = costs->hosts(),
+       .costs = costs,
        .cpus = inputs.cpus,
        .machine = inputs.machine,
        .algo_filter = settings.algo,

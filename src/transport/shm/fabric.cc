@@ -24,6 +24,7 @@ constexpr std::atomic<std::uint32_t> kAlways{1}, kNever{0};
 Result<Fabric> Fabric::Create(const FabricOptions& options) {
   Fabric f;
   f.options_ = options;
+  f.self_ = sys::Self();
   const Geometry geometry = MakeGeometry(options.ranks, options.channels, options.shared_bytes);
   Result<Segment> own = Segment::Create(geometry, options.rank);
   if (!own.ok()) return own.status();
@@ -82,8 +83,7 @@ void Fabric::AddRemote(int peer) {
 
 Reach Fabric::FindReach(int peer) const {
   if (!options_.try_references) return Reach::kNone;
-  const sys::ProcessId self = sys::Self();
-  if (processes_[peer].pid == self.pid && processes_[peer].start_ticks == self.start_ticks) return Reach::kSameProcess;
+  if (processes_[peer] == self_) return Reach::kSameProcess;
   const Header* theirs = peers_[peer].header();
   std::uint64_t seen = 0;
   const Result<std::size_t> got = sys::ReadProcessMemory(

@@ -142,6 +142,7 @@ class Fabric {
   Reach FindReach(int peer) const;
 
   FabricOptions options_;
+  sys::ProcessId self_;
   Segment own_;
   std::vector<Segment> peers_;
   std::vector<sys::ProcessId> processes_;
