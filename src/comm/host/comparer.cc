@@ -67,15 +67,24 @@ Status Comparer::CompareCollectives(std::uint64_t sequence) {
     if (const std::optional<CallRecord> record = core_.boxes[r].FindCollective(sequence))
       calls.emplace_back(r, *record);
   }
-  const auto same_as = [&](const CallRecord& one) {
-    return std::ranges::count_if(calls, [&](const auto& c) { return c.second.call == one.call; });
+  struct Kind {
+    const std::pair<int, CallRecord>* first;
+    int count;
   };
-  const auto usual =
-      std::ranges::max_element(calls, {}, [&](const auto& c) { return same_as(c.second); });  // the first of equals
-  if (usual == calls.end()) return Status::Ok();
-  const auto odd = std::ranges::find_if(calls, [&](const auto& c) { return c.second.call != usual->second.call; });
-  if (odd == calls.end()) return Status::Ok();
-  return Mismatch(ledger_.own_collectives, odd->first, odd->second, usual->first, usual->second);
+  std::vector<Kind> kinds;  // of calls that are alike; one, as a rule
+  for (const auto& call : calls) {
+    const auto same = std::ranges::find_if(kinds, [&](const Kind& k) { return k.first->second.call == call.second.call; });
+    if (same == kinds.end()) {
+      kinds.push_back({.first = &call, .count = 1});
+    } else {
+      ++same->count;
+    }
+  }
+  if (kinds.size() < 2) return Status::Ok();
+  const auto usual = std::ranges::max_element(kinds, {}, &Kind::count);  // the first of equals
+  const auto odd = usual == kinds.begin() ? usual + 1 : kinds.begin();
+  return Mismatch(ledger_.own_collectives, odd->first->first, odd->first->second, usual->first->first,
+                  usual->first->second);
 }
 
 // The n-th send from one rank to another and the n-th receive there must agree in bytes.

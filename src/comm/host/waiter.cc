@@ -33,11 +33,20 @@ constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers
 // or virtual machine. Its peers may have been too, so a stop counts as no more than this towards the timeout.
 constexpr std::int64_t kStoppedNs = 250 * kNsPerMs;
 constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
+// What a rank looks at while it waits grows with the ranks. Where there are so many times this many, it looks at processes and
+// calls so many times less often, and at the rest no more often than every kLookNs for each of these times: else many ranks
+// that wait keep the cores from those that could go on.
+constexpr int kFewRanks = 32;
+constexpr std::int64_t kLookNs = 125000;
+// For the same reason ranks sleep longer where so many times this many share a core, but no longer than kMostSleeps times.
+constexpr int kFewOfCore = 16;
+constexpr int kMostSleeps = 16;
 
 }  // namespace
 
 // Looks at what the peers say of themselves and, now and then, whether their processes are still there.
 Status Waiter::CheckPeers(bool probe_processes) {
+  transport::shm::ProcessLook look(*core_.fabric);
   for (int peer = 0; peer < core_.ranks; ++peer) {
     if (peer == core_.rank) continue;
     const RankState state = core_.fabric->StateOf(peer);
@@ -62,7 +71,7 @@ Status Waiter::CheckPeers(bool probe_processes) {
                     peer);
     }
     if (!probe_processes || state == RankState::kLeft) continue;
-    if (const std::string why = core_.fabric->WhyGone(peer); !why.empty()) {
+    if (const std::string why = look.WhyGone(peer); !why.empty()) {
       if (core_.fabric->StateOf(peer) == RankState::kLeft) continue;
       return Status(Code::kRemote,
                     fmt::format("rank {} (pid {}) {}, while rank {} waits {}; look at the log and exit status of that "
@@ -138,9 +147,11 @@ void Waiter::EndReport() {
 // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
 // one of them says so.
 void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
-  const bool probe = now_ns - wait.last_probe_ns > kProbeNs;
+  const int many = core_.ranks / kFewRanks;
+  if (now_ns - wait.looked_ns < kLookNs * many) return;
+  const bool probe = now_ns - wait.last_probe_ns > kProbeNs * (1 + many);
   if (probe) wait.last_probe_ns = now_ns;
-  const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs;
+  const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs * (1 + many);
   if (report) ReportWait(wait.since_ns, now_ns);
   Status s = CheckPeers(probe);
   // Calls that do not match explain more than that a peer has failed or left.
@@ -199,7 +210,8 @@ void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
     sys::YieldCpu();
   } else {
-    core_.fabric->Sleep(core_.engine->waits_for(), kSleepNs, [&] {
+    const int longer = core_.crowded ? std::clamp(core_.ranks / core_.cpus / kFewOfCore, 1, kMostSleeps) : 1;
+    core_.fabric->Sleep(core_.engine->waits_for(), kSleepNs * longer, [&] {
       core_.engine->Advance();
       return job.done || core_.engine->moves() != wait.moves;
     });

@@ -62,6 +62,8 @@ struct Creation {
   void LogChannels() const;  // log_channels.cc
   // Waits until `ready`, before the deadline and while no peer fails. `what` completes "rank 3 of 4 ..." for errors.
   Status Await(const std::function<bool()>& ready, const char* what) const;  // await.cc
+  enum class Probe : std::uint8_t { kNo, kYes };
+  Status LookAtPeers(const std::function<bool()>& ready, Probe probe) const;
   Status Cancelled() const;
   // What carries data between hosts; null: TCP.
   Result<std::shared_ptr<transport::net::plugin::Network>> ChooseNetwork() const;  // choose_network.cc

@@ -97,10 +97,10 @@ void Fabric::FinishConnecting() {
   own_.header()->mapped.store(can_refer_to_all_ ? kMappedAndReadable : kMapped, std::memory_order_release);
 }
 
-bool Fabric::EveryoneConnected() const {
-  for (int peer = 0; peer < options_.ranks; ++peer) {
-    if (peer == options_.rank || IsRemote(peer)) continue;
-    if (peers_[peer].header()->mapped.load(std::memory_order_acquire) == 0) return false;
+bool Fabric::EveryoneConnected() {
+  for (; connected_ < options_.ranks; ++connected_) {
+    if (connected_ == options_.rank || IsRemote(connected_)) continue;
+    if (peers_[connected_].header()->mapped.load(std::memory_order_acquire) == 0) return false;
   }
   return true;
 }
@@ -157,6 +157,14 @@ std::string Fabric::WhyGone(int peer) const {
     gone = sys::ProbeProcess(processes_[peer]) == sys::Liveness::kDead;
   }
   return gone ? "died: its process is gone" : "";
+}
+
+std::string ProcessLook::WhyGone(int peer) {
+  const sys::ProcessId& process = fabric_.process(peer);
+  if (process.pid != 0 && process == there_) return "";
+  std::string why = fabric_.WhyGone(peer);
+  if (why.empty()) there_ = process;
+  return why;
 }
 
 int Regions::Add(Region region) {

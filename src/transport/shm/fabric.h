@@ -79,7 +79,8 @@ class Fabric {
   // Tells the peers that this rank has mapped them all, and whether it can read all their memory.
   void FinishConnecting();
   // Of the ranks of this host: whether every one has got that far; and then, whether each can read every other's memory.
-  bool EveryoneConnected() const;
+  // Asked again, it goes on with the first that had not.
+  bool EveryoneConnected();
   bool EveryoneCanRefer() const;
 
   int rank() const { return options_.rank; }
@@ -158,6 +159,19 @@ class Fabric {
   std::vector<bool> remotes_;                              // by rank: on another host; empty where none is
   std::shared_ptr<RemoteLinks> remote_;
   bool can_refer_to_all_ = true;
+  int connected_ = 0;  // ranks from 0 on that were seen to be, by EveryoneConnected
+};
+
+// A look at the processes of many ranks: one that several ranks share is looked for once.
+class ProcessLook {
+ public:
+  explicit ProcessLook(const Fabric& fabric) : fabric_(fabric) {}
+  // As Fabric::WhyGone.
+  std::string WhyGone(int peer);
+
+ private:
+  const Fabric& fabric_;
+  sys::ProcessId there_;  // the last that was
 };
 
 }  // namespace tutti::transport::shm
