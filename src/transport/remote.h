@@ -12,12 +12,14 @@
 
 namespace tutti::transport {
 
-// Threads: Written, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
+// Threads: Open, Written, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
 class RemoteLinks {
  public:
   virtual ~RemoteLinks() = default;
 
-  // Something was written into links to `peer`, or read from links from it.
+  // Makes the links with `peer` ready for the engine: until then their pointers point nowhere. As often as one likes.
+  virtual void Open(int peer) = 0;
+  // Something was written into links to `peer`, or read from links from it. REQUIRES: Open.
   virtual void Written(int peer) = 0;
   // Moves data between this host's halves of the links and the network, for a rank that waits for `waits_for` (-1: for nobody
   // in particular). Whether something has come or gone.

@@ -22,9 +22,21 @@ using exec::cpu::PreparedPlan;
 Planner::Planner(int rank, int ranks, const Jobs& jobs) : rank_(rank), ranks_(ranks), jobs_(jobs) {}
 Planner::~Planner() = default;
 
-void Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules) {
+void Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open) {
   chooser_ = std::make_unique<tune::Chooser>(std::move(chooser));
   rules_ = &rules;
+  open_ = std::move(open);
+}
+
+std::unique_ptr<PreparedPlan> Planner::Prepare(plan::RankPlan plan, std::string name) const {
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    for (const int peer : step.to) open_(peer);
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kRecv) open_(operand.index);
+    }
+  }
+  return exec::cpu::PreparePlan(std::move(plan), std::move(name));
 }
 
 // The plan of an algorithm, and the figures that all ranks must agree on.
@@ -38,7 +50,7 @@ const PreparedPlan* Planner::FindPlan(algo::Algorithm algorithm, Collective coll
                                        .root = root,
                                        .channel = channel,
                                        .hosts = chooser_->hosts()});
-    slot = exec::cpu::PreparePlan(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
+    slot = Prepare(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
     slot->footprint = channel == 0 ? chooser_->FootprintOf(algorithm, collective, root)
                                    : FindPlan(algorithm, collective, root, 0)->footprint;
     slot->by_reference = algo::MayRefer(entry, collective, chooser_->hosts());
@@ -82,7 +94,7 @@ const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operati
   if (const PreparedPlan* known = groups_.Find(ends)) return known;
   std::vector<int> all(ends.begin(), ends.end());
   std::string name = operations.size() == 1 ? std::string(Name(operations[0].kind)) : "a group of sends and receives";
-  auto plan = exec::cpu::PreparePlan(BuildGroup(all, rank_, ranks_), std::move(name));
+  auto plan = Prepare(BuildGroup(all, rank_, ranks_), std::move(name));
   return groups_.Keep(std::move(all), std::move(plan), [&](const PreparedPlan& old) { return !jobs_.Hold(&old); });
 }
 

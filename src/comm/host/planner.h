@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ namespace exec::cpu {
 struct ChunkRules;
 struct PreparedPlan;
 }  // namespace exec::cpu
+namespace plan {
+class RankPlan;
+}
 namespace tune {
 class Chooser;
 }
@@ -55,8 +59,9 @@ class Planner {
   // `jobs`: plans that they hold are not forgotten.
   Planner(int rank, int ranks, const Jobs& jobs);
   ~Planner();
-  // What choices go by. Before the first call of the others. `rules` outlives this object.
-  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules);
+  // Before the first call of the others. `chooser`, `rules`: what choices go by; `rules` outlives this object. `open` is called
+  // for each rank that a plan exchanges messages with before the plan is handed out.
+  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int peer)> open);
 
   Result<const Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   // Of a group, whatever its sizes.
@@ -68,6 +73,7 @@ class Planner {
   std::string Explain(const Operation& operation) const;
 
  private:
+  std::unique_ptr<exec::cpu::PreparedPlan> Prepare(plan::RankPlan plan, std::string name) const;
   const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
 
   const int rank_;
@@ -75,6 +81,7 @@ class Planner {
   const Jobs& jobs_;
   std::unique_ptr<tune::Chooser> chooser_;
   const exec::cpu::ChunkRules* rules_ = nullptr;
+  std::function<void(int)> open_;
 
   // By algorithm, collective, root and channel.
   std::map<std::tuple<int, Collective, int, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;

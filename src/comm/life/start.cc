@@ -34,7 +34,8 @@ Status Creation::Start() {
                        .channels = made.fabric == nullptr || made.several_hosts ? 1 : made.fabric->channels(),
                        .can_refer = can_refer,
                        .chunks = made.engine->chunks(),
-                       .host_of = HostOf()});
+                       .host_of = HostOf(),
+                       .open = [fabric = made.fabric.get()](int peer) { fabric->Open(peer); }});
 }
 
 void Creation::SetSpins() {

@@ -47,7 +47,7 @@ Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInpu
                     settings.algo, fmt::join(chooser->ignored_algorithms(), ", "));
     if (log::FirstTime(line)) TUTTI_WARN("{}", line);
   }
-  planner.Start(std::move(*chooser), inputs.chunks);
+  planner.Start(std::move(*chooser), inputs.chunks, inputs.open);
   return Status::Ok();
 }
 

@@ -4,6 +4,7 @@
 #define TUTTI_COMM_LIFE_START_PLANNER_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "tutti/settings.h"
@@ -33,6 +34,8 @@ struct ChoiceInputs {
   const exec::cpu::ChunkRules& chunks;  // must outlive the planner
   // By rank, numbers that tell hosts apart. Empty: all ranks are on one.
   std::span<const std::int32_t> host_of = {};
+  // Makes the links with a rank ready: Planner::Start.
+  std::function<void(int peer)> open = [](int) {};
 };
 
 // Starts the planner of a communicator's operations in host memory. An error where the settings leave nothing to choose.

@@ -35,12 +35,9 @@ constexpr int kSmallSegmentBytes = 1200;  // of a packet's data: fits networks w
 }  // namespace
 
 struct Courier::Peer {
-  Peer(const CourierOptions& o, const RemotePeer& who, std::byte* memory)
-      : rank(who,
-             o.network != nullptr ? FlowCount()
-                                  : FlowsOf(o.cards, who.cards, std::min(o.flows_per_card, who.flows_per_card)),
-             o.rings, o.outgoing[static_cast<std::size_t>(who.rank)], o.incoming[static_cast<std::size_t>(who.rank)],
-             o.pool, memory) {}
+  Peer(const CourierOptions& o, const RemotePeer& who, FlowCount flows, std::byte* memory)
+      : rank(who, flows, o.rings, o.outgoing[static_cast<std::size_t>(who.rank)],
+             o.incoming[static_cast<std::size_t>(who.rank)], o.pool, memory) {}
 
   RemoteRank rank;
   int next_flow = 0;  // to be tried where there is none
@@ -55,28 +52,23 @@ struct Courier::Peer {
 };
 
 Courier::Courier(CourierOptions options, std::shared_ptr<Port> port)
-    : options_(std::move(options)), port_(std::move(port)) {}
+    : options_(std::move(options)), port_(std::move(port)), seats_(static_cast<std::size_t>(options_.ranks)) {
+  for (const RemotePeer& who : options_.peers) seats_[static_cast<std::size_t>(who.rank)].who = &who;
+}
 
 Result<std::shared_ptr<Courier>> Courier::Create(CourierOptions options, std::shared_ptr<Port> port) {
   std::shared_ptr<Courier> made(new Courier(std::move(options), std::move(port)));
   const CourierOptions& o = made->options_;
-  const std::size_t each = CutLinks::MemoryBytes(o.rings);
-  Result<sys::PrivatePages> memory = sys::PrivatePages::Make(each * o.peers.size());
+  Result<sys::PrivatePages> memory = sys::PrivatePages::Make(CutLinks::MemoryBytes(o.rings) * o.peers.size());
   if (!memory.ok()) return memory.status();
   made->memory_ = std::move(*memory);
-  made->peers_.resize(static_cast<std::size_t>(o.ranks));
-  std::byte* next = made->memory_.data();
-  for (const RemotePeer& who : o.peers) {
-    made->peers_[static_cast<std::size_t>(who.rank)] = std::make_unique<Peer>(o, who, next);
-    next += each;
-  }
   Courier* const self = made.get();
   made->connector_ = std::make_unique<Connector>(Connector::Options{
       .terms = [self](int rank, int flow) { return self->TermsOf(rank, flow); },
       .made = [self](MadeFlow flow) { self->Called(std::move(flow)); },
       .wanted =
           [self](int rank, int flow) {
-            const Peer& peer = self->PeerOf(rank);
+            const Peer& peer = *self->Find(rank);
             return !peer.rank.IsConnected(flow) && !peer.is_gone && peer.rank.state() == RankState::kReady;
           }});
   TUTTI_RETURN_IF_ERROR(made->port_->Add(made->TermsOf(o.rank, 0), made.get()));
@@ -111,10 +103,28 @@ sys::HelloTerms Courier::TermsOf(int rank, int flow) const {
   return terms;
 }
 
+FlowCount Courier::FlowsWith(const RemotePeer& who) const {
+  if (options_.network != nullptr) return FlowCount();
+  return FlowsOf(options_.cards, who.cards, std::min(options_.flows_per_card, who.flows_per_card));
+}
+
+Courier::Peer& Courier::PeerOf(int rank) {
+  if (Peer* const known = Find(rank)) return *known;
+  const RemotePeer& who = WhoIs(rank);
+  const std::size_t place = static_cast<std::size_t>(&who - options_.peers.data());
+  peers_.push_back(std::make_unique<Peer>(options_, who, FlowsWith(who),
+                                          memory_.data() + place * CutLinks::MemoryBytes(options_.rings)));
+  seats_[static_cast<std::size_t>(rank)].peer.store(peers_.back().get(), std::memory_order_release);
+  return *peers_.back();
+}
+
+void Courier::Open(int peer) {
+  std::lock_guard lock(mutex_);
+  PeerOf(peer);
+}
+
 void Courier::Called(MadeFlow made) {
-  const bool known = made.rank >= 0 && made.rank < options_.ranks &&
-                     peers_[static_cast<std::size_t>(made.rank)] != nullptr && made.flow >= 0 &&
-                     made.flow < PeerOf(made.rank).rank.flows();
+  const bool known = IsServed(made.rank) && made.flow >= 0 && made.flow < FlowsWith(WhoIs(made.rank)).all;
   if (!known) return;
   std::lock_guard lock(made_mutex_);
   made_.push_back(std::move(made));
@@ -273,7 +283,7 @@ void Courier::Written(int rank) {
 bool Courier::Turn(int waits_for) {
   std::lock_guard lock(mutex_);
   TakeConnections();
-  Peer* const wanted = waits_for < 0 ? nullptr : peers_[static_cast<std::size_t>(waits_for)].get();
+  Peer* const wanted = waits_for < 0 ? nullptr : Find(waits_for);
   const Credits credits = waits_for < 0 ? Credits::kAll : Credits::kDue;
   bool moved = waits_for >= 0 && TakeNewsOfMovers();
   moved = (wanted != nullptr && wanted->rank.connected() > 0 && Exchange(*wanted, credits)) || moved;
@@ -327,17 +337,23 @@ void Courier::Rest() {
   }
 }
 
-RankState Courier::StateOf(int peer) const { return PeerOf(peer).rank.state(); }
+RankState Courier::StateOf(int rank) const {
+  const Peer* const peer = Find(rank);
+  return peer == nullptr ? RankState::kReady : peer->rank.state();
+}
 
-PeerState Courier::Describe(int peer) const { return PeerOf(peer).rank.said(); }
+PeerState Courier::Describe(int rank) const {
+  const Peer* const peer = Find(rank);
+  return peer == nullptr ? PeerState{} : peer->rank.said();
+}
 
 std::string Courier::WhyGone(int rank) const {
-  const Peer& peer = PeerOf(rank);
-  return peer.is_gone.load(std::memory_order_acquire) ? peer.gone : std::string();
+  const Peer* const peer = Find(rank);
+  return peer != nullptr && peer->is_gone.load(std::memory_order_acquire) ? peer->gone : std::string();
 }
 
 std::string Courier::PidOf(int rank) const {
-  const RemotePeer& who = PeerOf(rank).rank.who();
+  const RemotePeer& who = WhoIs(rank);
   return fmt::format("{} on host {}", who.pid, who.host);
 }
 

@@ -45,6 +45,7 @@ class Courier final : public RemoteLinks, public Caller {
   static Result<std::shared_ptr<Courier>> Create(CourierOptions options, std::shared_ptr<Port> port);
   ~Courier() override;
 
+  void Open(int peer) override;
   void Written(int peer) override;
   bool Turn(int waits_for) override;
   void Sleep(std::int64_t timeout_ns) override;
@@ -66,9 +67,14 @@ class Courier final : public RemoteLinks, public Caller {
 
   Courier(CourierOptions options, std::shared_ptr<Port> port);
   sys::HelloTerms TermsOf(int rank, int flow) const;
-  Peer& PeerOf(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
+  bool IsServed(int rank) const { return rank >= 0 && rank < options_.ranks && seats_[static_cast<std::size_t>(rank)].who; }
+  const RemotePeer& WhoIs(int rank) const { return *seats_[static_cast<std::size_t>(rank)].who; }
+  FlowCount FlowsWith(const RemotePeer& who) const;
+  // Null: not served, or there was nothing to do with it so far.
+  Peer* Find(int rank) const { return seats_[static_cast<std::size_t>(rank)].peer.load(std::memory_order_acquire); }
 
   // All of these with the lock held.
+  Peer& PeerOf(int rank);
   void TakeConnections();
   void Take(MadeFlow made);
   void GiveUp(Peer& peer, std::string why);
@@ -88,10 +94,16 @@ class Courier final : public RemoteLinks, public Caller {
 
   const CourierOptions options_;
   const std::shared_ptr<Port> port_;
-  sys::PrivatePages memory_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null: of this host
+  sys::PrivatePages memory_;  // of the links with all peers, one after the other
+  // A rank of another host, and what there is with it: made when one of the two first has something for the other, and kept.
+  struct Seat {
+    const RemotePeer* who = nullptr;  // null: of this host
+    std::atomic<Peer*> peer{nullptr};
+  };
+  std::vector<Seat> seats_;  // by rank
 
   mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> connected_;
   std::vector<Peer*> active_;  // with which there was ever something to do
   bool told_ = false;
