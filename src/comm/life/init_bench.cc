@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a job's ranks take to become a communicator, from the moment when all are let go until the last one has it.
 // Meet: only the bootstrap. Create: the whole communicator. Ranks are processes or threads.
+// FirstAllReduce: until the end of a first all_reduce of 8 bytes. Ranks are threads of several processes, and of several hosts
+// by TUTTI's host id. MB_a_rank is what all processes have resident then, pages that several share counted once.
 
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <latch>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -83,6 +90,105 @@ struct Pipe {
   }
 };
 
+// What this process has resident, its share of what others have too.
+std::int64_t ResidentKib() {
+  std::FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
+  if (file == nullptr) return 0;
+  long long kib = 0;
+  for (char line[256]; std::fgets(line, sizeof(line), file) != nullptr;) {
+    if (std::sscanf(line, "Pss: %lld kB", &kib) == 1) break;
+  }
+  std::fclose(file);
+  return kib;
+}
+
+struct Job {
+  int ranks, processes, hosts;
+};
+struct Took {
+  double seconds = 0;
+  double mb_a_rank = 0;
+};
+
+// One rank, until its first all_reduce is right.
+Result<Communicator> FirstAllReduce(const UniqueId& id, int rank, const Job& job, int host) {
+  Settings settings;
+  settings.init_timeout_ms = settings.timeout_ms = 10 * kTimeoutMs;
+  if (job.hosts > 1) settings.host_id = "host" + std::to_string(host);
+  Result<Communicator> communicator =
+      Communicator::Create({.rank = rank, .ranks = job.ranks, .id = id, .settings = settings});
+  if (!communicator.ok()) return communicator;
+  std::int64_t sum = rank;
+  const std::span<std::int64_t> one(&sum, 1);
+  TUTTI_RETURN_IF_ERROR(communicator->Run(AllReduce(one, one)));
+  if (sum != std::int64_t{job.ranks} * (job.ranks - 1) / 2) return Status(Code::kInternal, "a wrong sum");
+  return communicator;
+}
+
+// Process `process` of a job, whose threads are ranks. It calls `done` when all of them are, and ends them after that.
+bool RunProcess(const UniqueId& id, const Job& job, int process, const std::function<void()>& go,
+                const std::function<void()>& done) {
+  const int each = job.ranks / job.processes;
+  std::atomic<bool> good = true;
+  std::latch ready(each), begin(1), all_there(each + 1), leave(1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < each; ++i) {
+    threads.emplace_back([&, i] {
+      ready.count_down();
+      begin.wait();
+      const Result<Communicator> made = FirstAllReduce(id, process * each + i, job, process * job.hosts / job.processes);
+      if (!made.ok() && good.exchange(false)) fprintf(stderr, "%s\n", made.status().ToString().c_str());
+      all_there.count_down();
+      leave.wait();
+    });
+  }
+  ready.wait();
+  go();
+  begin.count_down();
+  all_there.arrive_and_wait();
+  done();
+  leave.count_down();
+  for (std::thread& thread : threads) thread.join();
+  return good;
+}
+
+Took TimeJob(const Job& job) {
+  const UniqueId id = *CreateUniqueId();
+  Pipe ready, go, there, measure, leave, kib;
+  for (int process = 0; process < job.processes; ++process) {
+    if (fork() != 0) continue;
+    const auto let_go = [&] {
+      ready.Put();
+      go.Get();
+    };
+    const bool good = RunProcess(id, job, process, let_go, [&] {
+      there.Put();
+      measure.Get();
+      const std::int64_t resident = ResidentKib();
+      if (write(kib.ends[1], &resident, sizeof(resident)) != sizeof(resident)) std::abort();
+      leave.Get();
+    });
+    _exit(good ? 0 : 1);
+  }
+  for (int i = 0; i < job.processes; ++i) ready.Get();
+  const std::int64_t begin_ns = sys::NowNs();
+  for (int i = 0; i < job.processes; ++i) go.Put();
+  for (int i = 0; i < job.processes; ++i) there.Get();
+  Took took{.seconds = static_cast<double>(sys::NowNs() - begin_ns) / 1e9};
+  for (int i = 0; i < job.processes; ++i) measure.Put();
+  for (int i = 0; i < job.processes; ++i) {
+    std::int64_t resident = 0;
+    if (read(kib.ends[0], &resident, sizeof(resident)) != sizeof(resident)) std::abort();
+    took.mb_a_rank += static_cast<double>(resident) / 1024 / job.ranks;
+  }
+  for (int i = 0; i < job.processes; ++i) leave.Put();
+  for (int i = 0; i < job.processes; ++i) {
+    int status = -1;
+    if (wait(&status) <= 0 || status != 0) took.seconds = -1;
+  }
+  return took;
+}
+
 // The same with processes.
 double TimeProcesses(int ranks, const Body& body) {
   const UniqueId id = *CreateUniqueId();
@@ -121,6 +227,17 @@ void Init(benchmark::State& state) {
   }
 }
 
+void FirstAllReduce(benchmark::State& state) {
+  for (auto _ : state) {
+    const Took took = TimeJob({.ranks = static_cast<int>(state.range(0)),
+                               .processes = static_cast<int>(state.range(1)),
+                               .hosts = static_cast<int>(state.range(2))});
+    if (took.seconds < 0) return state.SkipWithError("a rank failed");
+    state.SetIterationTime(took.seconds);
+    state.counters["MB_a_rank"] = took.mb_a_rank;
+  }
+}
+
 void MeetAsProcesses(benchmark::State& state) { Init<TimeProcesses, MeetOnly>(state); }
 void MeetAsThreads(benchmark::State& state) { Init<TimeThreads, MeetOnly>(state); }
 void CreateAsProcesses(benchmark::State& state) { Init<TimeProcesses, CreateWhole>(state); }
@@ -149,6 +266,22 @@ BENCHMARK(CreateAsThreads)
     ->Arg(64)
     ->Arg(256)
     ->Iterations(3)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(FirstAllReduce)
+    ->ArgNames({"ranks", "processes", "hosts"})
+    ->Args({64, 1, 1})
+    ->Args({128, 1, 1})
+    ->Args({256, 1, 1})
+    ->Args({256, 4, 1})
+    ->Args({64, 4, 4})
+    ->Args({128, 4, 4})
+    ->Args({256, 4, 4})
+    ->Args({256, 16, 16})
+    ->Args({1024, 16, 16})
+    ->Args({1024, 4, 4})
+    ->Args({1024, 4, 1})
+    ->Iterations(1)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -134,6 +134,34 @@ TEST_F(InitStormTest, SixtyFourProcessesAndManyThreads) {
   RecordProperty("threads_ms", static_cast<int>(threads_ns / sys::kNsPerMs));
 }
 
+// --- Many ranks of one communicator.
+
+// 256 ranks as threads of as many processes, until the end of their first all_reduce. Each process is a host of its own where
+// `hosts` is more than 1. How long it takes is written down.
+void ManyRanksReduce(const UniqueId& id, int processes, int hosts) {
+  constexpr int kRanks = 256;
+  const int each = kRanks / processes;
+  const std::int64_t begin_ns = sys::NowNs();
+  ExpectAllOk(OnProcesses(UpTo(processes), [&](int process) {
+    std::vector<Status> outcomes = OnThreads(UpTo(each), [&](int thread) {
+      const int rank = process * each + thread;
+      Settings settings = SmallSettings();
+      settings.timeout_ms = kPatientMs;
+      if (hosts > 1) settings.host_id = "host" + std::to_string(process * hosts / processes);
+      Result<Communicator> communicator =
+          Communicator::Create({.rank = rank, .ranks = kRanks, .id = id, .settings = settings});
+      return communicator.ok() ? CheckSum(*communicator, rank, kRanks * (kRanks - 1) / 2) : communicator.status();
+    });
+    const auto bad = std::ranges::find_if(outcomes, [](const Status& s) { return !s.ok(); });
+    return bad == outcomes.end() ? Status::Ok() : *bad;
+  }));
+  testing::Test::RecordProperty("ms", static_cast<int>((sys::NowNs() - begin_ns) / sys::kNsPerMs));
+}
+
+TEST_F(InitStormTest, ManyRanksOfOneProcess) { ManyRanksReduce(id_, 1, 1); }
+TEST_F(InitStormTest, ManyRanksOfOneHost) { ManyRanksReduce(id_, 4, 1); }
+TEST_F(InitStormTest, ManyRanksOfFourHosts) { ManyRanksReduce(id_, 4, 4); }
+
 // --- Children.
 
 // A process that forks after init and whose child ends, with or without destroying what it inherited.
