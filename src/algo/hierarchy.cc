@@ -335,9 +335,11 @@ int Rails::Owner(int host, int rail) const {
 
 std::vector<int> Rails::Of(int rank) const {
   const int host = hosts_.HostOf(rank);
+  const bool roots = root_ >= 0 && hosts_.HostOf(root_) == host;
+  if (roots && rank != root_) return {};
   std::vector<int> rails;
-  for (int rail = 0; rail < count_; ++rail) {
-    if (Owner(host, rail) == rank) rails.push_back(rail);
+  for (int rail = roots ? 0 : hosts_.IndexOf(rank); rail < count_; rail += roots ? 1 : hosts_.SizeOf(host)) {
+    rails.push_back(rail);
   }
   return rails;
 }

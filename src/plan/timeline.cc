@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <unordered_map>
+#include <vector>
 
 namespace tutti::plan {
 namespace {
@@ -16,7 +16,10 @@ class Maker {
       : plans_(plans), host_of_(host_of), ranks_(plans.size()) {
     for (const RankPlan& plan : plans) {
       timeline_.hop.emplace_back(plan.step_count(), Timeline::kNever);
-      std::vector<int>& order = ranks_[&plan - plans.data()].order;
+      Rank& rank = ranks_[&plan - plans.data()];
+      rank.senders = SendersOf(plan);
+      rank.inboxes.resize(rank.senders.size());
+      std::vector<int>& order = rank.order;
       order.resize(plan.step_count());
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(),
@@ -40,10 +43,11 @@ class Maker {
  private:
   struct Arrival {
     int time, step;  // the sender's step
+    int next;        // the arrival after it in its inbox; -1: none so far
   };
+  // What has come from one sender and was not read: a list in arrivals_.
   struct Inbox {
-    std::vector<Arrival> arrivals;
-    std::size_t read = 0;
+    int first = -1, last = -1;
   };
   struct Rank {
     std::vector<int> order;  // steps of a round, as they run
@@ -51,8 +55,37 @@ class Maker {
     std::size_t taken = 0;  // operands of the next step that are there
     int time = 0;
     int waits_for = -1;
-    std::unordered_map<int, Inbox> inboxes;  // by sender
+    std::vector<std::int32_t> senders;  // that it receives from, sorted
+    std::vector<Inbox> inboxes;         // by place in `senders`
   };
+
+  static std::vector<std::int32_t> SendersOf(const RankPlan& plan) {
+    std::vector<std::int32_t> senders;
+    for (int i = 0; i < plan.step_count(); ++i) {
+      for (const Operand& operand : plan.step(i).operands) {
+        if (operand.kind == Operand::Kind::kRecv) senders.push_back(operand.index);
+      }
+    }
+    std::ranges::sort(senders);
+    senders.erase(std::unique(senders.begin(), senders.end()), senders.end());  // clang 14 knows no std::ranges::unique
+    return senders;
+  }
+
+  // Null where the receiver never reads what the sender sends.
+  Inbox* InboxOf(Rank& receiver, int sender) {
+    const auto found = std::ranges::lower_bound(receiver.senders, sender);
+    if (found == receiver.senders.end() || *found != sender) return nullptr;
+    return &receiver.inboxes[static_cast<std::size_t>(found - receiver.senders.begin())];
+  }
+
+  void Deliver(int from, int step, int to) {
+    Inbox* const inbox = InboxOf(ranks_[to], from);
+    if (inbox == nullptr) return;
+    const int place = static_cast<int>(arrivals_.size());
+    arrivals_.push_back({.time = ranks_[from].time + HopsBetween(from, to), .step = step, .next = -1});
+    (inbox->first < 0 ? inbox->first : arrivals_[inbox->last].next) = place;
+    inbox->last = place;
+  }
 
   bool RunStep(int rank, std::vector<int>* runnable) {
     Rank& r = ranks_[rank];
@@ -61,17 +94,18 @@ class Maker {
     for (; r.taken < step.operands.size(); ++r.taken) {
       const Operand& operand = step.operands[r.taken];
       if (operand.kind != Operand::Kind::kRecv) continue;
-      Inbox& inbox = r.inboxes[operand.index];
-      if (inbox.read == inbox.arrivals.size()) {
+      Inbox& inbox = *InboxOf(r, operand.index);
+      if (inbox.first < 0) {
         r.waits_for = operand.index;
         return false;
       }
-      const Arrival& arrival = inbox.arrivals[inbox.read++];
+      const Arrival& arrival = arrivals_[inbox.first];
+      inbox.first = arrival.next;
       r.time = std::max(r.time, arrival.time);
       timeline_.messages.push_back({operand.index, arrival.step, rank, index});
     }
     for (int peer : step.to) {
-      ranks_[peer].inboxes[rank].arrivals.push_back({r.time + HopsBetween(rank, peer), index});
+      Deliver(rank, index, peer);
       if (ranks_[peer].waits_for != rank) continue;
       ranks_[peer].waits_for = -1;
       runnable->push_back(peer);
@@ -87,6 +121,7 @@ class Maker {
   std::span<const RankPlan> plans_;
   std::span<const std::int32_t> host_of_;
   std::vector<Rank> ranks_;
+  std::vector<Arrival> arrivals_;  // of all inboxes
   Timeline timeline_;
 };
 
