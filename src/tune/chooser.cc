@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "tune/model.h"
@@ -123,31 +124,66 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   add(Protocol::kSimple, true, reference);
 }
 
-std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {
-  std::vector<Choice> candidates;
-  std::optional<Algorithm> order = OrderOf(collective, hosts(), bytes);
-  // Unless asked for by name, only algorithms with the one reproducible order of reduction take part, or the one that OrderOf
-  // names. Its order goes by blocks, which lie elsewhere with more channels.
-  const auto collect = [&](bool filtered) {
-    for (const algo::Entry& entry : algo::Registry()) {
-      if (!entry.supports(collective, hosts())) continue;
-      const bool asked = filtered && filters_.algorithms.Says(collective);
-      if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
-      const bool in_order = order ? entry.algorithm == *order : entry.rank_ordered(collective, hosts());
-      if (!asked && Reduces(collective) && !in_order) continue;
-      const int max_channels = !asked && order ? options_.min_channels : options_.max_channels;
-      AddCandidates(entry, collective, bytes, max_channels, candidates);
-    }
+// No prediction for the algorithm's plans is less: what their messages alone cost, by the cheapest of all ways.
+double Chooser::LeastUs(const algo::Entry& entry, Collective collective) const {
+  if (!RootsAreAlike(collective, hosts())) return 0;
+  const Machine& m = options_.machine;
+  const double message_us =
+      std::min({m.ll.message_us, m.ll128.message_us, m.simple.message_us, m.reference.message_us});
+  const Ranks who = WhoRuns();
+  const double crowd = std::max(1.0, static_cast<double>(who.of_host) / who.cpus);
+  return costs_->MessagesOfRankZero(entry.algorithm, collective) * message_us * options_.min_channels * crowd;
+}
+
+std::vector<Choice> Chooser::Collect(Collective collective, std::size_t bytes, std::optional<Algorithm> order,
+                                     bool filtered, Wanted wanted) {
+  struct Eligible {
+    const algo::Entry* entry;
+    int max_channels;
+    double least_us;
   };
-  collect(true);
-  if (candidates.empty() && !filters_.algorithms.Binds(collective)) collect(false);
-  if (candidates.empty() && std::exchange(order, std::nullopt)) collect(true);  // links that cannot hold its messages
-  std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
+  std::vector<Eligible> eligible;
+  for (const algo::Entry& entry : algo::Registry()) {
+    if (!entry.supports(collective, hosts())) continue;
+    const bool asked = filtered && filters_.algorithms.Says(collective);
+    if (asked && !filters_.algorithms.Allows(collective, static_cast<int>(entry.algorithm))) continue;
+    const bool in_order = order ? entry.algorithm == *order : entry.rank_ordered(collective, hosts());
+    if (!asked && Reduces(collective) && !in_order) continue;
+    eligible.push_back({.entry = &entry,
+                        .max_channels = !asked && order ? options_.min_channels : options_.max_channels,
+                        .least_us = wanted == Wanted::kBest ? LeastUs(entry, collective) : 0});
+  }
+  std::ranges::stable_sort(eligible, {}, &Eligible::least_us);
+  std::vector<Choice> candidates;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (const Eligible& e : eligible) {
+    if (e.least_us > best_us) break;
+    AddCandidates(*e.entry, collective, bytes, e.max_channels, candidates);
+    for (const Choice& choice : candidates) best_us = std::min(best_us, choice.predicted_us);
+  }
+  std::ranges::stable_sort(candidates, {}, [](const Choice& c) { return std::pair(c.predicted_us, c.algorithm); });
   return candidates;
 }
 
+std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes, Wanted wanted) {
+  const std::optional<Algorithm> order = OrderOf(collective, hosts(), bytes);
+  // Unless asked for by name, only algorithms with the one reproducible order of reduction take part, or the one that OrderOf
+  // names. Its order goes by blocks, which lie elsewhere with more channels.
+  std::vector<Choice> candidates = Collect(collective, bytes, order, true, wanted);
+  if (candidates.empty() && !filters_.algorithms.Binds(collective)) {
+    candidates = Collect(collective, bytes, order, false, wanted);
+  }
+  // Links that cannot hold its messages.
+  if (candidates.empty() && order) candidates = Collect(collective, bytes, std::nullopt, true, wanted);
+  return candidates;
+}
+
+std::vector<Choice> Chooser::Candidates(Collective collective, std::size_t bytes) {
+  return Candidates(collective, bytes, Wanted::kAll);
+}
+
 Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
-  const std::vector<Choice> candidates = Candidates(collective, bytes);
+  const std::vector<Choice> candidates = Candidates(collective, bytes, Wanted::kBest);
   if (!candidates.empty()) return candidates.front();
   return Status(
       Code::kInvalidUsage,

@@ -11,6 +11,7 @@
 // a rule of shape and size: OrderOf.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -103,6 +104,13 @@ class Chooser {
 
  private:
   Ranks WhoRuns() const;
+  // kBest: candidates that cannot be the best one may be missing, so that nobody finds out what their plans cost.
+  enum class Wanted : std::uint8_t { kBest, kAll };
+  std::vector<Choice> Candidates(Collective collective, std::size_t bytes, Wanted wanted);
+  // Of the algorithms that `filtered` (by the user's filter) and `order` leave.
+  std::vector<Choice> Collect(Collective collective, std::size_t bytes, std::optional<algo::Algorithm> order,
+                              bool filtered, Wanted wanted);
+  double LeastUs(const algo::Entry& entry, Collective collective) const;
   void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
                      std::vector<Choice>& candidates);
 

@@ -67,6 +67,25 @@ Hosts AsSeenBy(int rank, const Hosts& hosts) {
   return Hosts::ByRank(host_of);
 }
 
+// To choose, a chooser leaves out what cannot be best. Each chooser knows nothing yet.
+TEST(HostsChooser, TheChoiceIsTheBestOfAllCandidates) {
+  std::vector<Hosts> shapes = Shapes();
+  for (const int ranks : {2, 3, 16, 40}) shapes.push_back(ranks);
+  shapes.push_back(Sizes({16, 16, 16}));
+  for (const Hosts& hosts : shapes) {
+    Chooser all = Make(Options(hosts));
+    for (const Collective collective : AllCollectives()) {
+      for (std::size_t bytes = 8; bytes <= kLargest; bytes *= 8) {
+        const Choice best = all.Candidates(collective, bytes).front();
+        const Result<Choice> choice = Make(Options(hosts)).Choose(collective, bytes);
+        ASSERT_TRUE(choice.ok()) << choice.status().message();
+        EXPECT_EQ(ToString(*choice), ToString(best)) << Name(hosts) << " " << tutti::Name(collective) << " " << bytes;
+        EXPECT_EQ(choice->predicted_us, best.predicted_us);
+      }
+    }
+  }
+}
+
 TEST(HostsChooser, AllRanksChooseAlikeForEveryCollectiveAndSize) {
   for (const Hosts& hosts : Shapes()) {
     std::vector<std::string> first;

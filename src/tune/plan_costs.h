@@ -24,11 +24,16 @@ class PlanCosts {
   const algo::Hosts& hosts() const { return hosts_; }
   // As Chooser::CostOf. REQUIRES: the algorithm supports the collective.
   const PlanCost& Of(algo::Algorithm algorithm, Collective collective);
+  // Messages that rank 0 sends, where it is the root if there is one: no more than Of says of the rank that sends most, where
+  // RootsAreAlike. Takes building one plan. REQUIRES: as above.
+  int MessagesOfRankZero(algo::Algorithm algorithm, Collective collective);
 
  private:
   struct Slot {
     std::once_flag once;
     std::unique_ptr<const PlanCost> cost;
+    std::once_flag counted;
+    int messages = 0;
   };
 
   const algo::Hosts hosts_;
