@@ -34,13 +34,16 @@ constexpr std::int64_t kProbeNs = 100 * kNsPerMs;  // between looks at the peers
 constexpr std::int64_t kStoppedNs = 250 * kNsPerMs;
 constexpr std::int64_t kReportNs = 50 * kNsPerMs;  // between reports of a wait, and looks at the peers' calls
 // What a rank looks at while it waits grows with the ranks. Where there are so many times this many, it looks at processes and
-// calls so many times less often, and at the rest no more often than every kLookNs for each of these times: else many ranks
-// that wait keep the cores from those that could go on.
+// calls so many times less often, and at the rest no more often than every kLookNs for each of these times, up to kLongestLookNs:
+// else many ranks that wait keep the cores from those that could go on.
 constexpr int kFewRanks = 32;
-constexpr std::int64_t kLookNs = 125000;
-// For the same reason ranks sleep longer where so many times this many share a core, but no longer than kMostSleeps times.
+constexpr std::int64_t kLookNs = 125000, kLongestLookNs = 20 * kNsPerMs;
+// For the same reason ranks look less often, and sleep longer, where so many times this many share a core; they sleep no longer than
+// kMostSleeps times.
 constexpr int kFewOfCore = 16;
-constexpr int kMostSleeps = 16;
+constexpr int kMostSleeps = 64;
+// Nothing wakes a rank that waits for one of another host when that one calls.
+constexpr int kMostSleepsForHosts = 4;
 
 }  // namespace
 
@@ -148,7 +151,8 @@ void Waiter::EndReport() {
 // one of them says so.
 void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
   const int many = core_.ranks / kFewRanks;
-  if (now_ns - wait.looked_ns < kLookNs * many) return;
+  const int crowd = core_.crowded ? std::max(core_.ranks / core_.cpus / kFewOfCore, 1) : 1;
+  if (now_ns - wait.looked_ns < std::min(kLookNs * many * crowd, kLongestLookNs)) return;
   const bool probe = now_ns - wait.last_probe_ns > kProbeNs * (1 + many);
   if (probe) wait.last_probe_ns = now_ns;
   const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs * (1 + many);
@@ -199,6 +203,12 @@ void Waiter::BalanceCores() {
   if (ranks_on[here] >= ranks_on[least] + 2) sys::StepOverTo(least);
 }
 
+std::int64_t Waiter::SleepFor(int peer) const {
+  if (!core_.crowded) return kSleepNs;
+  const int most = core_.fabric->IsRemote(peer) ? kMostSleepsForHosts : kMostSleeps;
+  return kSleepNs * std::clamp(core_.ranks / core_.cpus / kFewOfCore, 1, most);
+}
+
 // Gives way as the wait deserves: steps aside for a peer on the same core, spins while one on another core is likely
 // on its way, then gives the core away, then sleeps.
 void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
@@ -210,8 +220,8 @@ void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
     sys::YieldCpu();
   } else {
-    const int longer = core_.crowded ? std::clamp(core_.ranks / core_.cpus / kFewOfCore, 1, kMostSleeps) : 1;
-    core_.fabric->Sleep(core_.engine->waits_for(), kSleepNs * longer, [&] {
+    const int peer = core_.engine->waits_for();
+    core_.fabric->Sleep(peer, SleepFor(peer), [&] {
       core_.engine->Advance();
       return job.done || core_.engine->moves() != wait.moves;
     });

@@ -51,6 +51,7 @@ class Waiter {
  private:
   Status WaitOn(const exec::cpu::Job& job, WaitState& wait);
   void BalanceCores();
+  std::int64_t SleepFor(int peer) const;
   void Pause(const exec::cpu::Job& job, const WaitState& wait);
   Status CheckPeers(bool probe_processes);
   void AddWaited(std::int64_t ns);

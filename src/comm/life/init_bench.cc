@@ -3,12 +3,14 @@
 // How long a job's ranks take to become a communicator, from the moment when all are let go until the last one has it.
 // Meet: only the bootstrap. Create: the whole communicator. Ranks are processes or threads.
 // FirstAllReduce: until the end of a first all_reduce of 8 bytes. Ranks are threads of several processes, and of several hosts
-// by TUTTI's host id. MB_a_rank is what all processes have resident then, pages that several share counted once.
+// by NCCL_HOSTID. init_ms is when the last one had its communicator. MB_a_rank is what all processes have resident at the end,
+// pages that several share counted once.
 
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -107,17 +109,27 @@ struct Job {
 };
 struct Took {
   double seconds = 0;
+  double init_ms = 0;
   double mb_a_rank = 0;
+};
+// What a process says of itself.
+struct Figures {
+  std::int64_t created_ns;  // when its last rank had its communicator
+  std::int64_t resident_kib;
 };
 
 // One rank, until its first all_reduce is right.
-Result<Communicator> FirstAllReduce(const UniqueId& id, int rank, const Job& job, int host) {
+Result<Communicator> FirstAllReduce(const UniqueId& id, int rank, const Job& job, int host,
+                                    std::atomic<std::int64_t>& created_ns) {
   Settings settings;
   settings.init_timeout_ms = settings.timeout_ms = 10 * kTimeoutMs;
   if (job.hosts > 1) settings.host_id = "host" + std::to_string(host);
   Result<Communicator> communicator =
       Communicator::Create({.rank = rank, .ranks = job.ranks, .id = id, .settings = settings});
   if (!communicator.ok()) return communicator;
+  const std::int64_t now_ns = sys::NowNs();
+  for (std::int64_t last = created_ns; last < now_ns && !created_ns.compare_exchange_weak(last, now_ns);) {
+  }
   std::int64_t sum = rank;
   const std::span<std::int64_t> one(&sum, 1);
   TUTTI_RETURN_IF_ERROR(communicator->Run(AllReduce(one, one)));
@@ -127,16 +139,18 @@ Result<Communicator> FirstAllReduce(const UniqueId& id, int rank, const Job& job
 
 // Process `process` of a job, whose threads are ranks. It calls `done` when all of them are, and ends them after that.
 bool RunProcess(const UniqueId& id, const Job& job, int process, const std::function<void()>& go,
-                const std::function<void()>& done) {
+                const std::function<void(std::int64_t created_ns)>& done) {
   const int each = job.ranks / job.processes;
   std::atomic<bool> good = true;
+  std::atomic<std::int64_t> created_ns = 0;
   std::latch ready(each), begin(1), all_there(each + 1), leave(1);
   std::vector<std::thread> threads;
   for (int i = 0; i < each; ++i) {
     threads.emplace_back([&, i] {
       ready.count_down();
       begin.wait();
-      const Result<Communicator> made = FirstAllReduce(id, process * each + i, job, process * job.hosts / job.processes);
+      const Result<Communicator> made =
+          FirstAllReduce(id, process * each + i, job, process * job.hosts / job.processes, created_ns);
       if (!made.ok() && good.exchange(false)) fprintf(stderr, "%s\n", made.status().ToString().c_str());
       all_there.count_down();
       leave.wait();
@@ -146,7 +160,7 @@ bool RunProcess(const UniqueId& id, const Job& job, int process, const std::func
   go();
   begin.count_down();
   all_there.arrive_and_wait();
-  done();
+  done(created_ns);
   leave.count_down();
   for (std::thread& thread : threads) thread.join();
   return good;
@@ -154,18 +168,18 @@ bool RunProcess(const UniqueId& id, const Job& job, int process, const std::func
 
 Took TimeJob(const Job& job) {
   const UniqueId id = *CreateUniqueId();
-  Pipe ready, go, there, measure, leave, kib;
+  Pipe ready, go, there, measure, leave, figures;
   for (int process = 0; process < job.processes; ++process) {
     if (fork() != 0) continue;
     const auto let_go = [&] {
       ready.Put();
       go.Get();
     };
-    const bool good = RunProcess(id, job, process, let_go, [&] {
+    const bool good = RunProcess(id, job, process, let_go, [&](std::int64_t created_ns) {
       there.Put();
       measure.Get();
-      const std::int64_t resident = ResidentKib();
-      if (write(kib.ends[1], &resident, sizeof(resident)) != sizeof(resident)) std::abort();
+      const Figures own{.created_ns = created_ns, .resident_kib = ResidentKib()};
+      if (write(figures.ends[1], &own, sizeof(own)) != sizeof(own)) std::abort();
       leave.Get();
     });
     _exit(good ? 0 : 1);
@@ -177,9 +191,10 @@ Took TimeJob(const Job& job) {
   Took took{.seconds = static_cast<double>(sys::NowNs() - begin_ns) / 1e9};
   for (int i = 0; i < job.processes; ++i) measure.Put();
   for (int i = 0; i < job.processes; ++i) {
-    std::int64_t resident = 0;
-    if (read(kib.ends[0], &resident, sizeof(resident)) != sizeof(resident)) std::abort();
-    took.mb_a_rank += static_cast<double>(resident) / 1024 / job.ranks;
+    Figures theirs;
+    if (read(figures.ends[0], &theirs, sizeof(theirs)) != sizeof(theirs)) std::abort();
+    took.init_ms = std::max(took.init_ms, static_cast<double>(theirs.created_ns - begin_ns) / sys::kNsPerMs);
+    took.mb_a_rank += static_cast<double>(theirs.resident_kib) / 1024 / job.ranks;
   }
   for (int i = 0; i < job.processes; ++i) leave.Put();
   for (int i = 0; i < job.processes; ++i) {
@@ -234,6 +249,7 @@ void FirstAllReduce(benchmark::State& state) {
                                .hosts = static_cast<int>(state.range(2))});
     if (took.seconds < 0) return state.SkipWithError("a rank failed");
     state.SetIterationTime(took.seconds);
+    state.counters["init_ms"] = took.init_ms;
     state.counters["MB_a_rank"] = took.mb_a_rank;
   }
 }
