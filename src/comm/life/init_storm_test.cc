@@ -18,8 +18,10 @@
 #include <thread>
 #include <vector>
 
+#include "comm/identity/unique_id.h"
 #include "sys/os/clock.h"
 #include "tests/support/meeting.h"
+#include "tests/support/sanitizers.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -136,10 +138,10 @@ TEST_F(InitStormTest, SixtyFourProcessesAndManyThreads) {
 
 // --- Many ranks of one communicator.
 
-// 256 ranks as threads of as many processes, until the end of their first all_reduce. Each process is a host of its own where
+// 256 ranks, fewer under a slow sanitizer, as threads of as many processes, until the end of their first all_reduce. Each process is a host of its own where
 // `hosts` is more than 1. How long it takes is written down.
 void ManyRanksReduce(const UniqueId& id, int processes, int hosts) {
-  constexpr int kRanks = 256;
+  constexpr int kRanks = Scaled(256);
   const int each = kRanks / processes;
   const std::int64_t begin_ns = sys::NowNs();
   ExpectAllOk(OnProcesses(UpTo(processes), [&](int process) {
@@ -160,7 +162,10 @@ void ManyRanksReduce(const UniqueId& id, int processes, int hosts) {
 
 TEST_F(InitStormTest, ManyRanksOfOneProcess) { ManyRanksReduce(id_, 1, 1); }
 TEST_F(InitStormTest, ManyRanksOfOneHost) { ManyRanksReduce(id_, 4, 1); }
-TEST_F(InitStormTest, ManyRanksOfFourHosts) { ManyRanksReduce(id_, 4, 4); }
+TEST_F(InitStormTest, ManyRanksOfFourHosts) {
+  if (comm::ReadId(id_)->addresses.empty()) GTEST_SKIP() << "hosts cannot meet under an id without addresses";
+  ManyRanksReduce(id_, 4, 4);
+}
 
 // --- Children.
 
