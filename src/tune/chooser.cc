@@ -92,7 +92,9 @@ Result<Chooser> Chooser::Create(const ChooserOptions& options) {
   return chooser;
 }
 
-const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) { return costs_->Of(algorithm, collective); }
+const PlanCost& Chooser::CostOf(Algorithm algorithm, Collective collective) {
+  return costs_->Of(algorithm, collective);
+}
 
 plan::Footprint Chooser::FootprintOf(Algorithm algorithm, Collective collective, int root) {
   if (RootsAreAlike(collective, hosts())) return CostOf(algorithm, collective).footprint;

@@ -58,7 +58,7 @@ struct ChooserOptions {
   algo::Hosts hosts = {};  // which rank is on which; Hosts(): all are on one
   // What other choosers have found out for the same ranks and hosts, and will; null: nothing.
   std::shared_ptr<PlanCosts> costs = nullptr;
-  int cpus = 1;            // usable by all ranks of a host together
+  int cpus = 1;  // usable by all ranks of a host together
   Machine machine;
   std::string algo_filter;   // Settings::algo
   std::string proto_filter;  // Settings::proto

@@ -48,8 +48,8 @@ const PlanCost& PlanCosts::Of(algo::Algorithm algorithm, Collective collective) 
 int PlanCosts::MessagesOfRankZero(algo::Algorithm algorithm, Collective collective) {
   Slot& slot = slots_[static_cast<std::size_t>(algorithm)][static_cast<std::size_t>(collective)];
   std::call_once(slot.counted, [&] {
-    const plan::RankPlan plan = algo::Get(algorithm).build(
-        {.collective = collective, .rank = 0, .ranks = hosts_.ranks(), .hosts = hosts_});
+    const plan::RankPlan plan =
+        algo::Get(algorithm).build({.collective = collective, .rank = 0, .ranks = hosts_.ranks(), .hosts = hosts_});
     for (int i = 0; i < plan.step_count(); ++i) slot.messages += static_cast<int>(plan.step(i).to.size());
   });
   return slot.messages;

@@ -73,7 +73,8 @@ Status Comparer::CompareCollectives(std::uint64_t sequence) {
   };
   std::vector<Kind> kinds;  // of calls that are alike; one, as a rule
   for (const auto& call : calls) {
-    const auto same = std::ranges::find_if(kinds, [&](const Kind& k) { return k.first->second.call == call.second.call; });
+    const auto same =
+        std::ranges::find_if(kinds, [&](const Kind& k) { return k.first->second.call == call.second.call; });
     if (same == kinds.end()) {
       kinds.push_back({.first = &call, .count = 1});
     } else {

@@ -48,10 +48,10 @@ Status Creation::LookAtPeers(const std::function<bool()>& ready, Probe probe) co
     // It did what it was waited for, and went; others may still be waited for.
     if (fabric.StateOf(peer) == RankState::kLeft) continue;
     if (ready()) return Status::Ok();
-    return Status(Code::kRemote,
-                  fmt::format("rank {} (pid {}) died while rank {} was connecting to it", peer, fabric.PidOf(peer),
-                              made.rank),
-                  peer);
+    return Status(
+        Code::kRemote,
+        fmt::format("rank {} (pid {}) died while rank {} was connecting to it", peer, fabric.PidOf(peer), made.rank),
+        peer);
   }
   return Status::Ok();
 }

@@ -67,7 +67,9 @@ class Courier final : public RemoteLinks, public Caller {
 
   Courier(CourierOptions options, std::shared_ptr<Port> port);
   sys::HelloTerms TermsOf(int rank, int flow) const;
-  bool IsServed(int rank) const { return rank >= 0 && rank < options_.ranks && seats_[static_cast<std::size_t>(rank)].who; }
+  bool IsServed(int rank) const {
+    return rank >= 0 && rank < options_.ranks && seats_[static_cast<std::size_t>(rank)].who;
+  }
   const RemotePeer& WhoIs(int rank) const { return *seats_[static_cast<std::size_t>(rank)].who; }
   FlowCount FlowsWith(const RemotePeer& who) const;
   // Null: not served, or there was nothing to do with it so far.
