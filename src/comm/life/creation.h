@@ -71,6 +71,8 @@ struct Creation {
   Status CompareNetworks(int peer, const std::string& theirs, const std::string& own) const;  // join_hosts.cc
   Status OpenCourier(std::vector<transport::net::RemotePeer> remotes, std::shared_ptr<transport::net::Port> port,
                      std::shared_ptr<transport::net::plugin::Network> network);  // open_courier.cc
+  // Planner::Start's `open`.
+  std::function<void(int peer)> LinkOpener() const;
   int DeviceOf(const transport::net::plugin::Network* network) const;
 
   Communicator::Impl& made;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/net/open_courier.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
 #include "comm/life/wire_port.h"
+#include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -39,6 +41,12 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
   if (!courier.ok()) return courier.status();
   made.fabric->SetRemote(std::move(*courier));
   return Status::Ok();
+}
+
+std::function<void(int)> Creation::LinkOpener() const {
+  return [fabric = made.fabric.get()](int peer) {
+    if (fabric->IsRemote(peer)) fabric->remote()->Open(peer);
+  };
 }
 
 }  // namespace tutti::comm

@@ -35,7 +35,7 @@ Status Creation::Start() {
                        .can_refer = can_refer,
                        .chunks = made.engine->chunks(),
                        .host_of = HostOf(),
-                       .open = [fabric = made.fabric.get()](int peer) { fabric->Open(peer); }});
+                       .open = LinkOpener()});
 }
 
 void Creation::SetSpins() {

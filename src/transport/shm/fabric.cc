@@ -81,10 +81,6 @@ void Fabric::AddRemote(int peer) {
   rx.reach = Reach::kOtherHost;
 }
 
-void Fabric::Open(int peer) {
-  if (IsRemote(peer)) remote_->Open(peer);
-}
-
 Reach Fabric::FindReach(int peer) const {
   if (!options_.try_references) return Reach::kNone;
   if (processes_[peer] == self_) return Reach::kSameProcess;

@@ -72,8 +72,6 @@ class Fabric {
   void AddRemote(int peer);
   // What carries those links. REQUIRES: AddRemote for each rank that it serves.
   void SetRemote(std::shared_ptr<RemoteLinks> remote) { remote_ = std::move(remote); }
-  // Makes the links with a rank ready to be used, where they are not yet.
-  void Open(int peer);
   bool IsRemote(int peer) const { return !remotes_.empty() && peer >= 0 && remotes_[peer]; }
   // Null where all ranks are on this host.
   RemoteLinks* remote() const { return remote_.get(); }
