@@ -75,7 +75,7 @@ struct CommunicatorOptions {
 };
 
 // A group of ranks that call the same collectives in the same order. One object per rank; ranks may be processes or
-// threads of one process, in any mix, on one host.
+// threads of one process, in any mix, on one host or several.
 //
 // Threads: a communicator serves one thread at a time, except Abort, which any thread may call at any time.
 // Errors: a failed operation leaves the communicator broken; every later call returns the first error. Peers that
