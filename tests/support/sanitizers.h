@@ -19,6 +19,9 @@ inline constexpr bool kAddressSanitizer = true;
 inline constexpr bool kAddressSanitizer = false;
 #endif
 
+// How long a test lets others get somewhere before it disturbs them, where it cannot see that they are there.
+constexpr int HeadStartMs(int ms) { return kAddressSanitizer || kSlowdown > 1 ? 5 * ms : ms; }
+
 // The size of a test that is too slow under a sanitizer: `size`, and a part of it there.
 constexpr std::size_t Scaled(std::size_t size) { return size / kSlowdown; }
 

@@ -407,7 +407,6 @@ TEST(Create, CanBeCancelled) {
   for (const int canceller : {0, 1, 2}) {
     std::atomic<bool> cancel{false};
     std::vector<std::thread> threads;
-    const auto begin = std::chrono::steady_clock::now();
     for (int rank = 0; rank < 3; ++rank) {
       threads.emplace_back([&, rank] {
         const Result<Communicator> c =
@@ -419,7 +418,8 @@ TEST(Create, CanBeCancelled) {
             << c.status().message();
       });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::this_thread::sleep_for(std::chrono::milliseconds(tests::HeadStartMs(400)));
+    const auto begin = std::chrono::steady_clock::now();
     cancel = true;
     for (std::thread& thread : threads) thread.join();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));

@@ -24,6 +24,7 @@
 #include "sys/os/memory.h"
 #include "tests/support/errors_page.h"
 #include "tests/support/meeting.h"
+#include "tests/support/sanitizers.h"
 
 namespace tutti::comm {
 namespace {
@@ -192,7 +193,7 @@ TEST_F(RendezvousTest, AHostThatDiesIsNamedOnTheOthers) {
     _exit(0);
   }
   std::thread killer([&] {
-    sys::SleepNs(1500 * sys::kNsPerMs);
+    sys::SleepNs(tests::HeadStartMs(1500) * sys::kNsPerMs);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   });
