@@ -39,6 +39,7 @@ class Job {
   int ranks() const { return ranks_; }
   // In RunProcesses: the ranks are on so many hosts, as their NCCL_HOSTID says, the first ones on the first.
   void SpreadOver(int hosts) { hosts_ = hosts; }
+  int hosts() const { return hosts_; }
 
   // A fresh id from rank `root`, the same on all ranks that ask for id number `number`.
   Result<ncclUniqueId> ShareId(int rank, int root, int number);
