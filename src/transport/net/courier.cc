@@ -176,9 +176,8 @@ void Courier::TellOfSmallSegments(Peer& peer, int flow) {
   const RemotePeer& who = peer.rank.who();
   TUTTI_WARN(
       "nothing arrived any more over a connection with rank {} on host {}, which answers now: large packets may get "
-      "lost on "
-      "the way. It goes on with packets of at most {} bytes; compare the MTU of {} on both hosts with that of the "
-      "network",
+      "lost on the way. It goes on with packets of at most {} bytes; compare the MTU of {} on both hosts with that of "
+      "the network",
       who.rank, who.host, kSmallSegmentBytes,
       options_.cards[static_cast<std::size_t>(flow) % options_.cards.size()].name);
 }

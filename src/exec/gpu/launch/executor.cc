@@ -246,6 +246,7 @@ bool Executor::ChangeBuffers(const GroupData& data) {
 }
 
 Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+  // What nearly all launches are, without what the others need beside it.
   const bool one_kernel = launch.blocks > 0 && launch.next == nullptr && launch.beside == nullptr;
   if (one_kernel) [[likely]]
     return StartKernel(launch, stream, captured, alone);
