@@ -55,12 +55,12 @@ Settings Read(const comm::SettingsSources& sources) {
 }
 
 // One setting as it is shown.
-struct Row {
+struct SettingRow {
   std::string value, origin, standard;
 };
 
-Row Show(const Setting& setting, const Settings& settings, const comm::SettingsSources& sources) {
-  Row shown{.value = "", .origin = settings.OriginOf(std::string(setting.name)), .standard = ""};
+SettingRow Show(const Setting& setting, const Settings& settings, const comm::SettingsSources& sources) {
+  SettingRow shown{.value = "", .origin = settings.OriginOf(std::string(setting.name)), .standard = ""};
   const bool set = shown.origin != "default";
   if (setting.name == "TUTTI_ID" || setting.name == "TUTTI_SECRET") {
     shown.value = set ? "(set; holds a secret)" : "";
@@ -184,7 +184,7 @@ std::string FormatSettings(const comm::SettingsSources& sources, Shown shown) {
   const Settings settings = Read(sources);
   std::string text;
   for (const Setting& setting : AllSettings()) {
-    const Row row = Show(setting, settings, sources);
+    const SettingRow row = Show(setting, settings, sources);
     if (shown == Shown::kSet && row.origin == "default") continue;
     text += fmt::format("{} = {}{}{}  from: {}", setting.name, OrUnset(row.value), setting.unit.empty() ? "" : " ",
                         row.value.empty() ? "" : setting.unit, row.origin);
@@ -210,7 +210,7 @@ std::string SettingsAsJson(const comm::SettingsSources& sources) {
   const Settings settings = Read(sources);
   Json json = {{"settings", Json::Array()}, {"ignored", Json::Array()}, {"warnings", LinesOf(settings.warnings)}};
   for (const Setting& setting : AllSettings()) {
-    const Row row = Show(setting, settings, sources);
+    const SettingRow row = Show(setting, settings, sources);
     json["settings"].Append({{"name", setting.name},
                              {"value", row.value},
                              {"origin", row.origin},

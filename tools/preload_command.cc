@@ -31,7 +31,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr const char* kSelf = "tutti preload";
+constexpr const char* kPreloadSelf = "tutti preload";
 constexpr const char* kLibrary = "libnccl.so.2";
 constexpr const char* kAudit = "libtutti_audit.so";
 constexpr int kAskTimeoutMs = 20'000;  // opening NVIDIA's library reads 200 MB
@@ -128,12 +128,12 @@ void ForwardSignal(int signal) {
 }
 
 // Runs the program to its end. A terminal's signals reach it anyway; those to this process alone are passed on.
-int RunProgram(const Plan& plan, std::vector<std::string> words) {
+int RunPreloaded(const Plan& plan, std::vector<std::string> words) {
   const pid_t parent = getpid();
   std::fflush(nullptr);
   const pid_t pid = fork();
   if (pid < 0) {
-    fmt::print(stderr, "{}: cannot start '{}': fork: {}\n", kSelf, words[0], std::strerror(errno));
+    fmt::print(stderr, "{}: cannot start '{}': fork: {}\n", kPreloadSelf, words[0], std::strerror(errno));
     return kExitFailed;
   }
   if (pid == 0) {
@@ -144,7 +144,7 @@ int RunProgram(const Plan& plan, std::vector<std::string> words) {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     execvp(argv[0], argv.data());
-    fmt::print(stderr, "{}: cannot run '{}': {}\n", kSelf, words[0], std::strerror(errno));
+    fmt::print(stderr, "{}: cannot run '{}': {}\n", kPreloadSelf, words[0], std::strerror(errno));
     _exit(kExitCannotRun);
   }
   g_child = pid;
@@ -184,15 +184,6 @@ class ReportFile {
  private:
   std::string name_;
 };
-
-// How many words of the command line come before the program.
-int OwnWords(int argc, char** argv) {
-  int i = 1;
-  for (; i < argc && argv[i][0] == '-' && std::strcmp(argv[i], "--") != 0; ++i) {
-    if (std::string_view(argv[i]) == "--library") ++i;  // its value
-  }
-  return std::min(i, argc);
-}
 
 Status FindFiles(Plan& plan) {
   if (plan.how != How::kLook) {
@@ -281,7 +272,7 @@ std::string FormatLoaded(const std::vector<LoadedNccl>& loaded, const std::strin
 
 int PreloadCommand(int argc, char** argv) {
   CommandLine line("Starts a program on Tutti's libnccl.so.2, and says which libnccl each of its processes mapped.",
-                   kSelf);
+                   kPreloadSelf);
   Plan plan;
   bool ld_preload = false, look = false, no_audit = false, require = false;
   line.Add("--library", plan.library, "the libnccl.so.2 to use (default: the one that came with this tool)")
@@ -301,18 +292,18 @@ int PreloadCommand(int argc, char** argv) {
       "A process that forks without exec is not listed again. The exit code is the program's.\n\n"
       "Examples:\n  tutti preload torchrun --nproc-per-node 4 train.py\n"
       "  tutti preload --look python3 -c 'import torch'");
-  const int own = OwnWords(argc, argv);
+  const int own = OwnWords(argc, argv, {"--library"});
   if (const std::optional<int> code = line.Parse(own, argv)) return *code;
   words.assign(argv + own, argv + argc);
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
-  if (words.empty()) return UsageError(kSelf, "which program? Name it after the options");
-  if (require && no_audit) return UsageError(kSelf, "--require needs the report that --no-audit leaves out");
+  if (words.empty()) return UsageError(kPreloadSelf, "which program? Name it after the options");
+  if (require && no_audit) return UsageError(kPreloadSelf, "--require needs the report that --no-audit leaves out");
   plan.how = look ? How::kLook : ld_preload ? How::kPreload : How::kRedirect;
   plan.watch = !no_audit;
 
   const Result<std::string> program = FindProgram(words[0]);
   if (!program.ok()) {
-    fmt::print(stderr, "{}: {}\n", kSelf, program.status().message());
+    fmt::print(stderr, "{}: {}\n", kPreloadSelf, program.status().message());
     return ExitCodeOf(program.status());
   }
   const ReportFile report;
@@ -321,13 +312,13 @@ int PreloadCommand(int argc, char** argv) {
   if (found.ok() && plan.report.empty())
     found = Status(Code::kSystem, "cannot make a temporary file; is TMPDIR right?");
   if (!found.ok()) {
-    fmt::print(stderr, "{}: {}\n", kSelf, found.message());
+    fmt::print(stderr, "{}: {}\n", kPreloadSelf, found.message());
     return kExitFailed;
   }
-  const int code = RunProgram(plan, words);
+  const int code = RunPreloaded(plan, words);
   if (!plan.watch) return code;
   const std::vector<LoadedNccl> loaded = ParseLoaded(ReadAll(plan.report));
-  fmt::print(stderr, "{}: {}", kSelf, FormatLoaded(loaded, plan.library));
+  fmt::print(stderr, "{}: {}", kPreloadSelf, FormatLoaded(loaded, plan.library));
   return code == 0 && require && !AllMapped(loaded, plan.library) ? kExitFailed : code;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,14 @@ bool IsRunnable(const std::string& path) {
 }
 
 }  // namespace
+
+int OwnWords(int argc, char** argv, std::initializer_list<std::string_view> with_value) {
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-' && std::strcmp(argv[i], "--") != 0; ++i) {
+    if (std::ranges::find(with_value, argv[i]) != with_value.end()) ++i;
+  }
+  return std::min(i, argc);
+}
 
 std::vector<std::string> RankEnvironment(const RankPlace& place, const std::string& id_hex) {
   return {fmt::format("TUTTI_RANK={}", place.rank),

@@ -3,7 +3,9 @@
 #ifndef TUTTI_TOOLS_RANK_PROGRAM_H_
 #define TUTTI_TOOLS_RANK_PROGRAM_H_
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tutti/status.h"
@@ -12,6 +14,10 @@ namespace tutti::tools {
 
 inline constexpr int kExitCannotRun = 126;
 inline constexpr int kExitNotFound = 127;
+
+// How many words of a command line come before the program: everything behind it is the program's own. `with_value` are the
+// options whose value is the next word.
+int OwnWords(int argc, char** argv, std::initializer_list<std::string_view> with_value);
 
 // Where a rank is among the ranks of its job and among those of its host.
 struct RankPlace {

@@ -5,14 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/identity/unique_id.h"
@@ -39,17 +36,6 @@ struct HostOptions {
   std::string remote_tutti;
   std::vector<std::string> variables;
 };
-
-// How many words of the command line come before the program: everything behind it is the program's own.
-int OwnWords(int argc, char** argv) {
-  constexpr std::array<std::string_view, 8> kWithValue = {"-n",      "--ranks",        "--grace", "--hosts",
-                                                          "--agent", "--remote-tutti", "-x",      "--export"};
-  int i = 1;
-  for (; i < argc && argv[i][0] == '-' && std::strcmp(argv[i], "--") != 0; ++i) {
-    if (std::ranges::find(kWithValue, argv[i]) != kWithValue.end()) ++i;
-  }
-  return std::min(i, argc);
-}
 
 int Failed(const Status& status, int code) {
   fmt::print(stderr, "{}: {}\n", kSelf, status.message());
@@ -168,7 +154,8 @@ int RunCommand(int argc, char** argv) {
   AddOptions(line, ranks, grace_s, options, hosts);
   line.Add("PROG", words, "the program, followed by its own arguments").Shown("ARGS...");
   line.Footer(kFooter);
-  const int own = OwnWords(argc, argv);
+  const int own =
+      OwnWords(argc, argv, {"-n", "--ranks", "--grace", "--hosts", "--agent", "--remote-tutti", "-x", "--export"});
   if (const std::optional<int> code = line.Parse(own, argv)) return *code;
   words.assign(argv + own, argv + argc);
   if (!words.empty() && words[0] == "--") words.erase(words.begin());

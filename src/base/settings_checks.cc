@@ -4,11 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
 #include "base/log.h"
 #include "base/ports.h"
+#include "base/words.h"
 
 namespace tutti {
 
@@ -36,9 +34,7 @@ std::string CheckLevels(std::string_view text) {
   return fmt::format("a list of levels: \"{}\" is none of ALL, VERSION, WARN, INFO, ABORT, TRACE", unknown);
 }
 std::string CheckFormat(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower == "text" || lower == "json" ? "" : "one of text, json";
+  return EqualIgnoringCase(text, "text") || EqualIgnoringCase(text, "json") ? "" : "one of text, json";
 }
 
 }  // namespace tutti

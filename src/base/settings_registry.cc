@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -47,12 +46,6 @@ std::optional<std::int64_t> ParseBytes(std::string_view text) {
   const std::optional<std::int64_t> number = ParseNumber(text);
   if (!number || *number < 0 || *number > kLargest >> shift) return std::nullopt;
   return *number << shift;
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
 }
 
 std::string NotInRange(std::string_view what, std::int64_t least, std::int64_t most) {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
+
+#include "base/words.h"
 
 namespace tutti {
 namespace {
@@ -17,12 +18,6 @@ constexpr std::array<std::string_view, kReduceOps> kOpNames = {"sum", "prod", "m
 constexpr std::array<std::string_view, kCollectives + 2> kCollectiveNames = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
     "scatter",    "all_to_all", "send_recv",      "barrier",   "send",   "recv"};
-
-std::string Lower(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 template <typename E, std::size_t N, std::size_t M>
 std::optional<E> Find(const std::array<std::string_view, N>& names,

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -21,9 +22,18 @@ inline std::string_view Trim(std::string_view text, std::string_view blanks = kS
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Whether two texts differ in nothing but capitals, of the letters of ASCII.
+// Letters are those of ASCII, whatever the locale.
+inline char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+inline std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = Lower(c);
+  return lower;
+}
+
+// Whether two texts differ in nothing but capitals.
 inline bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto lower = [](char c) { return Lower(c); };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
