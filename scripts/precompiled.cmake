@@ -1,7 +1,7 @@
 # Headers of the system, of fmt and of gtest are half of a compilation. In the release build they are compiled once: by a
-# target for the sources of the library and the tools, and by one for test programs, whose flags differ. The sources of a
-# folder are compiled four at a time there, which saves most of the headers of the project. Other builds compile every source
-# by itself, and so find a source that lacks an #include. So does a build with a compiler cache, which works best without.
+# target for the sources of the library and the tools, and by one for test programs, whose flags differ. Other builds
+# compile every source by itself, and so find a source that lacks an #include. So does a build with a compiler cache, which
+# works best without.
 set(TUTTI_PRECOMPILE OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TUTTI_SANITIZE AND NOT TUTTI_CUDA AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(TUTTI_PRECOMPILE ON)
@@ -22,14 +22,6 @@ if(TUTTI_PRECOMPILE)
     target_precompile_headers(tutti_precompiled_tests PRIVATE ${TUTTI_PRECOMPILED_HEADERS} <gtest/gtest.h>)
   endif()
 endif()
-
-# Compiles the sources of a target four at a time, where the build does so at all. Names in their unnamed namespaces have to
-# differ, as the compiler says where they do not.
-function(tutti_compile_together target)
-  if(TUTTI_PRECOMPILE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-  endif()
-endfunction()
 
 # Lets a target use the headers of tutti_precompiled (the library's flags) or tutti_precompiled_tests (a test program's).
 function(tutti_use_precompiled target headers)
