@@ -17,7 +17,7 @@ namespace tutti::sys {
 namespace {
 
 constexpr std::int64_t kFirstPauseNs = 20 * kNsPerMs;
-constexpr std::int64_t kLongestRetryNs = kNsPerSecond;
+constexpr std::int64_t kLongestPauseNs = kNsPerSecond;
 constexpr std::int64_t kKnockNs = 200'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -144,7 +144,7 @@ class Race {
       lane.stage = Lane::Stage::kResting;
       const std::int64_t chance_ns = static_cast<std::int64_t>(random_() % 256) * lane.pause_ns / 512;
       lane.next_ns = NowNs() + lane.pause_ns * 3 / 4 + chance_ns;
-      lane.pause_ns = std::min(lane.pause_ns * 2, kLongestRetryNs);
+      lane.pause_ns = std::min(lane.pause_ns * 2, kLongestPauseNs);
     }
     const auto fresh = std::ranges::find(lanes_, 0, &Lane::tries);
     if (fresh != lanes_.end()) fresh->next_ns = std::min(fresh->next_ns, NowNs());

@@ -16,7 +16,7 @@
 namespace tutti::transport::net {
 namespace {
 
-constexpr std::int64_t kStopLookNs = 200 * sys::kNsPerMs;  // how often the accepting thread looks whether it shall stop
+constexpr std::int64_t kLookNs = 200 * sys::kNsPerMs;  // how often the accepting thread looks whether it shall stop
 // From one round of the tending thread to the next: while something is unsent, and while nothing is.
 constexpr std::int64_t kBusyNs = sys::kNsPerMs / 2, kIdleNs = 10 * sys::kNsPerMs;
 constexpr std::int64_t kUnusedNs = 50 * sys::kNsPerMs;  // while there is no communicator
@@ -80,7 +80,7 @@ void Port::Accept() {
     std::int64_t until_ns;
     {
       std::lock_guard lock(accept_mutex_);
-      until_ns = std::min(acceptor_->NextLookNs(), sys::NowNs() + kStopLookNs);
+      until_ns = std::min(acceptor_->NextLookNs(), sys::NowNs() + kLookNs);
     }
     (void)sys::WaitAny(std::span(&watched, 1), until_ns).ok();
     while (true) {
