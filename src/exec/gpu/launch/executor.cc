@@ -97,6 +97,7 @@ void Executor::SetUp(int rank, const ExecutorSetup& setup) {
                          .shift = setup.state_shifts[static_cast<std::size_t>(s)],
                          .counts = counts});
   }
+  last_common_ = {};
   failures_.Use(setup.host_words, setup.device_words);
   program_.host = inside_->batch.program.host = group_.host = relay_.host = setup.device_words;
   program_.timeout_ns = inside_->batch.program.timeout_ns = group_.timeout_ns = relay_.timeout_ns =
@@ -136,8 +137,18 @@ Result<Launch> Executor::CompileSteps(const PreparedPlan& plan, const Work& work
                                                : launcher_.Find(work.type, work.op, shape.protocol);
   if (!kernel.ok()) return kernel.status();
   Connect(plan, program_);
-  Compile(plan, work, shape, SectionOf(plan).layout.collectives, limits_.cuts, program_);
-  program_.states += SectionOf(plan).shift.collectives;
+  const Section& section = SectionOf(plan);
+  const transport::p2p::Geometry& geometry = section.layout.collectives;
+  // Of a call that differs from the last one in its count alone, most is there already.
+  const Common common{
+      .plan = &plan, .type = work.type, .op = work.op, .protocol = shape.protocol, .threads = shape.threads};
+  if (common != last_common_ || work.op == ReduceOp::kPreMulSum) {
+    CompileCommon(plan, work, shape, geometry, program_);
+    program_.states += section.shift.collectives;
+    last_common_ = common;
+  }
+  CompileItem(plan, work, shape, geometry, program_);
+  AddShortForm(plan, shape, geometry, limits_.cuts, program_);
   if (const Ways ways{&plan, program_.is_short != kSteps}; ways != last_ways_) {
     program_.host = failures_.WordsFor(plan, program_);
     last_ways_ = ways;

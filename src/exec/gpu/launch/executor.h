@@ -11,8 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "proto/protocol.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/status.h"
+#include "tutti/types.h"
 
 namespace tutti::proto {
 enum class Protocol : std::uint8_t;
@@ -138,6 +140,16 @@ class Executor {
     bool operator==(const Ways&) const = default;
   };
   Ways last_ways_;
+  // What program_ has of CompileCommon is for.
+  struct Common {
+    const PreparedPlan* plan = nullptr;
+    DataType type{};
+    ReduceOp op{};
+    proto::Protocol protocol{};
+    int threads = 0;
+    bool operator==(const Common&) const = default;
+  };
+  Common last_common_;
   const PreparedPlan* group_plan_ = nullptr;       // of what is in group_, where it is a group without rounds
   std::vector<TransferRequest> sends_, receives_;  // of the last plan of moves
   std::vector<RoundOfGroup> rounds_;               // of the last group, where there are rounds
