@@ -137,7 +137,25 @@ TEST_P(OnHosts, EveryAlgorithm) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, OnHosts,
                          testing::Values(std::vector<int>{0, 1}, std::vector<int>{0, 0, 1},
-                                         std::vector<int>{0, 0, 1, 1}, std::vector<int>{0, 1, 0, 2, 1}));
+                                         std::vector<int>{0, 0, 1, 1}, std::vector<int>{0, 0, 0, 1},
+                                         std::vector<int>{0, 1, 0, 2, 1}));
+
+// 8, 8 and 5 ranks.
+TEST(OnUnevenHosts, AllOperations) {
+  std::vector<int> host_of(21);
+  for (std::size_t rank = 0; rank < host_of.size(); ++rank) host_of[rank] = static_cast<int>(rank / 8);
+  ASSERT_EQ(RunOnHosts(host_of, Settings(),
+                       [](Communicator& c) {
+                         for (const Collective kind : kAll) {
+                           for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{20011}}) {
+                             const Case one{.kind = kind, .count = count, .root = 17};
+                             if (Status s = RunCase(c, std::vector<Case>{one}); !s.ok()) return s;
+                           }
+                         }
+                         return Status::Ok();
+                       }),
+            "");
+}
 
 }  // namespace
 }  // namespace tutti::tests

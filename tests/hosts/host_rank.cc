@@ -6,6 +6,7 @@
 //   host_rank FILE            the same without TUTTI_ID: rank 0 makes the id and writes it to the file, the others read it
 //   host_rank FILE STOP       the same, and then one all_reduce after the other until rank 0 sees the file STOP; says "going" soon
 //                             after the beginning, and at the end how many there were
+//   host_rank --until STOP    as FILE STOP, with an id from the environment
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
 //   host_rank --twice         as without words, and a second communicator after the first
 //   host_rank --two-ids FILE  by NCCL's interface: the first and the last rank make an id each, and all pass both
@@ -183,6 +184,11 @@ int Main(int argc, char** argv) {
     std::fflush(stdout);
     while (made.ok()) pause();
     return 1;
+  }
+  if (argc == 3 && word == "--until") {
+    const Status summed = AddUpUntil(argv[2]);
+    fmt::print("rank {}: {}\n", rank_text, summed.ok() ? "the sums are right" : summed.ToString());
+    return summed.ok() ? 0 : 1;
   }
   const bool twice = word == "--twice";
   Status status;

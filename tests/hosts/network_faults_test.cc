@@ -6,73 +6,20 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/hosts/hosts.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/hosts/steady_job.h"
 
 namespace tutti::tests {
 namespace {
 
-enum Host { kEast, kWest, kNorth };
-
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-void Pause(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
-
-bool Has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
-
-class NetworkFaultsTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string why_not = Hosts::WhyNot(); !why_not.empty()) GTEST_SKIP() << why_not;
-  }
-
-  // Starts a rank on each of these hosts, and waits until all are at work.
-  void Start(Hosts& hosts, const std::vector<int>& host_of) {
-    for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
-      ranks_.push_back(hosts.Start(host_of[rank], {TUTTI_HOST_RANK, folder_.Path("id"), folder_.Path("stop")},
-                                   {"TUTTI_RANK=" + std::to_string(rank),
-                                    "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=60000"}));
-    }
-    for (ChildProcess& rank : ranks_) ASSERT_TRUE(rank.WaitForOutput("going")) << rank.output();
-  }
-  // Lets them end, with all sums right.
-  void Finish() {
-    std::ofstream(folder_.Path("stop")) << "stop\n";
-    for (ChildProcess& rank : ranks_) {
-      EXPECT_EQ(rank.Wait(), 0) << rank.output();
-      EXPECT_TRUE(Has(rank.output(), "the sums are right")) << rank.output();
-    }
-  }
-  // Bytes that a host's card has sent.
-  static std::uint64_t Sent(Hosts& hosts, int host, int card) {
-    const std::string path = "/sys/class/net/" + Hosts::Card(card) + "/statistics/tx_bytes";
-    return std::stoull(hosts.Run(host, {"cat", path}));
-  }
-  // Waits until a card carries data.
-  static bool Carries(Hosts& hosts, int host, int card) {
-    constexpr std::uint64_t kMuch = 1'000'000;
-    const std::uint64_t before = Sent(hosts, host, card);
-    return WaitUntil([&] {
-      Pause(20);
-      return Sent(hosts, host, card) > before + kMuch;
-    });
-  }
-  // Ends all connections of a host with another, as its kernel can.
-  static void Reset(Hosts& hosts, int host, int other, int card) {
-    hosts.Run(host, {"ss", "-K", "dst", Hosts::Address(other, card)});
-  }
-
-  const ScratchFolder folder_;
-  std::vector<ChildProcess> ranks_;
-};
+class NetworkFaultsTest : public SteadyJob {};
 
 TEST_F(NetworkFaultsTest, AllCardsCarry) {
   Hosts hosts({"east", "west"}, 2);

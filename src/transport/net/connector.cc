@@ -24,6 +24,12 @@ constexpr std::int64_t kStaggerNs = 20 * sys::kNsPerMs;  // from one address of 
 constexpr std::int64_t kFirstPauseNs = 200 * sys::kNsPerMs, kLongestPauseNs = 30 * sys::kNsPerSecond;
 constexpr std::int64_t kTellNs = sys::kNsPerSecond / 2;  // for so long a flow may be missing without a line of the log
 
+std::string AtRate(double bytes_per_s) {
+  return bytes_per_s > 0 ? fmt::format(" at about {:.3g} MB/s", bytes_per_s / 1e6) : std::string();
+}
+
+std::string By(const Route& route) { return route.card.empty() ? "" : " by " + route.card; }
+
 double Seconds(std::int64_t ns) { return static_cast<double>(ns) / sys::kNsPerSecond; }
 
 }  // namespace
@@ -89,21 +95,23 @@ void Connector::Try(Task& task) {
   Result<MadeFlow> made = MakeFlow(*task.peer, task.route, task.flow, options_.terms(task.peer->rank, task.flow));
   const std::int64_t now_ns = sys::NowNs();
   task.due_ns = now_ns + task.pause_ns;  // also where it was made: somebody has to take it first
-  const std::string card = task.route.card.empty() ? "" : " by " + task.route.card;
-  if (made.ok()) {
-    if (task.told) {
-      TUTTI_INFO(log::kNet, "flow {}{} to rank {} on host {} carries data again, after {:.1f} s", task.flow, card,
-                 task.peer->rank, task.peer->host, Seconds(now_ns - task.since_ns));
-    }
-    options_.made(std::move(*made));
-    return;
-  }
+  if (made.ok()) return options_.made(std::move(*made));
   task.pause_ns = std::min(2 * task.pause_ns, kLongestPauseNs);
   // A first try may fail because a machine is busy.
   if (now_ns - task.since_ns < kTellNs || std::exchange(task.told, true)) return;
-  TUTTI_WARN("flow {}{} to rank {} on host {} carries nothing since {:.1f} s ago, and the others do its work: {}",
-             task.flow, card, task.peer->rank, task.peer->host, Seconds(now_ns - task.since_ns),
-             made.status().message());
+  TUTTI_WARN("flow {}{} to rank {} on host {} carries nothing since {:.1f} s ago, and the others do its work{}: {}",
+             task.flow, By(task.route), task.peer->rank, task.peer->host, Seconds(now_ns - task.since_ns),
+             AtRate(options_.bytes_per_s(task.peer->rank)), made.status().message());
+}
+
+// Either side may have made it.
+bool Connector::IsSettled(const Task& task) const {
+  if (options_.wanted(task.peer->rank, task.flow)) return false;
+  if (task.told && options_.connected(task.peer->rank, task.flow)) {
+    TUTTI_INFO(log::kNet, "flow {}{} to rank {} on host {} carries data again, after {:.1f} s", task.flow,
+               By(task.route), task.peer->rank, task.peer->host, Seconds(sys::NowNs() - task.since_ns));
+  }
+  return true;
 }
 
 void Connector::Run() {
@@ -111,7 +119,7 @@ void Connector::Run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     // Only this thread takes tasks away.
-    std::erase_if(tasks_, [&](const Task& task) { return !options_.wanted(task.peer->rank, task.flow); });
+    std::erase_if(tasks_, [&](const Task& task) { return IsSettled(task); });
     const auto next = std::ranges::min_element(tasks_, {}, &Task::due_ns);
     if (next == tasks_.end()) {
       changed_.wait(lock);

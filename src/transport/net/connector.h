@@ -55,6 +55,8 @@ class Connector {
     std::function<sys::HelloTerms(int rank, int flow)> terms;
     std::function<void(MadeFlow)> made;              // is handed what was made; on the connector's thread
     std::function<bool(int rank, int flow)> wanted;  // whether it is still missing; on the connector's thread
+    std::function<bool(int rank, int flow)> connected;
+    std::function<double(int rank)> bytes_per_s;  // what the other flows with it carry; 0: not known; on its thread
   };
   explicit Connector(Options options) : options_(std::move(options)) {}
   // Waits for a call that is under way.
@@ -75,6 +77,7 @@ class Connector {
   };
   void Run();
   void Try(Task& task);
+  bool IsSettled(const Task& task) const;
 
   const Options options_;
   std::mutex mutex_;

@@ -70,7 +70,9 @@ Result<std::shared_ptr<Courier>> Courier::Create(CourierOptions options, std::sh
           [self](int rank, int flow) {
             const Peer& peer = *self->Find(rank);
             return !peer.rank.IsConnected(flow) && !peer.is_gone && peer.rank.state() == RankState::kReady;
-          }});
+          },
+      .connected = [self](int rank, int flow) { return self->Find(rank)->rank.IsConnected(flow); },
+      .bytes_per_s = [self](int rank) { return self->Find(rank)->rank.BytesPerSecond(); }});
   TUTTI_RETURN_IF_ERROR(made->port_->Add(made->TermsOf(o.rank, 0), made.get()));
   return made;
 }
@@ -363,10 +365,7 @@ void Courier::Tell(const PeerState& own) {
   own_ = own;
   for (Peer* peer : connected_) {
     // What is under way may lie in buffers that are about to be freed, so it must not be finished.
-    if (own.state == RankState::kFailed) {
-      peer->rank.StopSending();
-      peer->rank.LoseBusy();
-    }
+    if (own.state == RankState::kFailed) peer->rank.StopSending();
     peer->rank.Tell(own_);
     peer->rank.Send(Credits::kDue);
   }

@@ -73,6 +73,14 @@ bool RemoteRank::IsConnected(int flow) const { return flows_[static_cast<std::si
 
 bool RemoteRank::IsBusy() const { return sys::NowNs() - busy_ns_.load(std::memory_order_relaxed) < kBusyNs; }
 
+double RemoteRank::BytesPerSecond() const {
+  double sum = 0;
+  for (const auto& flow : flows_) {
+    if (flow->connected.load(std::memory_order_relaxed)) sum += flow->bytes_per_s.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
 // How many of the flows, from the first one on, the calling thread is to look at.
 int RemoteRank::FlowsToServe() {
   if (flows() == first_) return first_;
@@ -141,13 +149,6 @@ void RemoteRank::Lose(Flow& flow, const Status& why) {
   to_tell_.push_back({flow.number, flow.name});
   why_lost_ = why;
   if (why.code() == Code::kTimeout) has_timed_out_.store(true, std::memory_order_relaxed);
-}
-
-void RemoteRank::LoseBusy() {
-  for (const auto& flow : flows_) {
-    std::lock_guard lock(flow->mutex);
-    if (flow->wire != nullptr && flow->wire->busy()) Lose(*flow, Status(Code::kRemote, "this rank has failed"));
-  }
 }
 
 // The other side ends a connection when it hears that this one has, and says so: only then all is sent once more, so that
@@ -388,8 +389,14 @@ bool RemoteRank::Send(Credits credits) {
 }
 
 void RemoteRank::StopSending() {
-  std::lock_guard lock(mutex_);
-  sends_data_ = false;
+  {
+    std::lock_guard lock(mutex_);
+    sends_data_ = false;
+  }
+  for (const auto& flow : flows_) {
+    std::lock_guard lock(flow->mutex);
+    if (flow->wire != nullptr && flow->wire->busy()) Lose(*flow, Status(Code::kRemote, "this rank has failed"));
+  }
 }
 
 void RemoteRank::Tell(const PeerState& own) {

@@ -55,6 +55,8 @@ class RemoteRank {
   // Whether there are flows besides the first ones; and whether so much was under way just now that they are of use.
   bool HasMoreFlows() const { return connected() > 0 && flows() > first_; }
   bool IsBusy() const;
+  // What its flows were seen to carry together where they had enough to do; 0: not known.
+  double BytesPerSecond() const;
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
   // What becomes ready where its flows can go on; and the same of those that one of `movers` threads serves.
@@ -65,8 +67,6 @@ class RemoteRank {
   // have been read with the end of the hello.
   enum class Side : std::uint8_t { kCaller, kCalled };
   void Join(int flow, Side side, std::unique_ptr<Wire> wire, std::uint64_t name);
-  // Ends all connections that have something under way.
-  void LoseBusy();
 
   void NoteWritten();
   // Takes what has come over each flow and sends what there is for it. Whether that was anything. Passes over a flow that another
@@ -78,7 +78,7 @@ class RemoteRank {
   // False: they did so already.
   bool LeaveToMovers() { return !has_movers_.load(std::memory_order_relaxed) && !has_movers_.exchange(true); }
   bool ExchangeBy(int mover, int movers);
-  // No data leave any more.
+  // No data leave any more: connections that have something under way end.
   void StopSending();
   // Tells the peer this rank's state, with everything that was sent before it.
   void Tell(const PeerState& own);
