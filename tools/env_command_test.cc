@@ -22,7 +22,7 @@ namespace tutti::tools {
 namespace {
 
 const comm::SettingsSources kSources = {
-    .environment = {"NCCL_ALGO=ring", "NCCL_IB_HCA=mlx5_0", "TUTTI_ID=5ec7e7", "TUTTI_SECRET=the 5ec7e7",
+    .environment = {"NCCL_ALGO=ring", "NCCL_IBVERBS_LIB=mlx5_0", "TUTTI_ID=5ec7e7", "TUTTI_SECRET=the 5ec7e7",
                     "NCCL_MAX_CTAS=4", "HOME=/home/x"},
     .files = {{.name = "/etc/nccl.conf", .text = "TUTTI_TIMEOUT_MS=5000\nNCCL_NET_GDR_LEVEL=PIX\n"}},
     .warnings = ""};
@@ -77,7 +77,7 @@ TEST(EnvCommandTest, ShowsValueOriginAndDefault) {
   EXPECT_NE(text.find("TUTTI_SHARED_BYTES = 6291456 bytes  from: default\n"), std::string::npos) << text;
   EXPECT_NE(text.find("NCCL_MAX_NCHANNELS = 4 channels  from: default\n"), std::string::npos) << text;
   EXPECT_NE(text.find("NCCL_MAX_CTAS = 4 channels  from: environment\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\nSet and ignored:\nNCCL_IB_HCA = mlx5_0  from: environment\n    Speaks of network cards"),
+  EXPECT_NE(text.find("\nSet and ignored:\nNCCL_IBVERBS_LIB = mlx5_0  from: environment\n    Speaks of network cards"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("NCCL_NET_GDR_LEVEL = PIX  from: /etc/nccl.conf:2\n"), std::string::npos) << text;

@@ -314,10 +314,28 @@ constexpr Setting kSettings[] = {
         kText<&S::net_plugin>),
     Row({.name = "NCCL_NET",
          .values = "a name, in any case",
-         .meaning =
-             "The network between hosts: Socket is TCP; any other must be a plugin's. Unset: that of a plugin in "
-             "NCCL_NET_PLUGIN that can be used, else TCP. All ranks must use the same."},
+         .meaning = "The network between hosts: Socket is TCP, Libfabric or OFI is libfabric, any other must be a "
+                    "plugin's. Unset: "
+                    "that of a plugin in NCCL_NET_PLUGIN that can be used, else libfabric where all hosts have network "
+                    "cards that "
+                    "it drives, else TCP. All ranks must use the same."},
         kText<&S::net>),
+    Row({.name = "NCCL_IB_HCA",
+         .values = "a list, as NCCL_SOCKET_IFNAME",
+         .meaning = "Which network cards libfabric may use: mlx5_0 or the like. A port after a colon is dropped."},
+        kText<&S::ib_hca>),
+    Row({.name = "NCCL_IB_DISABLE", .values = "0, 1", .meaning = "1: libfabric uses no card by verbs."},
+        kNumber<&S::ib_disable, Kind::kCount, 0, 1>),
+    Row({.name = "NCCL_IB_GID_INDEX",
+         .values = "-1 to 255",
+         .meaning = "The entry of a port's table of addresses that verbs use; FI_VERBS_GID_IDX counts before it. -1: "
+                    "libfabric's choice."},
+        kNumber<&S::ib_gid_index, Kind::kCount, -1, 255>),
+    Row({.name = "NCCL_IB_TC",
+         .values = "-1 to 255",
+         .meaning = "The traffic class of data, the byte of an IP header. libfabric's provider is told its upper six "
+                    "bits and may not heed them. -1: none."},
+        kNumber<&S::ib_traffic_class, Kind::kCount, -1, 255>),
     // Waiting.
     Row({.name = "TUTTI_TIMEOUT_MS",
          .unit = "ms",
@@ -460,6 +478,7 @@ const Setting* FindSetting(std::string_view name) {
 }
 
 std::optional<std::string_view> WhyIgnored(std::string_view name) {
+  if (FindSetting(name) != nullptr) return std::nullopt;  // used, whatever its beginning stands for
   for (const IgnoredSettings& group : AllIgnoredSettings()) {
     std::string_view rest = group.names;
     while (!rest.empty()) {

@@ -271,9 +271,9 @@ TEST(SettingsTest, UnknownNamesGetTheNearest) {
 }
 
 TEST(SettingsTest, IgnoredOnesAreKnown) {
-  const Settings settings = With({{"NCCL_IB_HCA", "mlx5"}, {"NCCL_SHM_DISABLE", "1"}, {"NCCL_VERSION", "2.28"}});
+  const Settings settings = With({{"NCCL_IBVERBS_LIB", "mlx5"}, {"NCCL_SHM_DISABLE", "1"}, {"NCCL_VERSION", "2.28"}});
   EXPECT_EQ(settings.warnings, "");
-  EXPECT_EQ(settings.ignored, (std::vector<std::string>{"NCCL_IB_HCA", "NCCL_SHM_DISABLE", "NCCL_VERSION"}));
+  EXPECT_EQ(settings.ignored, (std::vector<std::string>{"NCCL_IBVERBS_LIB", "NCCL_SHM_DISABLE", "NCCL_VERSION"}));
   EXPECT_EQ(WhyIgnored("NCCL_IB"), std::nullopt);
   EXPECT_TRUE(WhyIgnored("NCCL_NET_GDR_LEVEL")->find("network") != std::string_view::npos);
 }

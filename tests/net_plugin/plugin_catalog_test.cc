@@ -112,7 +112,7 @@ TEST_F(PluginCatalogTest, AShortNameStandsForALibraryOfTheLoadersFolders) {
   constexpr const char* kIsChild = "TUTTI_TEST_PLUGIN_CHILD";
   if (std::getenv(kIsChild) != nullptr) {
     EXPECT_EQ(Chosen({.plugins = "tests-tcp-v9"}), "Tests TCP");
-    EXPECT_EQ(networks_.at(0)->plugin().version(), 9);
+    EXPECT_NE(networks_.at(0)->plugin().Title().find("version " + std::to_string(9)), std::string::npos);
     return;
   }
   const pid_t child = fork();
@@ -160,7 +160,7 @@ TEST_F(PluginCatalogTest, PropertiesAreThoseOfTheNewestVersion) {
     const Result<std::shared_ptr<Network>> network = catalog.Choose({.plugins = ScriptedPath(version)});
     ASSERT_TRUE(network.ok() && *network != nullptr);
     EXPECT_EQ((*network)->plugin().name(), "Scripted");
-    EXPECT_EQ((*network)->plugin().version(), version);
+    EXPECT_NE((*network)->plugin().Title().find("version " + std::to_string(version)), std::string::npos);
     EXPECT_EQ((*network)->plugin().most_requests(), version == 6 ? 8 : 32);
     ASSERT_EQ((*network)->devices().size(), 2u);
     const plugin::Device& device = (*network)->devices()[0];

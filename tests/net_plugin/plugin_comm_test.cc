@@ -21,13 +21,14 @@ constexpr std::size_t kMostBytes = 200'000;
 class EachPlugin : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
+    if (IsLibfabric(GetParam()) && !WhyNoLibfabric().empty()) GTEST_SKIP() << WhyNoLibfabric();
     if (const std::string name = GetParam(); name.find("scripted") != std::string::npos) {
       script_ = NewScript(std::stoi(name.substr(name.rfind('v') + 1)));
       ASSERT_NE(script_, nullptr);
     }
   }
   std::shared_ptr<Network> Start() {
-    Result<std::shared_ptr<Network>> network = catalog_.Choose({.plugins = PathOf(GetParam()), .communicator = 77});
+    Result<std::shared_ptr<Network>> network = catalog_.Choose(WishesFor(GetParam()));
     EXPECT_TRUE(network.ok() && *network != nullptr) << network.status().message();
     return network.ok() ? *network : nullptr;
   }
@@ -44,6 +45,8 @@ class EachPlugin : public testing::TestWithParam<const char*> {
     return std::stoi(name.substr(name.rfind('v') + 1)) >= 11;
   }
 
+  static bool tells_sizes() { return !IsLibfabric(GetParam()); }
+
   plugin::Catalog catalog_;
   Script* script_ = nullptr;
   int catalog_starts_ = 1;
@@ -52,12 +55,9 @@ class EachPlugin : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(All, EachPlugin,
                          testing::Values("tests-tcp-v6", "tests-tcp-v8", "tests-tcp-v9", "tests-tcp-v11",
                                          "tests-tcp-v12", "tests-scripted-v6", "tests-scripted-v7",
-                                         "tests-scripted-v10", "tests-scripted-v11", "tests-scripted-v12"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                                         "tests-scripted-v10", "tests-scripted-v11", "tests-scripted-v12",
+                                         "libfabric tcp;ofi_rxm", "libfabric+ tcp;ofi_rxm", "libfabric shm"),
+                         [](const auto& info) { return NameOfTest(info.param); });
 
 // Sends messages of many sizes, as many at a time as the interface allows, and checks every byte.
 void Exchange(Pair& pair, std::size_t messages, unsigned seed, bool tells_sizes) {
@@ -92,10 +92,11 @@ void Exchange(Pair& pair, std::size_t messages, unsigned seed, bool tells_sizes)
       sent += *took ? 1 : 0;
       was_full = was_full || !pair.sender->HasRoom();
     }
-    if (!was_full) continue;
+    // A network without a thread of its own gets on only while both sides are asked.
+    if (!was_full && pair.receiver->HasRoom()) continue;
     // Some are looked at late, so that much is in flight.
     if (random() % 3 != 0) continue;
-    const Result<bool> gone = pair.sender->TestOldest();
+    const Result<bool> gone = was_full ? pair.sender->TestOldest() : Result<bool>(false);
     ASSERT_TRUE(gone.ok()) << gone.status().message();
     out_ended += *gone ? 1 : 0;
     std::int64_t bytes = 0;
@@ -115,7 +116,7 @@ TEST_P(EachPlugin, MessagesArriveWholeAndInOrder) {
   ASSERT_NE(network, nullptr);
   Result<Pair> pair = Connect(network);
   ASSERT_TRUE(pair.ok()) << pair.status().message();
-  Exchange(*pair, 200, 1, true);
+  Exchange(*pair, 200, 1, tells_sizes());
 }
 
 TEST_P(EachPlugin, SeveralConnectionsOfOneListener) {
@@ -125,8 +126,8 @@ TEST_P(EachPlugin, SeveralConnectionsOfOneListener) {
   ASSERT_TRUE(first.ok());
   Result<Pair> second = Connect(network);
   ASSERT_TRUE(second.ok());
-  Exchange(*first, 70, 2, true);
-  Exchange(*second, 70, 3, true);
+  Exchange(*first, 70, 2, tells_sizes());
+  Exchange(*second, 70, 3, tells_sizes());
 }
 
 TEST_P(EachPlugin, EachSideInAThreadOfItsOwn) {
@@ -164,6 +165,7 @@ TEST_P(EachPlugin, EachSideInAThreadOfItsOwn) {
 }
 
 TEST_P(EachPlugin, ASenderThatIsGoneIsTold) {
+  if (IsLibfabric(GetParam())) GTEST_SKIP() << "libfabric tells nobody; the connection beside a stream does";
   const std::shared_ptr<Network> network = Start();
   ASSERT_NE(network, nullptr);
   Result<Pair> pair = Connect(network);
@@ -178,6 +180,9 @@ TEST_P(EachPlugin, ASenderThatIsGoneIsTold) {
 }
 
 TEST_P(EachPlugin, WhatDoesNotEndHasADeadlineAndCanBeGivenUp) {
+  if (GetParam() == std::string("libfabric shm")) {
+    GTEST_SKIP() << "libfabric 1.17 itself crashes where both ends are in one process and one has gone";
+  }
   const std::shared_ptr<Network> network = Start();
   ASSERT_NE(network, nullptr);
   Result<Pair> pair = Connect(network);

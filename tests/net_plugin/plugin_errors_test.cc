@@ -77,6 +77,17 @@ TEST_F(Provoke, ANetworkThatIsNotThere) {
   Expect(catalog.Choose({.plugins = "none", .network = "IB"}).status());
 }
 
+TEST_F(Provoke, LibfabricThatCannotBeUsed) {
+  if (const std::string why = WhyNoLibfabric(); !why.empty()) GTEST_SKIP() << why;
+  plugin::Wishes wishes = WishesFor("libfabric tcp;ofi_rxm");
+  wishes.built_in.find = [] { return fabric::Open({.rails = {.hardware_only = true}, .provider = "tcp;ofi_rxm"}); };
+  log::Install(&kSink, {.lines_per_second = 0});
+  Catalog catalog;
+  const Result<std::shared_ptr<Network>> none = catalog.Choose(wishes);
+  EXPECT_EQ(none.status().code(), Code::kInvalidUsage);
+  Expect(fabric::Open({.rails = {.hardware_only = true}, .provider = "tcp;ofi_rxm"}).status());
+}
+
 TEST_F(Provoke, ConnectionsOfPluginsThatAreLate) {
   Script* script = NewScript(11);
   ASSERT_NE(script, nullptr);

@@ -46,13 +46,14 @@ class PluginStreamTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::string name = GetParam();
+    if (IsLibfabric(name) && !WhyNoLibfabric().empty()) GTEST_SKIP() << WhyNoLibfabric();
     if (name.find("scripted") != std::string::npos) {
       script_ = NewScript(std::stoi(name.substr(name.rfind('v') + 1)));
       ASSERT_NE(script_, nullptr);
       script_->not_yet = 2;
       script_->tells_sizes = false;
     }
-    Result<std::shared_ptr<Network>> network = catalog_.Choose({.plugins = PathOf(name)});
+    Result<std::shared_ptr<Network>> network = catalog_.Choose(WishesFor(name));
     ASSERT_TRUE(network.ok() && *network != nullptr);
     network_ = *network;
   }
@@ -79,12 +80,9 @@ class PluginStreamTest : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(All, PluginStreamTest,
                          testing::Values("tests-tcp-v6", "tests-tcp-v8", "tests-tcp-v9", "tests-tcp-v11",
-                                         "tests-tcp-v12", "tests-scripted-v6", "tests-scripted-v11"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                                         "tests-tcp-v12", "tests-scripted-v6", "tests-scripted-v11",
+                                         "libfabric tcp;ofi_rxm"),
+                         [](const auto& info) { return NameOfTest(info.param); });
 
 // One direction, checked as it comes.
 struct Flow {
@@ -159,8 +157,8 @@ TEST_P(PluginStreamTest, WhatWasSaidBeforeTheEndIsReadFirst) {
   while (last.sent < last.data.size() || a->busy()) {
     ASSERT_LT(sys::NowNs(), deadline_ns);
     ASSERT_TRUE(last.Send(*a, random).ok());
-    // Only so much is read that all of it fits.
-    if (last.sent - last.came <= 100'000) continue;
+    // Only so much is read that all of it fits. Over libfabric data arrive while the receiver looks for them.
+    if (!IsLibfabric(GetParam()) && last.sent - last.came <= 100'000) continue;
     ASSERT_TRUE(last.Receive(*b, random).ok());
   }
   a.reset();
@@ -201,6 +199,7 @@ void HandOn(sys::TcpConnection& from, sys::TcpConnection& to, std::vector<std::b
 
 // Somebody overhears where the plugin listens, and calls it before the peer does: one says something wrong, one nothing.
 TEST_P(PluginStreamTest, StrangersThatCallFirstAreDropped) {
+  if (IsLibfabric(GetParam())) GTEST_SKIP() << "its calls wait for an answer, which nobody gives here";
   auto caller_ends = ControlPair(), called_ends = ControlPair();
   const auto a = Make(std::move(caller_ends[0]), false), b = Make(std::move(called_ends[1]), true);
   ASSERT_TRUE(a != nullptr && b != nullptr);

@@ -8,12 +8,16 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "sys/net/interfaces.h"
 #include "sys/os/clock.h"
 #include "tests/net_plugin/script.h"
+#include "transport/net/fabric/fabric.h"
 #include "transport/net/plugin/catalog.h"
 #include "transport/net/plugin/comm.h"
 
@@ -24,10 +28,45 @@
 namespace tutti::tests {
 
 namespace plugin = transport::net::plugin;
+namespace fabric = transport::net::fabric;
 
 // "tests-tcp-v6" and the like.
 inline std::string PathOf(const std::string& name) {
   return std::string(TUTTI_TEST_PLUGINS) + "/libnccl-net-" + name + ".so";
+}
+
+// "libfabric tcp;ofi_rxm", "libfabric shm" and the like: libfabric with that provider, over lo.
+// "libfabric+ ...": over all interfaces of IPv4, each a rail; what goes to an own address stays on this machine.
+inline bool IsLibfabric(const std::string& name) { return name.starts_with("libfabric"); }
+inline fabric::Options FabricOptions(const std::string& name) {
+  fabric::Options options{
+      .rails = {.interfaces = {{.name = "lo"}}}, .provider = name.substr(name.find(' ') + 1), .segment_bytes = 30'000};
+  if (!name.starts_with("libfabric+")) return options;
+  const auto interfaces = sys::ReadInterfaces();
+  for (std::size_t i = 0; interfaces.ok() && i < interfaces->size(); ++i) {
+    const sys::Interface& one = (*interfaces)[i];
+    const bool v4 = std::ranges::any_of(one.addresses, [](auto& a) { return a.family() == sys::IpFamily::kV4; });
+    if (v4 && one.running && one.name != "lo") options.rails.interfaces.push_back({.name = one.name});
+  }
+  return options;
+}
+// Why there is none; empty where there is.
+inline std::string WhyNoLibfabric() {
+  const auto opened = fabric::Open(FabricOptions("libfabric tcp;ofi_rxm"));
+  return opened.ok() ? "" : opened.status().message();
+}
+inline plugin::Wishes WishesFor(const std::string& name) {
+  if (!IsLibfabric(name)) return {.plugins = PathOf(name), .communicator = 77};
+  return {.network = "ofi",
+          .communicator = 77,
+          .built_in = {.name = fabric::kName, .other_name = fabric::kOtherName, .find = [name] {
+                         return fabric::Open(FabricOptions(name));
+                       }}};
+}
+// For the name of a test.
+inline std::string NameOfTest(std::string name) {
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : c == '+' ? 'S' : '_';
+  return name;
 }
 
 inline std::string ScriptedPath(int version) { return PathOf("tests-scripted-v" + std::to_string(version)); }

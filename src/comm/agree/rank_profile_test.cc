@@ -252,10 +252,10 @@ TEST_F(CommunicatorLogTest, WarningsOfReadingAreSaidOnce) {
 
 TEST_F(CommunicatorLogTest, WhatIsSetAndIgnoredIsSaidUnderEnv) {
   Open(log::Level::kInfo, log::kEnv);
-  const std::vector<std::string> environment = {"NCCL_ALGO=ring", "NCCL_IB_HCA=mlx5_0"};
+  const std::vector<std::string> environment = {"NCCL_ALGO=ring", "NCCL_IBVERBS_LIB=mlx5_0"};
   EXPECT_EQ(Run({ReadSettings(environment, {})}, DoNothing), std::vector<std::string>(1));
   EXPECT_EQ(Count("NCCL INFO NCCL_ALGO set by environment to ring\n"), 1) << Log();
-  EXPECT_EQ(Count("NCCL INFO NCCL_IB_HCA is set and ignored: Speaks of network cards"), 1) << Log();
+  EXPECT_EQ(Count("NCCL INFO NCCL_IBVERBS_LIB is set and ignored: Speaks of network cards"), 1) << Log();
 }
 
 TEST_F(CommunicatorLogTest, ABrokenCommunicatorIsAWarning) {

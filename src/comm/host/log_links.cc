@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "sys/net/interface_choice.h"
+#include "transport/net/fabric/fabric.h"
 
 namespace tutti::comm {
 namespace {
@@ -42,7 +43,8 @@ std::string NameOf(int rank, std::span<const std::int32_t> host_of) {
 
 // Whether it takes more than the settings to know which network is used.
 bool AsksForNetwork(const Settings& settings) {
-  return !settings.net_plugin.empty() || (!settings.net.empty() && !EqualIgnoringCase(settings.net, "Socket"));
+  if (settings.net.empty()) return !settings.net_plugin.empty() || transport::net::fabric::HasHardware();
+  return !EqualIgnoringCase(settings.net, "Socket");
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class Network;
 namespace tutti::comm {
 
 struct MeetOptions;
+struct NetworkOffer;
 class Profiles;
 
 // Lives while Communicator::Create runs. Threads: one. An error of a step is the error of Create.
@@ -67,8 +68,10 @@ struct Creation {
   Status Cancelled() const;
   // What carries data between hosts; null: TCP.
   Result<std::shared_ptr<transport::net::plugin::Network>> ChooseNetwork() const;  // choose_network.cc
-  static std::string NetworkName(const transport::net::plugin::Network* network);
-  Status CompareNetworks(int peer, const std::string& theirs, const std::string& own) const;  // join_hosts.cc
+  // What the others must have too.
+  static NetworkOffer OfferOf(const transport::net::plugin::Network* network);
+  // `offers`: of all ranks. TCP takes the place of what nobody has asked for and not all have.
+  Status AgreeOnNetwork(std::span<const NetworkOffer> offers, std::shared_ptr<transport::net::plugin::Network>& chosen);
   Status OpenCourier(std::vector<transport::net::RemotePeer> remotes, std::shared_ptr<transport::net::Port> port,
                      std::shared_ptr<transport::net::plugin::Network> network);  // open_courier.cc
   // Planner::Start's `open`.

@@ -20,12 +20,20 @@ struct Machine;
 
 namespace tutti::comm {
 
+// What carries a rank's data to other hosts.
+struct NetworkOffer {
+  std::string name;        // "Socket", or what a network calls its protocol
+  bool automatic = false;  // nobody has asked for it
+
+  bool operator==(const NetworkOffer&) const = default;
+};
+
 // What ranks of several hosts tell each other once those of each host are connected.
 struct HostMember {
   bool can_refer = false;  // it can read the memory of all ranks of its host
   std::int32_t pid = 0;
-  int flows_per_card = 1;                        // see transport::net::RemotePeer
-  std::string network;                           // what carries its data: "Socket", or a plugin's name
+  int flows_per_card = 1;  // see transport::net::RemotePeer
+  NetworkOffer network;
   std::vector<transport::net::Card> cards;       // where it is called for links
   std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint
   std::shared_ptr<const tune::Machine> machine;  // rank 0's holds for all; null of ranks of other hosts than its

@@ -22,17 +22,6 @@
 namespace tutti::comm {
 using transport::net::RemotePeer;
 
-Status Creation::CompareNetworks(int peer, const std::string& theirs, const std::string& own) const {
-  if (theirs == own) return Status::Ok();
-  return Status(
-      Code::kInvalidUsage,
-      fmt::format(
-          "rank {} exchanges data over the network {}, and rank {} over {}: give all hosts the same plugin, or set "
-          "NCCL_NET or NCCL_NET_PLUGIN alike on all",
-          peer, theirs, made.rank, own),
-      peer);
-}
-
 // All ranks of all hosts meet once more, and learn where each can be called.
 Status Creation::JoinHosts() {
   Result<std::shared_ptr<transport::net::Port>> port = WirePort(made.settings);
@@ -41,14 +30,13 @@ Status Creation::JoinHosts() {
   if (!meeting_point.ok()) return meeting_point.status();
   Result<std::shared_ptr<transport::net::plugin::Network>> chosen = ChooseNetwork();
   if (!chosen.ok()) return chosen.status();
-  network = NetworkName(chosen->get());
   const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
   flows_per_card = FlowsPerCard(made.settings, cpus);
   movers = MoversOf(made.settings, cpus);
   const HostMember own{.can_refer = can_refer,
                        .pid = sys::Self().pid,
                        .flows_per_card = flows_per_card,
-                       .network = network,
+                       .network = OfferOf(chosen->get()),
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,
                        .machine = made.machine};
@@ -61,11 +49,12 @@ Status Creation::JoinHosts() {
   meeting.hosts_are_known = true;
   meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
   std::vector<RemotePeer> remotes;
+  std::vector<NetworkOffer> offers(static_cast<std::size_t>(made.ranks), own.network);
   made.placement->meeting_points.resize(static_cast<std::size_t>(made.ranks));
   TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     Result<HostMember> theirs = ParseHostMember(member.payload);
     if (!theirs.ok()) return theirs.status();
-    TUTTI_RETURN_IF_ERROR(CompareNetworks(peer, theirs->network, own.network));
+    offers[static_cast<std::size_t>(peer)] = theirs->network;
     can_refer = can_refer && theirs->can_refer;
     if (peer == 0) made.machine = theirs->machine;
     made.placement->meeting_points[static_cast<std::size_t>(peer)] = std::move(theirs->meeting);
@@ -79,6 +68,7 @@ Status Creation::JoinHosts() {
     }
     return Status::Ok();
   }));
+  TUTTI_RETURN_IF_ERROR(AgreeOnNetwork(offers, *chosen));
   if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
   return OpenCourier(std::move(remotes), std::move(*port), std::move(*chosen));
 }

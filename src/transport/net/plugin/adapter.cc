@@ -31,9 +31,14 @@ const char* NameOf(abi::Result result) {
 template <int kVersion>
 class Adapter final : public NetPlugin {
  public:
-  Adapter(const abi::Net<kVersion>* net, std::string library) : NetPlugin(kVersion, std::move(library)), net_(net) {}
+  Adapter(const abi::Net<kVersion>* net, std::string library) : net_(net), library_(std::move(library)) {}
 
   std::string name() const override { return net_->name != nullptr ? net_->name : "a network without a name"; }
+  std::string Title() const override { return fmt::format("{} ({}, version {})", name(), library_, kVersion); }
+  std::string LoadedLine() const override {
+    return fmt::format("NET/Plugin: Loaded net plugin {} (v{}) from {}", name(), kVersion, library_);
+  }
+  int most_requests() const override { return abi::MostRequests(kVersion); }
 
   Status Init(std::uint64_t communicator, int traffic_class, void** context) override {
     *context = nullptr;
@@ -174,7 +179,7 @@ class Adapter final : public NetPlugin {
 
   Result<void*> Flush(void* comm, void* data, std::size_t bytes, void* memory) override {
     if (net_->iflush == nullptr) return static_cast<void*>(nullptr);
-    int size = static_cast<int>(std::min(bytes, most_bytes()));
+    int size = static_cast<int>(std::min(bytes, kMostBytesOfCall));
     void* request = nullptr;
     return Made("iflush", net_->iflush(comm, 1, &data, &size, &memory, &request), request);
   }
@@ -195,16 +200,28 @@ class Adapter final : public NetPlugin {
   Status CloseListener(void* listener) override { return Answer("closeListen", net_->closeListen(listener)); }
 
  private:
+  // The most bytes of a message or of registered memory that its calls can name.
+  static constexpr std::size_t kMostBytesOfCall = kVersion >= 9 ? abi::kMostBytes : kOldMostBytes;
+
+  Status Answer(const char* function, abi::Result result) const {
+    if (result == abi::kSuccess) return Status::Ok();
+    const Code code = result == abi::kRemoteError ? Code::kRemote : Code::kSystem;
+    return Status(
+        code, fmt::format("the network plugin {} has answered {} with {}; what it says itself stands in the log, at "
+                          "NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=NET",
+                          Title(), function, NameOf(result)));
+  }
+
   Result<void*> Made(const char* function, abi::Result result, void* what) const {
     if (result != abi::kSuccess) return Answer(function, result);
     return what;
   }
 
-  // Messages are cut to most_bytes() by those who send them.
+  // Those who send messages cut them.
   Status CheckBytes(const char* function, std::size_t bytes) const {
-    if (bytes <= most_bytes()) return Status::Ok();
+    if (bytes <= kMostBytesOfCall) return Status::Ok();
     return Status(Code::kInternal, fmt::format("{} of {} bytes, where version {} of network plugins has at most {}",
-                                               function, bytes, kVersion, most_bytes()));
+                                               function, bytes, kVersion, kMostBytesOfCall));
   }
 
   Status CheckFunctions() const {
@@ -236,6 +253,7 @@ class Adapter final : public NetPlugin {
   }
 
   const abi::Net<kVersion>* const net_;
+  const std::string library_;
   bool begun_ = false;
 };
 
@@ -245,21 +263,6 @@ std::shared_ptr<NetPlugin> Make(const void* table, std::string library) {
 }
 
 }  // namespace
-
-std::string NetPlugin::Title() const { return fmt::format("{} ({}, version {})", name(), library_, version_); }
-
-int NetPlugin::most_requests() const { return abi::MostRequests(version_); }
-
-std::size_t NetPlugin::most_bytes() const { return version_ >= 9 ? abi::kMostBytes : kOldMostBytes; }
-
-Status NetPlugin::Answer(const char* function, int result) const {
-  if (result == abi::kSuccess) return Status::Ok();
-  const Code code = result == abi::kRemoteError ? Code::kRemote : Code::kSystem;
-  return Status(code,
-                fmt::format("the network plugin {} has answered {} with {}; what it says itself stands in the log, at "
-                            "NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=NET",
-                            Title(), function, NameOf(result)));
-}
 
 std::shared_ptr<NetPlugin> Adapt(int version, const void* table, std::string library) {
   constexpr std::shared_ptr<NetPlugin> (*kMakers[])(const void*, std::string) = {

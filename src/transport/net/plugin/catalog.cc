@@ -42,6 +42,12 @@ void SayWhatChanged(const std::vector<std::string>& before, const std::string& p
   }
 }
 
+bool AsksForBuiltIn(const Wishes& wishes) {
+  const BuiltIn& own = wishes.built_in;
+  return !own.name.empty() &&
+         (EqualIgnoringCase(wishes.network, own.name) || EqualIgnoringCase(wishes.network, own.other_name));
+}
+
 // Whether a device can carry what lies in host memory.
 Status CheckDevice(const Device& device, int index) {
   if (device.type != abi::kHostDevice) {
@@ -98,11 +104,12 @@ std::vector<std::string> PluginNames(std::string_view list) {
   return names;
 }
 
-Network::Network(std::shared_ptr<NetPlugin> plugin, void* context, int traffic_class, std::vector<Device> devices,
+Network::Network(std::shared_ptr<NetPlugin> plugin, void* context, const Wishes& wishes, std::vector<Device> devices,
                  std::mutex& mutex)
     : plugin_(std::move(plugin)),
       context_(context),
-      traffic_class_(traffic_class),
+      traffic_class_(wishes.traffic_class),
+      automatic_(wishes.network.empty() && plugin_->name() == wishes.built_in.name),
       devices_(std::move(devices)),
       mutex_(mutex) {}
 
@@ -144,13 +151,6 @@ void Catalog::Refuse(Entry& entry, const Status& why) {
   }
 }
 
-void Catalog::Load(Entry& entry) {
-  entry.tried = true;
-  Result<std::shared_ptr<NetPlugin>> found = FindPlugin(entry.name);
-  if (!found.ok()) return Refuse(entry, found.status());
-  entry.plugin = std::move(*found);
-}
-
 // Null: it is not used.
 std::shared_ptr<Network> Catalog::Start(Entry& entry, const Wishes& wishes) {
   NetPlugin& plugin = *entry.plugin;
@@ -163,8 +163,7 @@ std::shared_ptr<Network> Catalog::Start(Entry& entry, const Wishes& wishes) {
   }
   SayWhatChanged(variables, plugin.name());
   if (entry.devices.empty()) {
-    TUTTI_INFO(log::kInit | log::kNet, "NET/Plugin: Loaded net plugin {} (v{}) from {}", plugin.name(),
-               plugin.version(), plugin.library());
+    TUTTI_INFO(log::kInit | log::kNet, "{}", plugin.LoadedLine());
     Result<std::vector<Device>> devices = DevicesOf(plugin);
     if (!devices.ok()) {
       plugin.Finalize(context);
@@ -174,12 +173,13 @@ std::shared_ptr<Network> Catalog::Start(Entry& entry, const Wishes& wishes) {
     entry.devices = std::move(*devices);
   }
   // Some plugins have their right name only now.
-  if (!wishes.network.empty() && !EqualIgnoringCase(wishes.network, plugin.name())) {
+  const bool other_name = plugin.name() == wishes.built_in.name && AsksForBuiltIn(wishes);
+  if (!wishes.network.empty() && !EqualIgnoringCase(wishes.network, plugin.name()) && !other_name) {
     plugin.Finalize(context);
     TUTTI_INFO(log::kInit | log::kNet, "NET/Plugin: {} is not NCCL_NET={}", plugin.name(), wishes.network);
     return nullptr;
   }
-  return std::make_shared<Network>(entry.plugin, context, wishes.traffic_class, entry.devices, mutex_);
+  return std::make_shared<Network>(entry.plugin, context, wishes, entry.devices, mutex_);
 }
 
 std::string Catalog::Offers() const {
@@ -192,21 +192,43 @@ std::string Catalog::Offers() const {
   return offers;
 }
 
+std::shared_ptr<Network> Catalog::Try(const std::string& name, bool asked_for, const Finder& find,
+                                      const Wishes& wishes) {
+  Entry& entry = EntryOf(name, asked_for);
+  if (chosen_ != nullptr && chosen_ != &entry) return nullptr;
+  if (!std::exchange(entry.tried, true)) {
+    Result<std::shared_ptr<NetPlugin>> found = find();
+    if (found.ok()) {
+      entry.plugin = std::move(*found);
+    } else {
+      Refuse(entry, found.status());
+    }
+  }
+  if (entry.out) return nullptr;
+  std::shared_ptr<Network> network = Start(entry, wishes);
+  if (network == nullptr) return nullptr;
+  chosen_ = &entry;
+  TUTTI_INFO(log::kInit | log::kNet, "Assigned NET plugin {} to comm", network->plugin().name());
+  return network;
+}
+
 Result<std::shared_ptr<Network>> Catalog::Choose(const Wishes& wishes) {
   if (EqualIgnoringCase(wishes.network, kOwnNetwork)) return std::shared_ptr<Network>();
   std::lock_guard lock(mutex_);
-  const bool asked_for = !wishes.plugins.empty();
-  if (!asked_for && wishes.network.empty()) return std::shared_ptr<Network>();
-  for (const std::string& name : PluginNames(asked_for ? wishes.plugins : kDefaultLibrary)) {
-    Entry& entry = EntryOf(name, asked_for);
-    if (chosen_ != nullptr && chosen_ != &entry) continue;
-    if (!entry.tried) Load(entry);
-    if (entry.out) continue;
-    std::shared_ptr<Network> network = Start(entry, wishes);
-    if (network == nullptr) continue;
-    chosen_ = &entry;
-    TUTTI_INFO(log::kInit | log::kNet, "Assigned NET plugin {} to comm", network->plugin().name());
-    return network;
+  const bool asked_for = !wishes.plugins.empty(), asks_for_built_in = AsksForBuiltIn(wishes);
+  std::vector<std::string> names;
+  if (!asks_for_built_in && (asked_for || !wishes.network.empty())) {
+    names = PluginNames(asked_for ? wishes.plugins : kDefaultLibrary);
+  }
+  for (const std::string& name : names) {
+    std::shared_ptr<Network> network = Try(
+        name, asked_for, [&] { return FindPlugin(name); }, wishes);
+    if (network != nullptr) return network;
+  }
+  if (asks_for_built_in || (wishes.network.empty() && wishes.built_in.automatic)) {
+    const BuiltIn& own = wishes.built_in;
+    std::shared_ptr<Network> network = Try(own.name, asks_for_built_in, own.find, wishes);
+    if (network != nullptr) return network;
   }
   if (wishes.network.empty()) return std::shared_ptr<Network>();
   return Status(Code::kInvalidUsage,

@@ -3,8 +3,9 @@
 #ifndef TUTTI_TRANSPORT_NET_PLUGIN_NET_PLUGIN_H_
 #define TUTTI_TRANSPORT_NET_PLUGIN_NET_PLUGIN_H_
 
-// A network plugin of any version (abi.h) in the shape of the newest. What older versions lack is made up here; what Tutti does
-// not use, such as receives into several buffers and devices that need code on a GPU, is left out.
+// A network other than Tutti's own TCP, in the shape of NCCL's newest network plugins. It is a plugin of any version (abi.h), where
+// what older versions lack is made up, or libfabric (transport/net/fabric). What Tutti does not use, such as receives into several
+// buffers and devices that need code on a GPU, is left out.
 
 #include <array>
 #include <cstddef>
@@ -39,23 +40,23 @@ struct Device {
   int rail = -1, plane = -1;  // -1: not known
 };
 
-// Comms, memory and requests are the plugin's own pointers. Errors say what the plugin was asked and what it answered; kRemote
+// Comms, memory and requests are the network's own pointers. Errors say what the plugin was asked and what it answered; kRemote
 // where it said ncclRemoteError, kSystem else.
 // Threads: Init, Finalize and CountDevices one at a time. A comm, and what was made from it, belongs to one thread at a time.
 class NetPlugin {
  public:
   virtual ~NetPlugin() = default;
 
-  // The plugin's name for itself, after Init. Before it only what it says then.
+  // The network's name for itself, after Init. Before it only what it says then.
   virtual std::string name() const = 0;
-  int version() const { return version_; }
-  const std::string& library() const { return library_; }
   // "AWS Libfabric (libnccl-net.so, version 9)".
-  std::string Title() const;
+  virtual std::string Title() const = 0;
+  // What the log says of it once it has started: "NET/Plugin: Loaded net plugin AWS Libfabric (v9) from libnccl-net.so".
+  virtual std::string LoadedLine() const = 0;
+  // What both ends of a connection must have alike.
+  virtual std::string Protocol() const { return name(); }
   // Of one comm at a time.
-  int most_requests() const;
-  // The most bytes of a message or of registered memory that its calls can name.
-  std::size_t most_bytes() const;
+  virtual int most_requests() const = 0;
 
   // Before all else, once for each communicator; versions before 11 hear of the first one only, and have no context.
   // kInvalidUsage: the plugin has started but lacks a function that is needed.
@@ -87,14 +88,6 @@ class NetPlugin {
   virtual Status CloseSend(void* comm) = 0;
   virtual Status CloseReceive(void* comm) = 0;
   virtual Status CloseListener(void* listener) = 0;
-
- protected:
-  NetPlugin(int version, std::string library) : version_(version), library_(std::move(library)) {}
-  Status Answer(const char* function, int result) const;
-
- private:
-  const int version_;
-  const std::string library_;
 };
 
 // `table`: the library's ncclNetPlugin_v<version>, which stays where it is. REQUIRES: a version that abi.h knows.
