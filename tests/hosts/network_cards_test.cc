@@ -18,6 +18,8 @@ namespace {
 
 class NetworkCardsTest : public SteadyJob {
  protected:
+  NetworkCardsTest() : SteadyJob(TUTTI_HOST_RANK) {}
+
   // The ports on which processes of a host listen.
   static std::vector<int> Listening(Hosts& hosts, int host) {
     const std::string said = hosts.Run(host, {"ss", "-Hltn"});

@@ -19,7 +19,10 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-class NetworkFaultsTest : public SteadyJob {};
+class NetworkFaultsTest : public SteadyJob {
+ protected:
+  NetworkFaultsTest() : SteadyJob(TUTTI_HOST_RANK) {}
+};
 
 TEST_F(NetworkFaultsTest, AllCardsCarry) {
   Hosts hosts({"east", "west"}, 2);

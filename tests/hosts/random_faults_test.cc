@@ -74,12 +74,14 @@ Plan MakePlan(std::mt19937& random, int number) {
 
 class RandomFaultsTest : public SteadyJob {
  protected:
+  RandomFaultsTest() : SteadyJob(TUTTI_HOST_RANK) {}
+
   void Begin(Hosts& hosts, const Plan& plan, int number) {
     ranks_.clear();
     std::filesystem::remove(folder_.Path("stop"));
     for (std::size_t rank = 0; rank < plan.host_of.size(); ++rank) {
       ranks_.push_back(hosts.Start(
-          plan.host_of[rank], {TUTTI_HOST_RANK, "--until", folder_.Path("stop")},
+          plan.host_of[rank], {program_, "--until", folder_.Path("stop")},
           {fmt::format("TUTTI_RANK={}", rank), fmt::format("TUTTI_RANKS={}", plan.host_of.size()),
            fmt::format("NCCL_COMM_ID={}:{}", Hosts::Address(plan.host_of[0]), kFirstPort + number % 1000),
            "TUTTI_SECRET=of the test of random faults", "TUTTI_INIT_TIMEOUT_MS=6000", "TUTTI_TIMEOUT_MS=30000"}));

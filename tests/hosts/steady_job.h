@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/hosts/hosts.h"
@@ -29,6 +30,8 @@ inline bool Has(const std::string& text, const std::string& piece) { return text
 
 class SteadyJob : public testing::Test {
  protected:
+  // program: the file that each rank runs: host_rank.cc, built.
+  explicit SteadyJob(std::string program) : program_(std::move(program)) {}
   void SetUp() override {
     if (const std::string why_not = Hosts::WhyNot(); !why_not.empty()) GTEST_SKIP() << why_not;
   }
@@ -39,7 +42,7 @@ class SteadyJob : public testing::Test {
       std::vector<std::string> all = {"TUTTI_RANK=" + std::to_string(rank),
                                       "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=60000"};
       all.insert(all.end(), environment.begin(), environment.end());
-      ranks_.push_back(hosts.Start(host_of[rank], {TUTTI_HOST_RANK, folder_.Path("id"), folder_.Path("stop")}, all));
+      ranks_.push_back(hosts.Start(host_of[rank], {program_, folder_.Path("id"), folder_.Path("stop")}, all));
     }
     for (ChildProcess& rank : ranks_) ASSERT_TRUE(rank.WaitForOutput("going")) << rank.output();
   }
@@ -70,6 +73,7 @@ class SteadyJob : public testing::Test {
     hosts.Run(host, {"ss", "-K", "dst", Hosts::Address(other, card)});
   }
 
+  const std::string program_;
   const ScratchFolder folder_;
   std::vector<ChildProcess> ranks_;
 };
