@@ -70,11 +70,9 @@ struct Settings {
   std::string net_plugin;
   std::string net;
   // Of network cards that libfabric drives. NCCL_IB_HCA: which, in the syntax of socket_ifname; empty: all. NCCL_IB_DISABLE: none by
-  // verbs. NCCL_IB_GID_INDEX, NCCL_IB_TC: the entry of a port's table of addresses, and the traffic class as the byte of an IP
-  // header; -1: libfabric's choice.
+  // verbs. NCCL_IB_TC: the traffic class as the byte of an IP header; -1: libfabric's choice.
   std::string ib_hca;
   bool ib_disable = false;
-  int ib_gid_index = -1;
   int ib_traffic_class = -1;
   // NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD: threads that move data between two ranks of different hosts, the waiting one
   // included, and TCP connections for each of them, by each network card. -1: decided from ranks and cores.

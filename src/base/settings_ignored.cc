@@ -40,8 +40,8 @@ constexpr IgnoredSettings kIgnored[] = {
                "host memory"},
     {.names = "NCCL_IB_*",
      .reason =
-         "Tells NCCL's own verbs what libfabric cannot be told; NCCL_IB_HCA, NCCL_IB_DISABLE, NCCL_IB_GID_INDEX and "
-         "NCCL_IB_TC count, libfabric's own settings are FI_VERBS_* and the like"},
+         "Tells NCCL's own verbs what Tutti cannot tell libfabric; NCCL_IB_HCA, NCCL_IB_DISABLE and NCCL_IB_TC count, "
+         "libfabric's own settings are FI_VERBS_GID_IDX instead of NCCL_IB_GID_INDEX, and others like it"},
     {.names = "NCCL_TOPO_FILE NCCL_TOPO_DUMP_FILE NCCL_TOPO_DUMP_FILE_RANK NCCL_GRAPH_FILE NCCL_GRAPH_DUMP_FILE "
               "NCCL_GRAPH_DUMP_FILE_RANK NCCL_TOPO_SPLIT_MLOPART NCCL_COLLNET_NODE_THRESHOLD NCCL_MNNVL_ENABLE "
               "NCCL_MNNVL_UUID NCCL_MNNVL_CLIQUE_ID NCCL_MNNVL_CROSS_CLIQUE NCCL_MNNVL_SCATTER_NETS_ENABLE "

@@ -326,11 +326,6 @@ constexpr Setting kSettings[] = {
         kText<&S::ib_hca>),
     Row({.name = "NCCL_IB_DISABLE", .values = "0, 1", .meaning = "1: libfabric uses no card by verbs."},
         kNumber<&S::ib_disable, Kind::kCount, 0, 1>),
-    Row({.name = "NCCL_IB_GID_INDEX",
-         .values = "-1 to 255",
-         .meaning = "The entry of a port's table of addresses that verbs use; FI_VERBS_GID_IDX counts before it. -1: "
-                    "libfabric's choice."},
-        kNumber<&S::ib_gid_index, Kind::kCount, -1, 255>),
     Row({.name = "NCCL_IB_TC",
          .values = "-1 to 255",
          .meaning = "The traffic class of data, the byte of an IP header. libfabric's provider is told its upper six "

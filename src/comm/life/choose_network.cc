@@ -27,7 +27,6 @@ namespace fabric = transport::net::fabric;
 fabric::Options FabricOptions(const Settings& settings) {
   fabric::Options options{
       .rails = {.hca = settings.ib_hca, .no_verbs = settings.ib_disable, .hardware_only = settings.net.empty()},
-      .gid_index = settings.ib_gid_index,
       .traffic_class = settings.ib_traffic_class};
   const Result<std::vector<sys::Interface>> interfaces = sys::ReadInterfaces();
   if (!interfaces.ok()) return options;

@@ -277,8 +277,6 @@ Offer OfferOf(const fi_info& info) {
 }  // namespace
 
 Result<std::shared_ptr<plugin::NetPlugin>> Open(const Options& options) {
-  // libfabric reads it when it is first asked for something.
-  if (options.gid_index >= 0) setenv("FI_VERBS_GID_IDX", std::to_string(options.gid_index).c_str(), 0);
   const Result<Library> library = Library::Open();
   if (!library.ok()) return library.status();
   const Info hints = Hints(*library, options.provider);

@@ -31,7 +31,6 @@ inline constexpr const char* kOtherName = "OFI";
 
 struct Options {
   RailWishes rails;
-  int gid_index = -1;                                // NCCL_IB_GID_INDEX; -1: libfabric's own choice
   int traffic_class = -1;                            // NCCL_IB_TC: the byte of an IP header; -1: none
   std::string provider;                              // for tests; empty: any
   std::size_t segment_bytes = std::size_t{1} << 30;  // at most; the provider may want less
