@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -168,6 +169,14 @@ const sys::cuda::Driver& FakeStreamDriver() {
     d->CtxPushCurrent = [](sys::cuda::Context) { return 0; };
     d->CtxPopCurrent = [](sys::cuda::Context*) { return 0; };
     d->ThreadExchangeStreamCaptureMode = [](int*) { return 0; };
+    d->MemAlloc = [](Address* address, std::size_t bytes) {
+      *address = reinterpret_cast<Address>(std::malloc(bytes));
+      return 0;
+    };
+    d->MemFree = [](Address address) {
+      std::free(reinterpret_cast<void*>(address));
+      return 0;
+    };
     d->MemHostRegister = [](void*, std::size_t, unsigned) { return 0; };
     d->MemHostUnregister = [](void*) { return 0; };
     d->MemHostGetDevicePointer = [](Address* address, void* host, unsigned) {

@@ -36,17 +36,21 @@ MemoryOperation Await(Address address, std::uint32_t value) {
 }  // namespace
 
 struct GpuAcrossHosts::Inside {
-  Inside(const Options& options, int rank, int ranks)
-      : driver(*options.driver), device(options.device), context(options.context), rank(rank), ranks(ranks) {}
+  Inside(const Options& options, const std::vector<RunnerCommunicator>& communicators)
+      : driver(*options.driver), device(options.device), context(options.context) {
+    for (const RunnerCommunicator& one : communicators) {
+      ranks.push_back({.rank = one.communicator.rank(), .ranks = one.communicator.ranks()});
+    }
+  }
   ~Inside() {
     if (ended != nullptr) driver.EventDestroy(ended);
   }
 
   Status Grow(SharedHostMemory& place, std::size_t bytes);
   Status MakeRoom(std::span<const HostPiece> pieces);
-  HostRunner::Placed Place(const HostPiece& piece, std::size_t place) const;
+  HostRunner::Placed Place(const HostPiece& piece, std::size_t place, Over over) const;
   Address WordAt(std::size_t offset) const;
-  Status Enqueue(std::span<const HostPiece> pieces, Stream stream, bool captured);
+  Status Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured);
   Status Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready, Stream stream);
   Status End(const HostPiece& piece, std::size_t place, const MemoryOperation& done, Stream stream);
   Status Flush(Stream stream);
@@ -54,7 +58,10 @@ struct GpuAcrossHosts::Inside {
   const sys::cuda::Driver& driver;
   const sys::cuda::Device device;
   const sys::cuda::Context context;
-  const int rank, ranks;
+  struct Ranks {
+    int rank = 0, ranks = 1;
+  };
+  std::vector<Ranks> ranks;           // by Over
   sys::cuda::MappedHostMemory words;  // HostRunnerWords
   std::array<SharedHostMemory, kPlaces> places;
   std::vector<SharedHostMemory> outgrown;   // that streams may still use
@@ -63,15 +70,16 @@ struct GpuAcrossHosts::Inside {
   std::unique_ptr<HostRunner> runner;
 };
 
-Result<std::unique_ptr<GpuAcrossHosts>> GpuAcrossHosts::Create(const Options& options, Communicator communicator) {
-  auto inside = std::make_unique<Inside>(options, communicator.rank(), communicator.ranks());
+Result<std::unique_ptr<GpuAcrossHosts>> GpuAcrossHosts::Create(const Options& options,
+                                                               std::vector<RunnerCommunicator> communicators) {
+  auto inside = std::make_unique<Inside>(options, communicators);
   Result<sys::cuda::MappedHostMemory> words =
       sys::cuda::MappedHostMemory::Create(options.driver, sizeof(HostRunnerWords));
   if (!words.ok()) return words.status();
   inside->words = std::move(*words);
   for (SharedHostMemory& place : inside->places) TUTTI_RETURN_IF_ERROR(inside->Grow(place, kPieceBytes));
   Result<std::unique_ptr<HostRunner>> runner =
-      HostRunner::Start({.communicator = std::move(communicator),
+      HostRunner::Start({.communicators = std::move(communicators),
                          .words = static_cast<HostRunnerWords*>(inside->words.host()),
                          .spin_ns = options.spin_ns,
                          .broken = options.broken});
@@ -115,16 +123,16 @@ Status GpuAcrossHosts::Inside::MakeRoom(std::span<const HostPiece> pieces) {
   return Status::Ok();
 }
 
-HostRunner::Placed GpuAcrossHosts::Inside::Place(const HostPiece& piece, std::size_t place) const {
-  return {.operations = piece.operations, .memory = places[place].host()};
+HostRunner::Placed GpuAcrossHosts::Inside::Place(const HostPiece& piece, std::size_t place, Over over) const {
+  return {.operations = piece.operations, .memory = places[place].host(), .communicator = over};
 }
 
-Status GpuAcrossHosts::Run(std::span<const Operation> operations, Stream stream, bool captured) {
+Status GpuAcrossHosts::Run(Over over, std::span<const Operation> operations, Stream stream, bool captured) {
   Inside& c = *inside_;
-  const std::vector<HostPiece> pieces = CutForHost(operations, c.rank, c.ranks);
+  const std::vector<HostPiece> pieces = CutForHost(operations, c.ranks[over].rank, c.ranks[over].ranks);
   if (pieces.empty()) return Status::Ok();
   TUTTI_RETURN_IF_ERROR(c.MakeRoom(pieces));
-  TUTTI_RETURN_IF_ERROR(c.Enqueue(pieces, stream, captured));
+  TUTTI_RETURN_IF_ERROR(c.Enqueue(pieces, over, stream, captured));
   if (captured) return Status::Ok();
   if (c.ended == nullptr) {
     TUTTI_RETURN_IF_ERROR(Check(c.driver, c.driver.EventCreate(&c.ended, sys::cuda::kNoTiming), "an event"));
@@ -132,7 +140,7 @@ Status GpuAcrossHosts::Run(std::span<const Operation> operations, Stream stream,
   return Check(c.driver, c.driver.EventRecord(c.ended, stream), "noting the end of an operation");
 }
 
-Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Stream stream, bool captured) {
+Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured) {
   operations.clear();
   std::uint32_t call = 0;
   std::array<std::uint32_t, kPlaces> number{};  // of the piece that was put into each place last
@@ -140,7 +148,7 @@ Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Stream
       WordAt(captured ? offsetof(HostRunnerWords, captured_done) : offsetof(HostRunnerWords, done));
   if (captured) {
     std::vector<HostRunner::Placed> all;
-    for (std::size_t i = 0; i < pieces.size(); ++i) all.push_back(Place(pieces[i], i % kPlaces));
+    for (std::size_t i = 0; i < pieces.size(); ++i) all.push_back(Place(pieces[i], i % kPlaces, over));
     call = runner->AddCaptured(std::move(all));
     operations.push_back(Write(done_word, 0));
   }
@@ -150,7 +158,7 @@ Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Stream
       TUTTI_RETURN_IF_ERROR(End(pieces[i - kPlaces], place, Await(done_word, number[place]), stream));
     }
     if (i >= pieces.size()) continue;
-    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner->Add(Place(pieces[i], place));
+    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner->Add(Place(pieces[i], place, over));
     const MemoryOperation ready = captured
                                       ? MemoryOperation{.operation = sys::cuda::kWriteLong,
                                                         .address = WordAt(offsetof(HostRunnerWords, captured_ready)),

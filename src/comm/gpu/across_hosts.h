@@ -17,14 +17,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "comm/gpu/host_runner.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/status.h"
-
-namespace tutti {
-class Communicator;
-struct Operation;
-}  // namespace tutti
 
 namespace tutti::comm {
 
@@ -38,16 +35,20 @@ class GpuAcrossHosts {
     std::int64_t spin_ns = 0;                   // how long the thread polls before it gives the core away
     std::function<void(const Status&)> broken;  // called by the thread when an operation has failed
   };
-  // `communicator`: its own, over the same ranks.
-  static Result<std::unique_ptr<GpuAcrossHosts>> Create(const Options& options, Communicator communicator);
+  // Among whom an operation takes place: all ranks, or those of this rank's rail (comm/gpu/host_stages.h).
+  enum Over : std::uint8_t { kAll, kRail };
+
+  // `communicators`: its own, for all ranks and, if there are rails, for this rank's.
+  static Result<std::unique_ptr<GpuAcrossHosts>> Create(const Options& options,
+                                                        std::vector<RunnerCommunicator> communicators);
   // REQUIRES: Drain or Release was called.
   ~GpuAcrossHosts();
   GpuAcrossHosts(const GpuAcrossHosts&) = delete;
   GpuAcrossHosts& operator=(const GpuAcrossHosts&) = delete;
 
   // Enqueues operations that were called as one. After an error a part of them may be in the stream, so that peers wait for the
-  // rest. REQUIRES: they are valid.
-  Status Run(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
+  // rest. REQUIRES: they are valid, with the ranks' numbers in the communicator that it goes over.
+  Status Run(Over over, std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
   // Waits until all has ended that was enqueued, captured calls apart; false where it has not after `timeout_ns`.
   bool Drain(std::int64_t timeout_ns);
   // The communicator is broken: lets streams go. Any thread.

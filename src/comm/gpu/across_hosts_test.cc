@@ -31,13 +31,19 @@ using Kind = Collective;
 
 constexpr std::int64_t kPatientNs = 20'000'000'000;
 
+std::vector<RunnerCommunicator> OneOf(Communicator communicator) {
+  std::vector<RunnerCommunicator> communicators;
+  communicators.push_back({.communicator = std::move(communicator)});
+  return communicators;
+}
+
 // A rank, with one stream.
 class Rank {
  public:
   explicit Rank(Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
     Result<std::unique_ptr<GpuAcrossHosts>> made = GpuAcrossHosts::Create(
         {.driver = &tests::FakeStreamDriver(), .spin_ns = 0, .broken = [this](const Status& why) { broken_ = why; }},
-        std::move(communicator));
+        OneOf(std::move(communicator)));
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     across_ = std::move(*made);
   }
@@ -49,7 +55,7 @@ class Rank {
   const Status& broken() const { return broken_; }
 
   Status Run(std::span<const Operation> operations, bool captured = false) {
-    return across_->Run(operations, stream_.handle(), captured);
+    return across_->Run(GpuAcrossHosts::kAll, operations, stream_.handle(), captured);
   }
   Status RunAndWait(const Operation& o) {
     TUTTI_RETURN_IF_ERROR(Run(std::span(&o, 1)));

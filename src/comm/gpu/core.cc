@@ -3,6 +3,8 @@
 #include "comm/gpu/core.h"
 
 #include "comm/gpu/across_hosts.h"
+#include "comm/gpu/by_hosts.h"
+#include "comm/gpu/within_host.h"
 #include "comm/host/core.h"
 
 namespace tutti::comm {

@@ -10,6 +10,7 @@
 #include "comm/gpu/faults.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/submitter.h"
+#include "comm/gpu/within_host.h"
 #include "sys/os/clock.h"
 #include "transport/p2p/fabric.h"
 
@@ -45,9 +46,11 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
 
 bool GpuCommunicator::Impl::DrainAcrossHosts() {
   const sys::cuda::ScopedContext scope(driver, context.get());
-  if (!faults.broken() && across->Drain(settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return true;
+  const auto drain_within = [this] { return within == nullptr || within->Drain(); };
+  if (!faults.broken() && across->Drain(settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return drain_within();
   across->Release("this rank leaves");
-  return across->Drain(kAbortNs);
+  if (within != nullptr) within->Abort("this rank leaves");
+  return across->Drain(kAbortNs) && drain_within();
 }
 
 bool GpuCommunicator::Impl::Drain() {

@@ -10,6 +10,7 @@
 #include "comm/gpu/across_hosts.h"
 #include "comm/gpu/copies.h"
 #include "comm/gpu/core.h"
+#include "comm/gpu/within_host.h"
 #include "comm/host/comparer.h"
 #include "comm/host/core.h"
 #include "comm/host/waiter.h"
@@ -36,19 +37,24 @@ Status GpuFaults::FindGivenUp() {
 
 Status GpuFaults::EndIfBroken() {
   if (const Status failure = FindGivenUp(); !failure.ok()) host_.Break(failure);
+  if (core_.within != nullptr) {
+    if (const Status failure = core_.within->EndIfBroken(); !failure.ok()) host_.Break(failure);
+  }
   if (!broken()) return Status::Ok();
   core_.presence.End();
   failures_.EndKernels();
   copies_.Release();
   if (core_.across != nullptr) core_.across->Release(host_.Broken().message());
+  if (core_.within != nullptr) core_.within->Abort(host_.Broken().message());
   return host_.Broken();
 }
 
 Status GpuFaults::Check() {
   TUTTI_RETURN_IF_ERROR(EndIfBroken());
   const Status peers = waiter_.TestPeers();
-  if (peers.ok()) return peers;
-  host_.Break(peers);
+  const Status near = core_.within != nullptr && peers.ok() ? core_.within->Check() : Status::Ok();
+  if (peers.ok() && near.ok()) return peers;
+  host_.Break(peers.ok() ? near : peers);
   return EndIfBroken();
 }
 

@@ -68,7 +68,7 @@ void HostRunner::Release(const std::string& why) {
     std::lock_guard lock(mutex_);
     if (std::exchange(released_, true)) return;
   }
-  options_.communicator.Abort(why);
+  for (RunnerCommunicator& one : options_.communicators) one.communicator.Abort(why);
   changed_.notify_all();
 }
 
@@ -81,13 +81,15 @@ bool HostRunner::AwaitIdle(std::int64_t timeout_ns) {
 void HostRunner::RunPiece(const Placed& piece) {
   placed_.clear();
   for (const HostOperation& operation : piece.operations) placed_.push_back(operation.PlaceIn(piece.memory));
-  const Status ran =
-      placed_.size() == 1 ? options_.communicator.Run(placed_[0]) : options_.communicator.RunGroup(placed_);
+  RunnerCommunicator& over = options_.communicators[piece.communicator];
+  const Status ran = placed_.size() == 1 ? over.communicator.Run(placed_[0]) : over.communicator.RunGroup(placed_);
   if (ran.ok()) return;
   std::unique_lock lock(mutex_);
   if (std::exchange(released_, true)) return;
   lock.unlock();
-  options_.broken(ran);
+  const int peer = ran.peer();
+  const bool renumbered = peer >= 0 && peer < static_cast<int>(over.in_parent.size());
+  options_.broken(renumbered ? Status(ran.code(), ran.message(), over.in_parent[static_cast<std::size_t>(peer)]) : ran);
 }
 
 // Of what was enqueued, the next piece, if its stream has come there.

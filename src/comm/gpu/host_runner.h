@@ -36,15 +36,22 @@ constexpr std::uint64_t CapturedReady(std::uint32_t call, std::uint32_t pieces) 
   return std::uint64_t{call} << 32 | pieces;
 }
 
+// A communicator that pieces run over, and its ranks in the one that it was made from; none: they have the same numbers there.
+struct RunnerCommunicator {
+  Communicator communicator;
+  std::vector<int> in_parent = {};
+};
+
 class HostRunner {
  public:
-  // A piece, and the host memory that its operations work on.
+  // A piece, the host memory that its operations work on, and which communicator they run over.
   struct Placed {
     std::vector<HostOperation> operations;
     std::byte* memory = nullptr;
+    std::size_t communicator = 0;
   };
   struct Options {
-    Communicator communicator;  // the runner's own, over the same ranks
+    std::vector<RunnerCommunicator> communicators;  // the runner's own
     HostRunnerWords* words = nullptr;
     std::int64_t spin_ns = 0;                   // how long it polls before it gives the core away
     std::function<void(const Status&)> broken;  // called once, by the thread: a piece has failed

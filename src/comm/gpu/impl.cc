@@ -6,7 +6,9 @@
 
 #include "base/keep_for_ever.h"
 #include "comm/gpu/across_hosts.h"
+#include "comm/gpu/by_hosts.h"
 #include "comm/gpu/parts.h"
+#include "comm/gpu/within_host.h"
 
 namespace tutti {
 
@@ -33,12 +35,16 @@ GpuCommunicator::Impl::~Impl() {
   const sys::cuda::ScopedContext scope(driver, context.get());
   if (!ended) {  // a kernel that still runs must find its memory
     KeepForEver(std::move(fabric));
+    KeepForEver(std::move(by_hosts));
+    KeepForEver(std::move(within));
     KeepForEver(std::move(across));
     KeepForEver(std::move(words));
     KeepForEver(std::move(parts));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);
+  by_hosts.reset();
+  within.reset();
   parts.reset();
   across.reset();
   fabric.reset();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "comm/gpu/core.h"
 #include "comm/gpu/limits.h"
@@ -35,6 +36,7 @@ class GpuPlanner;
 class GpuRunner;
 class GpuSubmitter;
 class GpuWindows;
+struct HostShape;
 }  // namespace comm
 
 struct GpuCommunicator::Impl : comm::GpuCore {
@@ -47,6 +49,7 @@ struct GpuCommunicator::Impl : comm::GpuCore {
   Status Load();
   Status ConnectSegments(transport::p2p::Memory memory);
   Status ConnectAcrossHosts();  // connect_across.cc, instead of the following
+  Status ConnectWithinHost(const comm::HostShape& shape, const std::string& what);
   // What every operation needs to know of this GPU and of its neighbours.
   Status SetUp();  // set_up.cc
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "comm/gpu/across_hosts.h"
+#include "comm/gpu/by_hosts.h"
 #include "comm/gpu/planner.h"
 #include "comm/gpu/submitter.h"
 #include "comm/gpu/window.h"
@@ -60,7 +61,8 @@ Status GpuRunner::RunAcrossHosts(std::span<const Operation> operations, sys::cud
   for (const Operation& o : operations) {
     if (!captured) ledger_.RecordGpuCall(o);
   }
-  const Status s = core_.across->Run(operations, stream, captured);
+  const Status s = core_.by_hosts != nullptr ? core_.by_hosts->Run(operations, stream, captured)
+                                             : core_.across->Run(GpuAcrossHosts::kAll, operations, stream, captured);
   if (!s.ok()) core_.Break(s);
   return s;
 }
@@ -86,6 +88,7 @@ Status GpuRunner::RunCopies(const Operation& o, const PreparedPlan& plan, sys::c
 }
 
 std::string GpuRunner::Explain(const Operation& o) {
+  if (core_.by_hosts != nullptr) return core_.by_hosts->Explain(o);
   if (core_.across != nullptr) return "through host memory";
   if (IsTransfer(o.kind)) return "direct";
   const PreparedPlan* copies = windows_.FindCopies(o);

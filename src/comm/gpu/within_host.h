@@ -1,0 +1,51 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_GPU_WITHIN_HOST_H_
+#define TUTTI_COMM_GPU_WITHIN_HOST_H_
+
+// The ranks of one host, of a communicator whose ranks are on several: they exchange from GPU to GPU.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/cuda/cuda.h"
+#include "tutti/gpu.h"
+
+namespace tutti::comm {
+
+// Threads: one at a time, except where it says otherwise. The GPU's context must be the thread's current one.
+class GpuWithinHost {
+ public:
+  // Collective over the ranks of this host. `communicator`: its own; `in_parent`: its ranks in the one of several hosts, which is
+  // how statuses count.
+  static Result<std::unique_ptr<GpuWithinHost>> Create(Communicator communicator, std::vector<int> in_parent,
+                                                       const GpuOptions& options);
+
+  // Enqueues operations as one. Roots and peers are ranks of this communicator.
+  Status Run(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // What has gone wrong, after a look at the peers, at most ten times a second.
+  Status Check();
+  // What has gone wrong; kernels end then. Any thread.
+  Status EndIfBroken();
+  // Ends the kernels, and breaks it for all. Any thread.
+  void Abort(const std::string& why);
+  // Waits for this rank's kernels; false where they do not end.
+  bool Drain();
+  std::size_t device_bytes() const;
+
+ private:
+  GpuWithinHost(Communicator communicator, std::vector<int> in_parent);
+  Status InParent(const Status& status) const;
+
+  Communicator communicator_;
+  const std::vector<int> in_parent_;
+  std::optional<GpuCommunicator> gpu_;  // over communicator_
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_GPU_WITHIN_HOST_H_
