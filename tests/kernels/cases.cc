@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "tests/kernels/across.h"
+
 namespace tutti::tests {
 
 using exec::gpu::Plant;
@@ -52,6 +54,11 @@ Call CallFor(Plant plant) {
   using proto::Protocol;
   Call call{.algorithm = Algorithm::kRing, .type = DataType::kFloat32, .whole_lines = false};
   switch (plant) {
+    case Plant::kDoneNotCleared:  // RunAcross
+    case Plant::kNoFenceOfAcross:
+    case Plant::kNoBarrierBeforeReady:
+    case Plant::kNoBarrierBehindDone:
+      break;
     case Plant::kNone:
     case Plant::kNoBarrierBehindFlag:
     case Plant::kNoBarrierBeforeFlag:
@@ -195,6 +202,7 @@ std::string RunMany(Fleet& fleet, int ranks, const std::vector<DataType>& types,
 }
 
 std::string RunFor(Fleet& fleet, Plant shown, Plant plant, std::uint64_t seed) {
+  if (shown >= Plant::kDoneNotCleared) return RunAcross(seed, plant);
   Random random(seed);
   constexpr int kManyRanks = 8;  // a herald has more links than its team has warps
   const int ranks = shown == Plant::kOnlyAVote ? kManyRanks : 2 + static_cast<int>(random.Below(3));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/kernels/across.h"
 #include "tests/kernels/cases.h"
 
 namespace tutti::tests {
@@ -69,6 +70,15 @@ bool RunManyRanks(Fleet& fleet, const std::vector<DataType>& types, const Part& 
   return true;
 }
 
+// Small operations between hosts.
+bool RunBetweenHosts(const Part& part, std::uint64_t seeds) {
+  if (part.Has(0) && !Say(RunEveryAcross())) return false;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    if (part.Has(seed) && !Say(RunAcross(seed))) return false;
+  }
+  return true;
+}
+
 bool FindPlants(Fleet& fleet, const Part& part) {
   for (int plant = 1; plant < exec::gpu::kPlants; ++plant) {
     if (!part.Has(static_cast<std::uint64_t>(plant))) continue;
@@ -96,7 +106,7 @@ int main(int argc, char** argv) {
   const std::vector<tutti::DataType> types = KnownTypes();
   const Part part{index, parts};
   const bool well = RunEvery(fleet, types, part) && RunSeeds(fleet, types, part, seeds) &&
-                    RunManyRanks(fleet, types, part, seeds) && FindPlants(fleet, part);
+                    RunManyRanks(fleet, types, part, seeds) && RunBetweenHosts(part, seeds) && FindPlants(fleet, part);
   std::puts(fmt::format("part {} of {}: {} types, {} kernels run, {}", index + 1, parts, types.size(), fleet.launched(),
                         well ? "all well" : "something is wrong")
                 .c_str());

@@ -14,6 +14,7 @@
 #include "exec/gpu/format/program.h"
 #include "exec/gpu/launch/lowered.h"
 #include "plan/plan.h"
+#include "tests/kernels/across.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/machine.h"
 #include "tests/kernels/memory.h"
@@ -39,6 +40,12 @@ TEST_P(Sample, OfEveryFormHasTheBitsOfTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Sample, testing::Range(0, 4));
+
+TEST(Kernels, CopyBetweenHostsWhateverTheSizeAndAlignment) { EXPECT_EQ(RunEveryAcross(), ""); }
+
+TEST(Kernels, CopyBetweenHostsInAnyOrder) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) ASSERT_EQ(RunAcross(seed), "");
+}
 
 // Among more ranks than a kernel can name: over fixed links, and in rounds.
 class Many : public testing::TestWithParam<int> {};
@@ -246,6 +253,24 @@ TEST(Machine, TriesKernelsThatMeetEachOther) {
   for (int rank = 0; rank < kRanks; ++rank) {
     for (int peer = 0; peer < kRanks; ++peer) EXPECT_EQ(seen[rank][peer], rank == peer ? 0u : 1u);
   }
+}
+
+TEST(Memory, LoadsFindWhatTheirThreadHasStored) {
+  Random random(1);
+  Memory memory(2, 4096, random);
+  StoreQueue queue(0);
+  const std::uint64_t value = 0x1122334455667788;
+  memory.Store(queue, View{}, 3, memory.segment(0) + 8, &value, 8);
+  const auto found = [&](std::uint32_t thread) {
+    std::uint32_t there = 0;
+    memory.Load(View{}, memory.segment(0) + 12, &there, 4, 0);
+    Memory::LoadOwn(queue, thread, memory.segment(0) + 12, &there, 4);
+    return there;
+  };
+  EXPECT_EQ(found(3), 0x11223344u);
+  EXPECT_EQ(found(4), 0u);
+  memory.DeliverAll(queue);
+  EXPECT_EQ(found(4), 0x11223344u);
 }
 
 // Whether a store may arrive before the one that the same thread made before it.

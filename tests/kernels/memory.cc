@@ -43,6 +43,7 @@ void Memory::Store(StoreQueue& queue, const View& view, std::uint32_t thread, vo
   atom->at = static_cast<std::byte*>(at);
   atom->bytes = bytes;
   atom->thread = thread;
+  queue.to_own_ += RankAt(at) == queue.rank_ ? 1 : 0;
   std::memcpy(atom->data, data, bytes);
   queue.atoms_.push_back(atom);
 }
@@ -70,6 +71,7 @@ int Memory::Deliver(StoreQueue& queue) {
   Atom* atom = queue.atoms_[index];
   queue.atoms_.erase(queue.atoms_.begin() + static_cast<std::ptrdiff_t>(index));
   const int rank = RankAt(atom->at);
+  queue.to_own_ -= rank == queue.rank_ ? 1 : 0;
   written_[static_cast<std::size_t>(atom->at - base_) / kPage] = true;
   std::deque<Overwritten>& old = overwritten_[static_cast<std::size_t>(rank)];
   if (old.size() == kRemembered) old.pop_front();
@@ -104,12 +106,25 @@ void Memory::Load(const View& view, const void* at, void* data, std::uint32_t by
   const auto* from = static_cast<const std::byte*>(at);
   for (auto entry = old.rbegin(); entry < old.rbegin() + static_cast<std::ptrdiff_t>(undone); ++entry) {
     if (entry->delivery <= view.delivered) break;
-    if (!Overlap(entry->at, entry->bytes, from, bytes)) continue;
-    const std::byte* begin = std::max(from, entry->at);
-    const std::byte* end = std::min(from + bytes, entry->at + entry->bytes);
-    std::memcpy(static_cast<std::byte*>(data) + (begin - from), entry->data + (begin - entry->at),
-                static_cast<std::size_t>(end - begin));
+    CopyCommon(from, data, bytes, entry->at, entry->data, entry->bytes);
   }
+}
+
+void Memory::LoadOwn(const StoreQueue& queue, std::uint32_t thread, const void* at, void* data, std::uint32_t bytes) {
+  if (queue.to_own_ == 0) return;
+  for (const Atom* atom : queue.atoms_) {
+    if (atom->thread != thread) continue;
+    CopyCommon(static_cast<const std::byte*>(at), data, bytes, atom->at, atom->data, atom->bytes);
+  }
+}
+
+void Memory::CopyCommon(const std::byte* at, void* data, std::uint32_t bytes, const std::byte* from,
+                        const std::byte* from_data, std::uint32_t from_bytes) {
+  if (!Overlap(at, bytes, from, from_bytes)) return;
+  const std::byte* begin = std::max(at, from);
+  const std::byte* end = std::min(at + bytes, from + from_bytes);
+  std::memcpy(static_cast<std::byte*>(data) + (begin - at), from_data + (begin - from),
+              static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace tutti::tests

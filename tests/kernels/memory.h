@@ -10,8 +10,8 @@
 //   * what a thread stores behind a fence arrives after what it stored before, and after what other threads of its block had
 //     stored when it last met them: in a barrier, or by a counter that it acquired.
 //
-// A load finds what has been delivered or, unless an acquire forbids it, what was there some deliveries before. An atom is
-// stored and loaded as a whole: 8 bytes, or a line of 128.
+// A load finds what has been delivered or, unless an acquire forbids it, what was there some deliveries before; and what its thread
+// has stored in its own rank's memory itself. An atom is stored and loaded as a whole: 8 bytes or less, or a line of 128.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +50,7 @@ class StoreQueue {
   };
   int rank_;
   std::vector<Atom*> atoms_;  // oldest first
+  std::size_t to_own_ = 0;    // of them, to its own rank's memory
 };
 
 class Memory {
@@ -69,6 +70,8 @@ class Memory {
   void Reset();
   // One in `one_of` loads finds something old; 0: none.
   void Load(const View& view, const void* at, void* data, std::uint32_t bytes, int one_of);
+  // What a thread has on its way to its own rank's memory takes the place of what its load has found.
+  static void LoadOwn(const StoreQueue& queue, std::uint32_t thread, const void* at, void* data, std::uint32_t bytes);
 
   void Meet(View& view) const { view.met = stores_; }
   void Fence(View& view) const {
@@ -92,6 +95,9 @@ class Memory {
   static constexpr std::size_t kPage = 4096;
 
   static bool MayLeave(const StoreQueue& queue, std::size_t index);
+  // What lies at `from` takes the place of what of it is in `data`, which lies at `at`.
+  static void CopyCommon(const std::byte* at, void* data, std::uint32_t bytes, const std::byte* from,
+                         const std::byte* from_data, std::uint32_t from_bytes);
 
   std::size_t stride_;
   int ranks_;

@@ -31,7 +31,7 @@ struct Primitives {
     m.memory_.Store(Self().block->stores, Self().view, Self().index, at, data, bytes);
     m.MaybePreempt();
   }
-  static std::uint64_t Load(const void* at, gpu::host::Order order) {
+  static std::uint64_t Load(const void* at, gpu::host::Order order, std::uint32_t bytes) {
     Machine& m = M();
     m.MaybePreempt();
     std::uint64_t value = 0;
@@ -40,7 +40,8 @@ struct Primitives {
       m.Stop(Machine::State::kPaused);
     }
     const bool acquires = order == gpu::host::Order::kAcquire;
-    m.memory_.Load(Self().view, at, &value, sizeof(value), acquires ? 0 : m.OldOneOf());
+    m.memory_.Load(Self().view, at, &value, bytes, acquires ? 0 : m.OldOneOf());
+    Memory::LoadOwn(Self().block->stores, Self().index, at, &value, bytes);
     if (acquires) m.memory_.Acquire(Self().view);
     return value;
   }
@@ -129,7 +130,7 @@ Index threadIdx, blockIdx, blockDim, gridDim;
 namespace host {
 
 void Store(void* at, const void* data, u32 bytes) { Primitives::Store(at, data, bytes); }
-u64 Load(const void* at, Order order) { return Primitives::Load(at, order); }
+u64 Load(const void* at, Order order, u32 bytes) { return Primitives::Load(at, order, bytes); }
 void StoreLine(void* at, const Pack<4>& v) { Primitives::StoreLine(at, v); }
 Pack<4> LoadLine(const void* at) { return Primitives::LoadLine(at); }
 void Fence() { Primitives::Fence(); }

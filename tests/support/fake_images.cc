@@ -9,6 +9,7 @@ namespace tutti::exec::gpu {
 
 const void* KernelImage(DataType) { return "fake"; }
 const void* MoveKernelImage() { return "fake"; }
+const void* AcrossKernelImage() { return "fake"; }
 std::string_view KernelTypeName(DataType type) {
   constexpr std::string_view kNames[kDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",
                                                    "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};

@@ -159,6 +159,16 @@ const sys::cuda::Driver& FakeStreamDriver() {
       Of(stream).Push([list = std::vector(operations, operations + count)] { RunOperations(list); });
       return 0;
     };
+    d->LaunchKernel = [](const sys::cuda::LaunchConfig* config, sys::cuda::Kernel kernel, void** arguments, void**) {
+      EXPECT_EQ(config->grid_x, 1u);
+      EXPECT_EQ(config->attribute_count, 0u);
+      const auto& fake = *reinterpret_cast<const FakeKernel*>(kernel);
+      const auto* argument = static_cast<const std::byte*>(arguments[0]);
+      Of(config->stream).Push([run = fake.run, copy = std::vector(argument, argument + fake.argument_bytes)] {
+        run(copy.data());
+      });
+      return 0;
+    };
     d->EventSynchronize = [](Event event) {
       if (Of(event).reached != nullptr) Await([&] { return Of(event).reached->load(); });
       return 0;

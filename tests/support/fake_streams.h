@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -52,8 +53,16 @@ class FakeStream {
   std::thread thread_;
 };
 
-// A driver of such streams: streams, events, captures, copies, stream memory operations, and host memory that it takes as it is;
-// nothing else.
+// What such a driver calls a kernel: a function that a stream's thread calls with a copy of the argument.
+struct FakeKernel {
+  std::size_t argument_bytes;
+  void (*run)(const void* argument);
+
+  sys::cuda::Kernel handle() const { return reinterpret_cast<sys::cuda::Kernel>(const_cast<FakeKernel*>(this)); }
+};
+
+// A driver of such streams: streams, events, captures, copies, stream memory operations, kernels of one block without attributes, and
+// host memory that it takes as it is; nothing else.
 const sys::cuda::Driver& FakeStreamDriver();
 // While it is set, streams wait for no word in memory.
 std::atomic<bool>& FakeStreamsSkipWaits();

@@ -8,6 +8,7 @@ namespace tutti::exec::gpu {
 
 const void* KernelImage(DataType) { return nullptr; }
 const void* MoveKernelImage() { return nullptr; }
+const void* AcrossKernelImage() { return nullptr; }
 std::string_view KernelTypeName(DataType) { return ""; }
 
 }  // namespace tutti::exec::gpu

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/across_hosts.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
 #include "comm/gpu/host_runner.h"
+#include "exec/gpu/format/across.h"
 #include "sys/cuda/cuda_memory.h"
 #include "sys/os/memory.h"
 #include "tutti/communicator.h"
@@ -15,6 +17,8 @@
 namespace tutti::comm {
 namespace {
 
+using exec::gpu::Across;
+using exec::gpu::AcrossCopy;
 using sys::cuda::Address;
 using sys::cuda::Check;
 using sys::cuda::MemoryOperation;
@@ -33,11 +37,38 @@ MemoryOperation Await(Address address, std::uint32_t value) {
       .operation = sys::cuda::kWaitWord, .address = address, .value = value, .flags = sys::cuda::kUntilGreaterOrEqual};
 }
 
+// Of one way.
+bool FitKernel(std::span<const AcrossCopy> copies) {
+  std::size_t bytes = 0, bytewise = 0;
+  for (const AcrossCopy& copy : copies) {
+    bytes += copy.bytes;
+    if (!copy.InVectors()) bytewise += copy.bytes;
+  }
+  return bytes <= exec::gpu::kMostAcrossBytes && bytewise <= exec::gpu::kMostAcrossBytewise;
+}
+
+// Fills in a kernel's copies. False where it is not for this piece.
+bool CopyByKernel(const HostPiece& piece, std::byte* memory, Across& across) {
+  constexpr std::size_t kMostCopies = exec::gpu::kMostAcrossCopies, kMostBytes = exec::gpu::kMostAcrossBytes;
+  const auto too_long = [](const HostCopy& copy) { return copy.bytes > kMostBytes; };
+  if (piece.in.size() > kMostCopies || piece.out.size() > kMostCopies) return false;
+  if (std::ranges::any_of(piece.in, too_long) || std::ranges::any_of(piece.out, too_long)) return false;
+  across.ins = across.outs = 0;
+  for (const HostCopy& copy : piece.in) {
+    across.in[across.ins++] = {copy.user, memory + copy.at, static_cast<std::uint32_t>(copy.bytes)};
+  }
+  for (const HostCopy& copy : piece.out) {
+    across.out[across.outs++] = {memory + copy.at, const_cast<std::byte*>(copy.user),
+                                 static_cast<std::uint32_t>(copy.bytes)};
+  }
+  return FitKernel(std::span(across.in, across.ins)) && FitKernel(std::span(across.out, across.outs));
+}
+
 }  // namespace
 
 struct GpuAcrossHosts::Inside {
   Inside(const Options& options, const std::vector<RunnerCommunicator>& communicators)
-      : driver(*options.driver), device(options.device), context(options.context) {
+      : driver(*options.driver), device(options.device), context(options.context), start_kernel(options.start_kernel) {
     for (const RunnerCommunicator& one : communicators) {
       ranks.push_back({.rank = one.communicator.rank(), .ranks = one.communicator.ranks()});
     }
@@ -50,6 +81,9 @@ struct GpuAcrossHosts::Inside {
   Status MakeRoom(std::span<const HostPiece> pieces);
   HostRunner::Placed Place(const HostPiece& piece, std::size_t place, Over over) const;
   Address WordAt(std::size_t offset) const;
+  // By a kernel, of `across`.
+  Status EnqueueKernel(const HostPiece& piece, Over over, Stream stream, bool captured);
+  // By copies and words of the stream.
   Status Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured);
   Status Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready, Stream stream);
   Status End(const HostPiece& piece, std::size_t place, const MemoryOperation& done, Stream stream);
@@ -58,6 +92,7 @@ struct GpuAcrossHosts::Inside {
   const sys::cuda::Driver& driver;
   const sys::cuda::Device device;
   const sys::cuda::Context context;
+  const StartKernel start_kernel;
   struct Ranks {
     int rank = 0, ranks = 1;
   };
@@ -66,7 +101,9 @@ struct GpuAcrossHosts::Inside {
   std::array<SharedHostMemory, kPlaces> places;
   std::vector<SharedHostMemory> outgrown;   // that streams may still use
   std::vector<MemoryOperation> operations;  // of the batch that is being made
-  sys::cuda::Event ended = nullptr;         // behind the last call; none before the first
+  Across across{};                          // of the kernel that is being started
+  std::uint64_t kernels_started = 0;
+  sys::cuda::Event ended = nullptr;  // behind the last call; none before the first
   std::unique_ptr<HostRunner> runner;
 };
 
@@ -103,6 +140,8 @@ std::size_t GpuAcrossHosts::host_bytes() const {
   return bytes;
 }
 
+std::uint64_t GpuAcrossHosts::kernels_started() const { return inside_->kernels_started; }
+
 Status GpuAcrossHosts::Inside::Grow(SharedHostMemory& place, std::size_t bytes) {
   const sys::cuda::ScopedContext scope(&driver, context);
   const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
@@ -132,12 +171,33 @@ Status GpuAcrossHosts::Run(Over over, std::span<const Operation> operations, Str
   const std::vector<HostPiece> pieces = CutForHost(operations, c.ranks[over].rank, c.ranks[over].ranks);
   if (pieces.empty()) return Status::Ok();
   TUTTI_RETURN_IF_ERROR(c.MakeRoom(pieces));
-  TUTTI_RETURN_IF_ERROR(c.Enqueue(pieces, over, stream, captured));
+  const bool by_kernel =
+      c.start_kernel && pieces.size() == 1 && CopyByKernel(pieces[0], c.places[0].device(), c.across);
+  TUTTI_RETURN_IF_ERROR(by_kernel ? c.EnqueueKernel(pieces[0], over, stream, captured)
+                                  : c.Enqueue(pieces, over, stream, captured));
   if (captured) return Status::Ok();
   if (c.ended == nullptr) {
     TUTTI_RETURN_IF_ERROR(Check(c.driver, c.driver.EventCreate(&c.ended, sys::cuda::kNoTiming), "an event"));
   }
   return Check(c.driver, c.driver.EventRecord(c.ended, stream), "noting the end of an operation");
+}
+
+Status GpuAcrossHosts::Inside::EnqueueKernel(const HostPiece& piece, Over over, Stream stream, bool captured) {
+  const auto word = [&](std::size_t offset) { return static_cast<std::byte*>(words.device()) + offset; };
+  across.captured = captured ? 1 : 0;
+  if (captured) {
+    across.done_value = 1;
+    across.ready_value = CapturedReady(runner->AddCaptured({Place(piece, 0, over)}), across.done_value);
+    across.ready = word(offsetof(HostRunnerWords, captured_ready));
+    across.done = reinterpret_cast<std::uint32_t*>(word(offsetof(HostRunnerWords, captured_done)));
+  } else {
+    across.done_value = runner->Add(Place(piece, 0, over));
+    across.ready_value = across.done_value;
+    across.ready = word(offsetof(HostRunnerWords, ready));
+    across.done = reinterpret_cast<std::uint32_t*>(word(offsetof(HostRunnerWords, done)));
+  }
+  ++kernels_started;
+  return start_kernel(across, stream);
 }
 
 Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured) {

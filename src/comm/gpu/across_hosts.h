@@ -8,6 +8,7 @@
 //   the stream   copies what a piece reads to pinned memory, says so, waits for a word, copies what was written back
 //   a thread     waits for the stream's word, runs the piece over a communicator of its own, says so (host_runner.h)
 //
+// A small operation is one piece, for which one kernel does all that the stream has to do (exec/gpu/format/across.h).
 // While one piece runs, the stream copies the next one there and the last one back. Calls return when all is enqueued; they may be
 // captured in a graph. docs/decisions/0017-gpu-memory-between-hosts.md says why it is so.
 
@@ -23,17 +24,28 @@
 #include "sys/cuda/cuda.h"
 #include "tutti/status.h"
 
+namespace tutti::exec::gpu {
+struct Across;
+}
+
 namespace tutti::comm {
 
 // Threads: one at a time, except Release. The GPU's context must be the thread's current one.
 class GpuAcrossHosts {
  public:
+  // Puts the kernel for small operations into a stream.
+  using StartKernel = std::function<Status(const exec::gpu::Across&, sys::cuda::Stream)>;
+  // The kernel, loaded into the thread's current context. None where this build has no kernels for the GPU, which is logged. `who`:
+  // the rank, in the log.
+  static StartKernel FindKernel(const sys::cuda::Driver* driver, const std::string& who);
+
   struct Options {
     const sys::cuda::Driver* driver = nullptr;
     sys::cuda::Device device = 0;
     sys::cuda::Context context = nullptr;
     std::int64_t spin_ns = 0;                   // how long the thread polls before it gives the core away
     std::function<void(const Status&)> broken;  // called by the thread when an operation has failed
+    StartKernel start_kernel;                   // none: small operations go as large ones do
   };
   // Among whom an operation takes place: all ranks, or those of this rank's rail (comm/gpu/host_stages.h).
   enum Over : std::uint8_t { kAll, kRail };
@@ -55,6 +67,8 @@ class GpuAcrossHosts {
   void Release(const std::string& why);
   // Pinned memory that it holds.
   std::size_t host_bytes() const;
+  // Operations that one kernel has been started for.
+  std::uint64_t kernels_started() const;
 
  private:
   struct Inside;

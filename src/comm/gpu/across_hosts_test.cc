@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations of ranks of several hosts in streams that are late at random (tests/support/fake_streams.h). Device memory is the
-// process's own there.
+// process's own there. With the kernel for small operations and without.
 #include "comm/gpu/across_hosts.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
+#include "exec/gpu/format/across.h"
+#include "exec/gpu/launch/launcher.h"
+#include "tests/support/across_kernel.h"
 #include "tests/support/fake_streams.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reference.h"
@@ -37,13 +40,23 @@ std::vector<RunnerCommunicator> OneOf(Communicator communicator) {
   return communicators;
 }
 
+// How small operations go.
+enum class Way : std::uint8_t { kCopies, kKernel };
+
+class AcrossHosts : public testing::TestWithParam<Way> {};
+
 // A rank, with one stream.
 class Rank {
  public:
-  explicit Rank(Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
-    Result<std::unique_ptr<GpuAcrossHosts>> made = GpuAcrossHosts::Create(
-        {.driver = &tests::FakeStreamDriver(), .spin_ns = 0, .broken = [this](const Status& why) { broken_ = why; }},
-        OneOf(std::move(communicator)));
+  Rank(Way way, Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
+    GpuAcrossHosts::Options options{.driver = &tests::FakeStreamDriver(),
+                                    .broken = [this](const Status& why) { broken_ = why; }};
+    if (way == Way::kKernel) {
+      options.start_kernel = [this](const exec::gpu::Across& across, sys::cuda::Stream stream) {
+        return launcher_.StartAcross(tests::AcrossKernel().handle(), across, stream);
+      };
+    }
+    Result<std::unique_ptr<GpuAcrossHosts>> made = GpuAcrossHosts::Create(options, OneOf(std::move(communicator)));
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     across_ = std::move(*made);
   }
@@ -66,16 +79,17 @@ class Rank {
  private:
   const int rank_, ranks_;
   FakeStream stream_;
+  exec::gpu::Launcher launcher_{&tests::FakeStreamDriver()};
   Status broken_;  // written before streams are let go
   std::unique_ptr<GpuAcrossHosts> across_;
 };
 
 // Runs `body` on ranks of these hosts. Returns what went wrong first. All are on one host under ThreadSanitizer, whose tests run
 // without a network; what is tested here asks nothing of it.
-std::string OnHosts(std::vector<int> host_of, const std::function<Status(Rank&)>& body) {
+std::string OnHosts(Way way, std::vector<int> host_of, const std::function<Status(Rank&)>& body) {
   if (tests::kSlowdown > 1) host_of.assign(host_of.size(), -1);
   return tests::RunOnHosts(host_of, Settings(), [&](Communicator& c) -> Status {
-    Rank rank(std::move(c));
+    Rank rank(way, std::move(c));
     const Status s = body(rank);
     if (!rank.across().Drain(kPatientNs)) return Status(Code::kTimeout, "it does not come to its end");
     return s;
@@ -85,8 +99,8 @@ std::string OnHosts(std::vector<int> host_of, const std::function<Status(Rank&)>
 constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast,
                            Kind::kReduce,    Kind::kGather,    Kind::kScatter,       Kind::kAllToAll};
 
-TEST(GpuAcrossHosts, EveryCollectiveGivesTheRightBytes) {
-  EXPECT_EQ(OnHosts({0, 0, 1},
+TEST_P(AcrossHosts, EveryCollectiveGivesTheRightBytes) {
+  EXPECT_EQ(OnHosts(GetParam(), {0, 0, 1},
                     [](Rank& r) {
                       std::uint64_t seed = 1;
                       for (const Kind kind : kKinds) {
@@ -110,10 +124,10 @@ TEST(GpuAcrossHosts, EveryCollectiveGivesTheRightBytes) {
 }
 
 // Of several pieces.
-TEST(GpuAcrossHosts, LargeOnesGoPieceByPiece) {
+TEST_P(AcrossHosts, LargeOnesGoPieceByPiece) {
   EXPECT_EQ(
       OnHosts(
-          {0, 1},
+          GetParam(), {0, 1},
           [](Rank& r) {
             constexpr std::size_t kCount = std::size_t{6} << 20;
             for (const Kind kind : {Kind::kAllReduce, Kind::kAllGather, Kind::kAllToAll}) {
@@ -128,9 +142,9 @@ TEST(GpuAcrossHosts, LargeOnesGoPieceByPiece) {
 }
 
 // Many in the stream before the first one ends; each adds up what the one before has left.
-TEST(GpuAcrossHosts, OperationsTakePlaceInTheOrderOfCalls) {
+TEST_P(AcrossHosts, OperationsTakePlaceInTheOrderOfCalls) {
   constexpr int kCalls = 40;
-  EXPECT_EQ(OnHosts({0, 1},
+  EXPECT_EQ(OnHosts(GetParam(), {0, 1},
                     [](Rank& r) -> Status {
                       std::vector<std::uint64_t> data(3, 1);
                       const Operation o = AllReduce(data, data);
@@ -142,8 +156,8 @@ TEST(GpuAcrossHosts, OperationsTakePlaceInTheOrderOfCalls) {
             "");
 }
 
-TEST(GpuAcrossHosts, GroupsOfSendsReceivesAndCollectives) {
-  EXPECT_EQ(OnHosts({0, 1, 1},
+TEST_P(AcrossHosts, GroupsOfSendsReceivesAndCollectives) {
+  EXPECT_EQ(OnHosts(GetParam(), {0, 1, 1},
                     [](Rank& r) -> Status {
                       const std::size_t bytes = 2 * TransferPartBytes(3) + 11;
                       const int next = (r.rank() + 1) % 3, before = (r.rank() + 2) % 3;
@@ -162,9 +176,61 @@ TEST(GpuAcrossHosts, GroupsOfSendsReceivesAndCollectives) {
             "");
 }
 
+// Calls an operation and says whether it went by the kernel.
+bool GoesByKernel(Rank& r, std::span<const Operation> operations) {
+  const std::uint64_t before = r.across().kernels_started();
+  EXPECT_TRUE(r.Run(operations).ok());
+  r.stream().Synchronize();
+  EXPECT_TRUE(r.broken().ok()) << r.broken().ToString();
+  return r.across().kernels_started() > before;
+}
+
+// A rank's all_reduce of that many bytes, `misalign` behind where vectors begin.
+bool AllReduceGoesByKernel(Rank& r, std::size_t bytes, std::size_t misalign) {
+  std::vector<std::uint8_t> in(bytes + 32, 1), out(bytes + 32, 9);
+  const auto place = [&](std::vector<std::uint8_t>& data) {
+    return std::span(data).subspan((16 - reinterpret_cast<std::uintptr_t>(data.data()) % 16) + misalign, bytes);
+  };
+  const Operation o = AllReduce(place(in), place(out));
+  const bool by_kernel = GoesByKernel(r, std::span(&o, 1));
+  EXPECT_EQ(place(out)[0], r.ranks());
+  EXPECT_EQ(place(out)[bytes - 1], r.ranks());
+  EXPECT_EQ(*(place(out).data() + bytes), 9);
+  return by_kernel;
+}
+
+// What a kernel is for: little, in few regions.
+TEST_P(AcrossHosts, SmallOnesGoByOneKernel) {
+  const bool kernel = GetParam() == Way::kKernel;
+  EXPECT_EQ(OnHosts(GetParam(), {0, 1},
+                    [kernel](Rank& r) -> Status {
+                      using exec::gpu::kMostAcrossBytes, exec::gpu::kMostAcrossBytewise, exec::gpu::kMostAcrossCopies;
+                      for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, kMostAcrossBytes}) {
+                        EXPECT_EQ(AllReduceGoesByKernel(r, bytes, 0), kernel) << bytes;
+                      }
+                      EXPECT_FALSE(AllReduceGoesByKernel(r, kMostAcrossBytes + 1, 0));
+                      EXPECT_EQ(AllReduceGoesByKernel(r, kMostAcrossBytewise, 4), kernel);
+                      EXPECT_FALSE(AllReduceGoesByKernel(r, kMostAcrossBytewise + 1, 4));
+                      const Operation barrier{.kind = Kind::kBarrier};
+                      EXPECT_EQ(GoesByKernel(r, std::span(&barrier, 1)), kernel);
+                      std::vector<int> data(4), to(4);
+                      std::vector<Operation> group;
+                      for (int i = 0; i < kMostAcrossCopies; ++i) {
+                        group.push_back(Send(data, 1 - r.rank()));
+                        group.push_back(Recv(to, 1 - r.rank()));
+                      }
+                      EXPECT_EQ(GoesByKernel(r, group), kernel);
+                      group.push_back(Send(data, 1 - r.rank()));
+                      group.push_back(Recv(to, 1 - r.rank()));
+                      EXPECT_FALSE(GoesByKernel(r, group));
+                      return r.broken();
+                    }),
+            "");
+}
+
 // Replays follow each other without a pause, other operations among them.
-TEST(GpuAcrossHosts, GraphsAreReplayed) {
-  EXPECT_EQ(OnHosts({0, 1},
+TEST_P(AcrossHosts, GraphsAreReplayed) {
+  EXPECT_EQ(OnHosts(GetParam(), {0, 1},
                     [](Rank& r) -> Status {
                       const std::size_t count = (std::size_t{5} << 20) / 8;  // two pieces
                       std::vector<std::uint64_t> data(count), small(2, 1);
@@ -192,15 +258,21 @@ TEST(GpuAcrossHosts, GraphsAreReplayed) {
 }
 
 // A rank leaves: what waits for it fails, and its peers' streams go on.
-TEST(GpuAcrossHosts, AFailureLetsStreamsGo) {
+TEST_P(AcrossHosts, AFailureLetsStreamsGo) {
   std::barrier meet(2);
-  (void)OnHosts({0, 1}, [&](Rank& r) -> Status {
+  (void)OnHosts(GetParam(), {0, 1}, [&](Rank& r) -> Status {
     std::vector<int> data(1, 1);
     const Operation o = AllReduce(data, data);
     TUTTI_RETURN_IF_ERROR(r.RunAndWait(o));
+    FakeCapture capture;
+    capture.id = static_cast<unsigned long long>(r.rank()) + 1;
+    capture.Add(r.stream());
+    TUTTI_RETURN_IF_ERROR(r.Run(std::span(&o, 1), true));
+    capture.End();
     if (r.rank() == 1) {
       r.across().Release("the test breaks it");
     } else {
+      for (const auto& work : capture.work) r.stream().Push(work);
       for (int i = 0; i < 5; ++i) EXPECT_TRUE(r.Run(std::span(&o, 1)).ok());
       r.stream().Synchronize();
       EXPECT_FALSE(r.broken().ok());
@@ -210,6 +282,9 @@ TEST(GpuAcrossHosts, AFailureLetsStreamsGo) {
     return Status::Ok();
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Gpu, AcrossHosts, testing::Values(Way::kCopies, Way::kKernel),
+                         [](const auto& info) { return info.param == Way::kKernel ? "Kernel" : "Copies"; });
 
 }  // namespace
 }  // namespace tutti::comm

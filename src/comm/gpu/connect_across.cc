@@ -94,7 +94,8 @@ Status GpuCommunicator::Impl::ConnectAcrossHosts() {
                                     .device = device,
                                     .context = context.get(),
                                     .spin_ns = host.crowded ? host.spin_ns : kSpinNs,
-                                    .broken = [this](const Status& why) { host.Break(why); }},
+                                    .broken = [this](const Status& why) { host.Break(why); },
+                                    .start_kernel = comm::GpuAcrossHosts::FindKernel(driver, who)},
                                    std::move(over));
   if (made.ok()) across = std::move(*made);
   TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(made.status(), "could not prepare host memory for its GPU"));

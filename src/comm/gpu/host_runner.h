@@ -22,7 +22,7 @@
 
 namespace tutti::comm {
 
-// Each is written by one side. A stream writes `ready`, in the order of its operations, and the thread `done`.
+// Each is written by one side. A stream, or a kernel in it, writes `ready`, in the order of its operations, and the thread `done`.
 struct HostRunnerWords {
   // Of pieces that were enqueued: how many, modulo 2^32.
   alignas(64) std::uint32_t ready;

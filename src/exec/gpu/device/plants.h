@@ -41,6 +41,11 @@ enum class Plant : std::uint8_t {
   kNoRoomForRelay,
   kOnlyAVote,        // the herald's threads take a vote for a barrier
   kPostOfOneThread,  // counts a step of a warp that other threads may not have played
+  // Small operations between hosts.
+  kDoneNotCleared,        // takes the answer to the replay before for this one's
+  kNoFenceOfAcross,       // tells the host of what may not have left
+  kNoBarrierBeforeReady,  // tells the host of what other threads may not have stored
+  kNoBarrierBehindDone,   // reads what another thread waits for
 };
 inline constexpr std::string_view kPlantNames[] = {"None",
                                                    "NoRoomForSteps",
@@ -65,7 +70,11 @@ inline constexpr std::string_view kPlantNames[] = {"None",
                                                    "NoFenceOfRelay",
                                                    "NoRoomForRelay",
                                                    "OnlyAVote",
-                                                   "PostOfOneThread"};
+                                                   "PostOfOneThread",
+                                                   "DoneNotCleared",
+                                                   "NoFenceOfAcross",
+                                                   "NoBarrierBeforeReady",
+                                                   "NoBarrierBehindDone"};
 inline constexpr int kPlants = static_cast<int>(std::size(kPlantNames));
 
 }  // namespace tutti::exec::gpu

@@ -6,13 +6,15 @@
 // Thread level: all that device code asks of a GPU. There are two sets of the same functions: NVIDIA's instructions
 // (primitives_gpu.cuh), and the host's (primitives_host.h), by which tests run the same kernels on fibres (tests/kernels/).
 //
-// Memory that other GPUs write or read, "shared" below, is never read from a cache that may be stale, and accesses to it are
+// Memory that other GPUs or the host write or read, "shared" below, is never read from a cache that may be stale, and accesses to it are
 // never merged. Stores to a peer leave in any order, and loads may see what was there before, unless a fence, a release or
 // an acquire orders them. What arrives whole:
 //
 //   StoreShared16   each of its halves of 8 bytes                          LoadShared16
 //   StoreLine16     lines of 128 bytes: a warp's threads store together    LoadLine16
 //   StoreShared8    8 bytes                                                LoadShared8, LoadAcquire8
+//   StoreShared4    4 bytes                                                LoadAcquire4
+//   StoreShared1    a byte                                                 LoadShared1
 //   StoreRing16     nothing: plain vectors
 //
 // Of CUDA's own functions the device code uses: threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __syncwarp,

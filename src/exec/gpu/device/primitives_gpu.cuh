@@ -49,6 +49,22 @@ __device__ inline u64 LoadAcquire8(const void* at) {
 __device__ inline void StoreShared8(void* at, u64 v) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
 }
+__device__ __forceinline__ u32 LoadAcquire4(const void* at) {
+  u32 v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
+  return v;
+}
+__device__ __forceinline__ void StoreShared4(void* at, u32 v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
+}
+__device__ __forceinline__ u8 LoadShared1(const void* at) {
+  u32 v;
+  asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
+  return static_cast<u8>(v);
+}
+__device__ __forceinline__ void StoreShared1(void* at, u8 v) {
+  asm volatile("st.relaxed.sys.global.u8 [%0], %1;" ::"l"(at), "r"(static_cast<u32>(v)) : "memory");
+}
 __device__ __forceinline__ void FenceSystem() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 // User memory.

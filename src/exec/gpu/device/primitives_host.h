@@ -54,9 +54,9 @@ void Store(void* at, const void* data, u32 bytes);
 // Of one thread of a warp; all of them call it together.
 void StoreLine(void* at, const Pack<4>& v);
 Pack<4> LoadLine(const void* at);
-// What has arrived, or was there before. kAcquire: the newest, and what is loaded later is not older.
+// What has arrived, or was there before; 8 bytes at most. kAcquire: the newest, and what is loaded later is not older.
 enum class Order : std::uint8_t { kNone, kAcquire };
-u64 Load(const void* at, Order order);
+u64 Load(const void* at, Order order, u32 bytes = 8);
 void Fence();
 
 // All threads of a warp, with the value of each.
@@ -93,6 +93,10 @@ inline void StoreLine16(void* at, const Pack<4>& v) { host::StoreLine(at, v); }
 inline u64 LoadShared8(const void* at) { return host::Load(at, host::Order::kNone); }
 inline u64 LoadAcquire8(const void* at) { return host::Load(at, host::Order::kAcquire); }
 inline void StoreShared8(void* at, u64 v) { host::Store(at, &v, 8); }
+inline u32 LoadAcquire4(const void* at) { return static_cast<u32>(host::Load(at, host::Order::kAcquire, 4)); }
+inline void StoreShared4(void* at, u32 v) { host::Store(at, &v, 4); }
+inline u8 LoadShared1(const void* at) { return static_cast<u8>(host::Load(at, host::Order::kNone, 1)); }
+inline void StoreShared1(void* at, u8 v) { host::Store(at, &v, 1); }
 inline void StoreRing16(std::byte* at, const Pack<4>& v) { StoreShared16(at, v); }
 inline void FenceSystem() { host::Fence(); }
 

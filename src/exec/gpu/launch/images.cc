@@ -21,6 +21,7 @@ TUTTI_IMAGE(bf16)
 TUTTI_IMAGE(e4m3)
 TUTTI_IMAGE(e5m2)
 TUTTI_IMAGE(move)
+TUTTI_IMAGE(across)
 #define TUTTI_IMAGE_OF(name) tutti_kernels_##name
 #else
 #define TUTTI_IMAGE_OF(name) nullptr
@@ -37,6 +38,7 @@ const void* KernelImage(DataType type) {
 }
 
 const void* MoveKernelImage() { return TUTTI_IMAGE_OF(move); }
+const void* AcrossKernelImage() { return TUTTI_IMAGE_OF(across); }
 
 std::string_view KernelTypeName(DataType type) {
   constexpr std::string_view kNames[kDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",

@@ -9,10 +9,11 @@
 
 namespace tutti::exec::gpu {
 
-// Images of compiled kernels (kernels.cu), one per element type and one for what only moves data; null in a build
-// without CUDA. For cuLibraryLoadData.
+// Images of compiled kernels, one per element type and one for what only moves data (kernels.cu), and one for small operations
+// between hosts (across.cu); null in a build without CUDA. For cuLibraryLoadData.
 const void* KernelImage(DataType type);
 const void* MoveKernelImage();
+const void* AcrossKernelImage();
 
 // The short name of a type within the kernels' names: "f32".
 std::string_view KernelTypeName(DataType type);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -18,12 +19,14 @@ using sys::cuda::Kernel;
 
 namespace {
 
+constexpr int kImages = kDataTypes + 2;  // of types, of moves and between hosts
+
 // The images that have been handed to the driver. They stay for as long as the process: taking one back would wait for
 // all kernels that run, also those of others.
 Result<sys::cuda::Library> OpenImage(const sys::cuda::Driver* driver, int index, const void* image) {
   struct Opened {
     std::mutex mutex;
-    std::array<sys::cuda::Library, kDataTypes + 1> libraries{};
+    std::array<sys::cuda::Library, kImages> libraries{};
   };
   static Opened& opened = *new Opened;  // never destroyed: threads may outlive static objects
   if (image == nullptr) {
@@ -62,14 +65,31 @@ int FoldOf(ReduceOp op) {
   return static_cast<int>(op) < static_cast<int>(std::size(kOpNames)) ? static_cast<int>(op) : 0;
 }
 
+// Of the largest copy: the block's threads do one copy after the other.
+std::uint32_t MostUnits(std::span<const AcrossCopy> copies) {
+  std::uint32_t most = 0;
+  for (const AcrossCopy& copy : copies) most = std::max(most, copy.InVectors() ? copy.bytes / 16 : copy.bytes);
+  return most;
+}
+
 }  // namespace
 
-Result<Kernel> Launcher::Load(int type, const char* name) {
+int ThreadsPerBlock(const Across& across) {
+  constexpr std::uint32_t kWarp = 32;
+  const std::uint32_t units =
+      std::max(MostUnits(std::span(across.in, across.ins)), MostUnits(std::span(across.out, across.outs)));
+  const std::uint32_t threads = (units + kWarp - 1) / kWarp * kWarp;
+  return static_cast<int>(std::clamp(threads, kWarp, static_cast<std::uint32_t>(kMostAcrossThreads)));
+}
+
+Result<Kernel> Launcher::Load(int index, const char* name) {
   // Loading is not an operation of a stream; a capture by this thread may go on.
   int mode = sys::cuda::kRelaxedCapture;
   driver_->ThreadExchangeStreamCaptureMode(&mode);
-  const void* image = type == kMove ? MoveKernelImage() : KernelImage(static_cast<DataType>(type));
-  Result<Kernel> kernel = OpenKernel(driver_, type, image, name);
+  const void* image = index == kAcross ? AcrossKernelImage()
+                      : index == kMove ? MoveKernelImage()
+                                       : KernelImage(static_cast<DataType>(index));
+  Result<Kernel> kernel = OpenKernel(driver_, index, image, name);
   driver_->ThreadExchangeStreamCaptureMode(&mode);
   return kernel;
 }
@@ -153,6 +173,8 @@ Result<Kernel> Launcher::FindSendRecv(GroupKernel which) {
 
 Result<Kernel> Launcher::FindHandshake() { return Load(kMove, "ncclTuttiHandshake"); }
 
+Result<Kernel> Launcher::FindAcross() { return Load(kAcross, "ncclTuttiAcross"); }
+
 Status Launcher::LoadAll() {
   TUTTI_RETURN_IF_ERROR(FindHandshake().status());
   for (int kernel = 0; kernel < kGroupKernels; ++kernel) {
@@ -226,6 +248,12 @@ Status Launcher::Start(const Launch& launch, Overlap overlap, sys::cuda::Stream 
 
 Status Launcher::StartHandshake(Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream) {
   return StartKernel(kernel, &handshake, {.block_x = kSeats, .stream = stream}, Overlap::kNo);
+}
+
+// Without overlap: it touches memory at once, and what comes behind it may not run before it has ended.
+Status Launcher::StartAcross(Kernel kernel, const Across& across, sys::cuda::Stream stream) {
+  const auto threads = static_cast<unsigned>(ThreadsPerBlock(across));
+  return StartKernel(kernel, &across, {.block_x = threads, .stream = stream}, Overlap::kNo);
 }
 
 }  // namespace tutti::exec::gpu

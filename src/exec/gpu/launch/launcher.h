@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "exec/gpu/format/across.h"
 #include "exec/gpu/format/program.h"
 #include "exec/gpu/format/relay.h"
 #include "exec/gpu/format/transfer.h"
@@ -26,6 +27,9 @@ constexpr int ThreadsPerBlock(const Group& group) {
 constexpr int ThreadsPerBlock(const Relay& relay) {
   return (relay.first_warp[relay.teams_per_block] + relay.teams_per_block) * 32;
 }
+
+// A thread for each unit of the largest copy, kMostAcrossThreads at most.
+int ThreadsPerBlock(const Across& across);
 
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Program& program, int blocks, int threads) {
   return {.kernel = kernel,
@@ -83,8 +87,10 @@ class Launcher {
   Result<sys::cuda::Kernel> FindMoveBatch(proto::Protocol protocol, std::size_t items);
   Result<sys::cuda::Kernel> FindSendRecv(GroupKernel kernel);
   Result<sys::cuda::Kernel> FindHandshake();
+  // Not among those that LoadAll loads: ranks of several hosts need no others.
+  Result<sys::cuda::Kernel> FindAcross();
 
-  // Loads every kernel. On an H200 about 65 ms for the first context of a process, 13 for each further one and nothing
+  // Loads every other kernel. On an H200 about 65 ms for the first context of a process, 13 for each further one and nothing
   // where all are there; 18 MiB of device memory for each context.
   Status LoadAll();
 
@@ -99,12 +105,14 @@ class Launcher {
   // already be put on multiprocessors while the stream's kernel before this one runs, where they wait for its end.
   Status Start(const Launch& launch, Overlap overlap, sys::cuda::Stream stream);
   Status StartHandshake(sys::cuda::Kernel kernel, const Handshake& handshake, sys::cuda::Stream stream);
+  Status StartAcross(sys::cuda::Kernel kernel, const Across& across, sys::cuda::Stream stream);
 
  private:
-  static constexpr int kMove = kDataTypes;  // index of the images and kernels of moves
+  static constexpr int kMove = kDataTypes;   // index of the images and kernels of moves
+  static constexpr int kAcross = kMove + 1;  // likewise, of an image
   static constexpr int kOps = 4;
 
-  Result<sys::cuda::Kernel> Load(int type, const char* name);
+  Result<sys::cuda::Kernel> Load(int index, const char* name);
   Result<sys::cuda::Kernel> FindRelayOf(int type, int op);
   Result<sys::cuda::Kernel> FindBatchOf(int type, proto::Protocol protocol, std::size_t items);
   Status StartKernel(sys::cuda::Kernel kernel, const void* argument, sys::cuda::LaunchConfig config, Overlap overlap,

@@ -112,6 +112,27 @@ TEST_F(Launches, DoWithoutClustersOnceRefused) {
   EXPECT_EQ(g_launched.size(), 2u);
 }
 
+// One block, with as many threads as its largest copy has units, and nothing that lets it overlap with others.
+TEST_F(Launches, BetweenHostsAreOneBlock) {
+  alignas(16) std::byte memory[16];
+  const auto of_bytes = [&](std::uint32_t in, std::uint32_t out, std::size_t misalign) {
+    Across across{.ins = 1, .outs = 1};
+    across.in[0] = {memory, memory + misalign, in};
+    across.out[0] = {memory, memory, out};
+    EXPECT_TRUE(launcher_.StartAcross(nullptr, across, nullptr).ok());
+    const Launched& launched = g_launched.back();
+    EXPECT_EQ(launched.blocks, 1u);
+    EXPECT_EQ(launched.cluster, 0u);
+    EXPECT_FALSE(launched.overlaps);
+    return launched.threads;
+  };
+  EXPECT_EQ(of_bytes(0, 0, 0), 32u);
+  EXPECT_EQ(of_bytes(8, 8, 0), 32u);
+  EXPECT_EQ(of_bytes(16, 33 * 16, 0), 64u);
+  EXPECT_EQ(of_bytes(33, 16, 8), 64u);
+  EXPECT_EQ(of_bytes(kMostAcrossBytes, 0, 0), static_cast<unsigned>(kMostAcrossThreads));
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What is loaded
 
@@ -165,6 +186,10 @@ TEST(Kernels, AreNeverLoadedAfterLoadAll) {
   EXPECT_TRUE(launcher.FindMoveRelay().ok());
   for (int k = 0; k < kGroupKernels; ++k) EXPECT_TRUE(launcher.FindSendRecv(static_cast<GroupKernel>(k)).ok());
   EXPECT_EQ(g_loads, loads);
+  // That between hosts is for others than the rest.
+  EXPECT_TRUE(launcher.FindAcross().ok());
+  EXPECT_TRUE(g_loaded.contains("ncclTuttiAcross"));
+  EXPECT_EQ(g_loads, loads + 1);
 }
 
 }  // namespace
