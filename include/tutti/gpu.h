@@ -29,8 +29,8 @@ struct GpuOptions {
 
 // Operations of a communicator's ranks on device memory, one GPU per rank (several ranks may share one). Needs NVIDIA's
 // driver and a build with CUDA. GPUs write to each other's memory where all of them can (NVLink or PCIe peer access), else,
-// or with NCCL_P2P_DISABLE=1, to host memory that they share. Between ranks of several hosts everything goes through host memory
-// and over the network, by a thread of the library's: an operation is copies and waits in the caller's stream then.
+// or with NCCL_P2P_DISABLE=1, to host memory that they share. What leaves a host goes through host memory and
+// over the network, by a thread of the library's: an operation is copies and waits in the caller's stream then.
 //
 // On one host every operation is one kernel launch in the caller's stream: no allocation, no wait on the host, and it may be
 // captured in a CUDA graph and replayed. The first use of a kind of operation makes its plan, so call each once before
