@@ -8,9 +8,9 @@
 //   the stream   copies what a piece reads to pinned memory, says so, waits for a word, copies what was written back
 //   a thread     waits for the stream's word, runs the piece over a communicator of its own, says so (host_runner.h)
 //
-// A small operation is one piece, for which one kernel does all that the stream has to do (exec/gpu/format/across.h).
 // While one piece runs, the stream copies the next one there and the last one back. Calls return when all is enqueued; they may be
-// captured in a graph. docs/decisions/0017-gpu-memory-between-hosts.md says why it is so.
+// captured in a graph. For a small operation, which is one piece, one kernel does all that the stream has to do
+// (exec/gpu/format/across.h). docs/decisions/0017-gpu-memory-between-hosts.md says why it is so.
 
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ class GpuAcrossHosts {
   void Release(const std::string& why);
   // Pinned memory that it holds.
   std::size_t host_bytes() const;
-  // Operations that one kernel has been started for.
+  // How many operations went by a kernel.
   std::uint64_t kernels_started() const;
 
  private:

@@ -19,22 +19,22 @@ list(APPEND KERNEL_HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/words.h ${PROJ
 function(tutti_kernels name source)
   add_custom_command(
     OUTPUT ${KERNEL_FOLDER}/${name}.fatbin
-    COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/${source}
+    COMMAND ${CMAKE_CUDA_COMPILER} ${KERNEL_FLAGS} ${ARGN} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
             -o ${KERNEL_FOLDER}/${name}.fatbin
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/device/${source} ${KERNEL_HEADERS}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${KERNEL_HEADERS}
     COMMENT "Compiling the kernels of ${name}"
     VERBATIM)
   set_property(SOURCE gpu/launch/images.cc APPEND PROPERTY OBJECT_DEPENDS ${KERNEL_FOLDER}/${name}.fatbin)
 endfunction()
 
-tutti_kernels(across across.cu)
-tutti_kernels(move kernels.cu -DTUTTI_MOVE)
+tutti_kernels(across gpu/device/across.cu)
+tutti_kernels(move gpu/device/kernels.cu -DTUTTI_MOVE)
 include(${CMAKE_CURRENT_LIST_DIR}/kernel_types.cmake)
 foreach(type ${TUTTI_KERNEL_TYPES})
   separate_arguments(words UNIX_COMMAND "${type}")
   list(GET words 0 name)
   list(GET words 1 codec)
   list(GET words 2 ordered)
-  tutti_kernels(${name} kernels.cu -DTUTTI_TYPE=${name} -DTUTTI_CODEC=${codec} -DTUTTI_ORDERED=${ordered})
+  tutti_kernels(${name} gpu/device/kernels.cu -DTUTTI_TYPE=${name} -DTUTTI_CODEC=${codec} -DTUTTI_ORDERED=${ordered})
 endforeach()
 set_property(SOURCE gpu/launch/images.cc APPEND PROPERTY COMPILE_DEFINITIONS TUTTI_KERNELS="${KERNEL_FOLDER}")
