@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/core.h"
 
-#include "comm/gpu/across_hosts.h"
-#include "comm/gpu/by_hosts.h"
-#include "comm/gpu/within_host.h"
+#include "comm/gpu/hosts.h"
 #include "comm/host/core.h"
 
 namespace tutti::comm {

@@ -22,9 +22,7 @@ class Fabric;
 namespace tutti::comm {
 
 struct Core;
-class GpuAcrossHosts;
-class GpuByHosts;
-class GpuWithinHost;
+class GpuHosts;
 
 struct GpuCore {
   GpuCore(Core& host, const sys::cuda::Driver* driver, int device);
@@ -54,10 +52,7 @@ struct GpuCore {
   const int device;                                // CUDA ordinal in this process
   bool zero_ctas = false;                          // this rank wants copy engines to do what they can
   std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts
-  std::unique_ptr<GpuAcrossHosts> across;          // what works there instead
-  // And, where each host has equally many ranks, more than one: what works among those of this host, and what uses both.
-  std::unique_ptr<GpuWithinHost> within;
-  std::unique_ptr<GpuByHosts> by_hosts;
+  std::unique_ptr<GpuHosts> hosts;                 // what works there instead
   sys::cuda::Stream inner = nullptr;               // for copies of the communicator's own
 };
 

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/copies.h"
 #include "comm/gpu/faults.h"
+#include "comm/gpu/hosts.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/submitter.h"
-#include "comm/gpu/within_host.h"
 #include "sys/os/clock.h"
 #include "transport/p2p/fabric.h"
 
@@ -46,15 +45,13 @@ bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
 
 bool GpuCommunicator::Impl::DrainAcrossHosts() {
   const sys::cuda::ScopedContext scope(driver, context.get());
-  const auto drain_within = [this] { return within == nullptr || within->Drain(); };
-  if (!faults.broken() && across->Drain(settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return drain_within();
-  across->Release("this rank leaves");
-  if (within != nullptr) within->Abort("this rank leaves");
-  return across->Drain(kAbortNs) && drain_within();
+  if (!faults.broken() && hosts->Drain(settings.timeout_ms * sys::kNsPerMs + kAbortNs)) return true;
+  hosts->Release("this rank leaves");
+  return hosts->Drain(kAbortNs);
 }
 
 bool GpuCommunicator::Impl::Drain() {
-  if (across != nullptr) return DrainAcrossHosts();
+  if (hosts != nullptr) return DrainAcrossHosts();
   if (context.get() == nullptr || words.host() == nullptr || inner == nullptr || fabric == nullptr) return true;
   const sys::cuda::ScopedContext scope(driver, context.get());
   if (faults.broken()) faults.EndKernels();

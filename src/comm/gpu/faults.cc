@@ -7,10 +7,9 @@
 #include <atomic>
 #include <optional>
 
-#include "comm/gpu/across_hosts.h"
 #include "comm/gpu/copies.h"
 #include "comm/gpu/core.h"
-#include "comm/gpu/within_host.h"
+#include "comm/gpu/hosts.h"
 #include "comm/host/comparer.h"
 #include "comm/host/core.h"
 #include "comm/host/waiter.h"
@@ -37,22 +36,21 @@ Status GpuFaults::FindGivenUp() {
 
 Status GpuFaults::EndIfBroken() {
   if (const Status failure = FindGivenUp(); !failure.ok()) host_.Break(failure);
-  if (core_.within != nullptr) {
-    if (const Status failure = core_.within->EndIfBroken(); !failure.ok()) host_.Break(failure);
+  if (core_.hosts != nullptr) {
+    if (const Status failure = core_.hosts->EndIfBroken(); !failure.ok()) host_.Break(failure);
   }
   if (!broken()) return Status::Ok();
   core_.presence.End();
   failures_.EndKernels();
   copies_.Release();
-  if (core_.across != nullptr) core_.across->Release(host_.Broken().message());
-  if (core_.within != nullptr) core_.within->Abort(host_.Broken().message());
+  if (core_.hosts != nullptr) core_.hosts->Release(host_.Broken().message());
   return host_.Broken();
 }
 
 Status GpuFaults::Check() {
   TUTTI_RETURN_IF_ERROR(EndIfBroken());
   const Status peers = waiter_.TestPeers();
-  const Status near = core_.within != nullptr && peers.ok() ? core_.within->Check() : Status::Ok();
+  const Status near = core_.hosts != nullptr && peers.ok() ? core_.hosts->Check() : Status::Ok();
   if (peers.ok() && near.ok()) return peers;
   host_.Break(peers.ok() ? near : peers);
   return EndIfBroken();

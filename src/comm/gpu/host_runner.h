@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
-#include "tutti/communicator.h"
+#include "comm/gpu/runner_communicator.h"
 #include "tutti/status.h"
 
 namespace tutti::comm {
@@ -35,12 +35,6 @@ struct HostRunnerWords {
 constexpr std::uint64_t CapturedReady(std::uint32_t call, std::uint32_t pieces) {
   return std::uint64_t{call} << 32 | pieces;
 }
-
-// A communicator that pieces run over, and its ranks in the one that it was made from; none: they have the same numbers there.
-struct RunnerCommunicator {
-  Communicator communicator;
-  std::vector<int> in_parent = {};
-};
 
 class HostRunner {
  public:

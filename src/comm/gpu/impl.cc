@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "base/keep_for_ever.h"
-#include "comm/gpu/across_hosts.h"
-#include "comm/gpu/by_hosts.h"
+#include "comm/gpu/hosts.h"
 #include "comm/gpu/parts.h"
-#include "comm/gpu/within_host.h"
 
 namespace tutti {
 
@@ -35,18 +33,14 @@ GpuCommunicator::Impl::~Impl() {
   const sys::cuda::ScopedContext scope(driver, context.get());
   if (!ended) {  // a kernel that still runs must find its memory
     KeepForEver(std::move(fabric));
-    KeepForEver(std::move(by_hosts));
-    KeepForEver(std::move(within));
-    KeepForEver(std::move(across));
+    KeepForEver(std::move(hosts));
     KeepForEver(std::move(words));
     KeepForEver(std::move(parts));
     return;
   }
   if (inner != nullptr) driver->StreamDestroy(inner);
-  by_hosts.reset();
-  within.reset();
   parts.reset();
-  across.reset();
+  hosts.reset();
   fabric.reset();
   words = {};
 }

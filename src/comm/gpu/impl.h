@@ -36,6 +36,7 @@ class GpuPlanner;
 class GpuRunner;
 class GpuSubmitter;
 class GpuWindows;
+class GpuWithinHost;
 struct HostShape;
 }  // namespace comm
 
@@ -49,7 +50,8 @@ struct GpuCommunicator::Impl : comm::GpuCore {
   Status Load();
   Status ConnectSegments(transport::p2p::Memory memory);
   Status ConnectAcrossHosts();  // connect_across.cc, instead of the following
-  Status ConnectWithinHost(const comm::HostShape& shape, const std::string& what);
+  Status ConnectWithinHost(const comm::HostShape& shape, const std::string& what,
+                           std::unique_ptr<comm::GpuWithinHost>& within);
   // What every operation needs to know of this GPU and of its neighbours.
   Status SetUp();  // set_up.cc
 

@@ -6,12 +6,10 @@
 
 #include <utility>
 
-#include "comm/gpu/across_hosts.h"
-#include "comm/gpu/by_hosts.h"
 #include "comm/gpu/exchange.h"
+#include "comm/gpu/hosts.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/submitter.h"
-#include "comm/gpu/within_host.h"
 #include "transport/p2p/fabric.h"
 #include "transport/p2p/sections.h"
 
@@ -43,11 +41,10 @@ Status GpuCommunicator::Impl::Load() {
 }
 
 std::size_t GpuCommunicator::device_bytes() const {
-  if (impl_->by_hosts != nullptr) return impl_->within->device_bytes() + impl_->by_hosts->device_bytes();
-  return impl_->fabric == nullptr ? 0 : impl_->fabric->device_bytes();
+  return impl_->fabric == nullptr ? impl_->hosts->device_bytes() : impl_->fabric->device_bytes();
 }
 std::size_t GpuCommunicator::host_bytes() const {
-  return impl_->fabric == nullptr ? impl_->across->host_bytes() : impl_->fabric->host_bytes();
+  return impl_->fabric == nullptr ? impl_->hosts->host_bytes() : impl_->fabric->host_bytes();
 }
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
   if (Status s = Usable(); !s.ok()) return s;
   operations_.clear();
   for (const Call& call : calls) operations_.push_back(call.operation);
-  if (gpu_->impl()->across != nullptr) return host_->PredictUs(operations_);
+  if (gpu_->impl()->hosts != nullptr) return host_->PredictUs(operations_);
   return gpu_->impl()->groups.PredictUs(operations_);
 }
 

@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "comm/gpu/across_hosts.h"
-#include "comm/gpu/by_hosts.h"
+#include "comm/gpu/hosts.h"
 #include "comm/gpu/planner.h"
 #include "comm/gpu/submitter.h"
 #include "comm/gpu/window.h"
@@ -23,7 +22,7 @@ using exec::gpu::PreparedPlan;
 using Kind = Collective;
 
 Status GpuRunner::Prepare(const Operation& o) {
-  if (IsTransfer(o.kind) || IsEmpty(o) || core_.across != nullptr) return Status::Ok();
+  if (IsTransfer(o.kind) || IsEmpty(o) || core_.hosts != nullptr) return Status::Ok();
   const PreparedPlan* copies = windows_.FindCopies(o);
   if (copies != nullptr && exec::gpu::CopiesAll(*copies)) return Status::Ok();
   const Operation kernel = copies != nullptr ? exec::gpu::FirstShot(*copies, o) : o;
@@ -54,21 +53,20 @@ Status GpuRunner::Run(const Operation& o, sys::cuda::Stream stream) {
   return RunValid(o, stream);
 }
 
-bool GpuRunner::across_hosts() const { return core_.across != nullptr; }
+bool GpuRunner::across_hosts() const { return core_.hosts != nullptr; }
 
 Status GpuRunner::RunAcrossHosts(std::span<const Operation> operations, sys::cuda::Stream stream) {
   const bool captured = core_.IsCaptured(stream);
   for (const Operation& o : operations) {
     if (!captured) ledger_.RecordGpuCall(o);
   }
-  const Status s = core_.by_hosts != nullptr ? core_.by_hosts->Run(operations, stream, captured)
-                                             : core_.across->Run(GpuAcrossHosts::kAll, operations, stream, captured);
+  const Status s = core_.hosts->Run(operations, stream, captured);
   if (!s.ok()) core_.Break(s);
   return s;
 }
 
 Status GpuRunner::RunValid(const Operation& o, sys::cuda::Stream stream) {
-  if (core_.across != nullptr) return RunAcrossHosts(std::span(&o, 1), stream);
+  if (core_.hosts != nullptr) return RunAcrossHosts(std::span(&o, 1), stream);
   return IsTransfer(o.kind) ? submitter_.RunTransfers(std::span(&o, 1), stream) : RunCollective(o, stream);
 }
 
@@ -88,8 +86,7 @@ Status GpuRunner::RunCopies(const Operation& o, const PreparedPlan& plan, sys::c
 }
 
 std::string GpuRunner::Explain(const Operation& o) {
-  if (core_.by_hosts != nullptr) return core_.by_hosts->Explain(o);
-  if (core_.across != nullptr) return "through host memory";
+  if (core_.hosts != nullptr) return core_.hosts->Explain(o);
   if (IsTransfer(o.kind)) return "direct";
   const PreparedPlan* copies = windows_.FindCopies(o);
   if (copies == nullptr) return planner_.Explain(o);
