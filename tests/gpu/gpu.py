@@ -123,6 +123,7 @@ def plan_steps(options, gpus):
                                *command], 150, why, {"TUTTI_TIMEOUT_MS": "120000", **environment}))
     seconds = options.seconds / (4 if options.quick else 1)
     stress = [binary("nccl_stress"), "--ranks", str(ranks)]
+    pairs = ["--ranks", str(max(4, ranks // 2 * 2)), "--hosts", "2"]  # hosts of several ranks each
     steps += [
         Step("stress", "ranks as processes", [*stress, "--seconds", str(seconds / 2)], seconds / 2 + 150),
         Step("stress", "ranks as threads", [*stress, "--threads", "--seconds", str(seconds / 4), "--seed", "2"],
@@ -142,8 +143,12 @@ def plan_steps(options, gpus):
         Step("stress", "a host for every rank, large messages",
              [*stress, "--hosts", str(ranks), "--seconds", str(seconds / 4), "--seed", "8", "--largest", str(32 << 20)],
              seconds / 4 + 150),
+        Step("stress", "2 hosts of several ranks",
+             [binary("nccl_stress"), *pairs, "--seconds", str(seconds / 4), "--seed", "9", "--largest", str(32 << 20)],
+             seconds / 4 + 150),
         Step("faults", "all", [binary("nccl_faults"), "--ranks", str(ranks)], 400),
         Step("faults", "2 hosts", [binary("nccl_faults"), "--ranks", str(ranks), "--hosts", "2"], 400),
+        Step("faults", "2 hosts of several ranks", [binary("nccl_faults"), *pairs], 400),
         Step("faults", "windows", [binary("nccl_faults"), "--ranks", str(ranks), "--windows"], 400),
     ]
     worlds = sorted({gpus, ranks})
