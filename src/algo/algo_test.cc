@@ -33,6 +33,27 @@ std::vector<int> Roots(Collective collective, int ranks) {
   return {0, 1, ranks / 2, ranks - 1};
 }
 
+int Stages(const std::vector<RankPlan>& plans) {
+  int last = 0;
+  for (const RankPlan& plan : plans) {
+    for (int s = 0; s < plan.step_count(); ++s) last = std::max(last, plan.step(s).stage);
+  }
+  return last + 1;
+}
+
+// What holds of plans holds of deeper ones, and nothing is put early upon what is still read.
+Status CheckDeeper(const Entry& entry, Collective collective, int ranks, int root) {
+  std::vector<RankPlan> plans = BuildAll(entry.algorithm, collective, ranks, root);
+  for (const int times : {1, 4}) {
+    for (RankPlan& plan : plans) plan.Deepen(times);
+    TUTTI_RETURN_IF_ERROR(Check(plans, {.rounds = Stages(plans) + 2,
+                                        .rank_ordered = entry.rank_ordered(collective, ranks),
+                                        .in_place_by_reference = entry.in_place_by_reference(collective, ranks),
+                                        .early = true}));
+  }
+  return Status::Ok();
+}
+
 // Whether both claims of an entry about (collective, ranks) hold, or what is wrong with the plan.
 Status CheckClaims(const Entry& entry, Collective collective, int ranks, int root, int channel) {
   return Check(BuildAll(entry.algorithm, collective, ranks, root, channel),
@@ -95,6 +116,15 @@ class AlgorithmTest : public testing::TestWithParam<Case> {
   const Entry& entry() const { return Get(GetParam().algorithm); }
   Collective collective() const { return GetParam().collective; }
 };
+
+TEST_P(AlgorithmTest, IsCorrectDeeperAndEarly) {
+  for (const int ranks : {2, 3, 4, 5, 7, 8, 16}) {
+    for (const int root : Roots(collective(), ranks)) {
+      const Status status = CheckDeeper(entry(), collective(), ranks, root);
+      ASSERT_TRUE(status.ok()) << entry().name << ": " << status.message();
+    }
+  }
+}
 
 TEST_P(AlgorithmTest, IsCorrectForAllRanksAndRoots) {
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
@@ -173,7 +203,7 @@ TEST_P(AlgorithmTest, NeedsItsLinkSlots) {
     const std::vector<RankPlan> plans = BuildAll(entry().algorithm, collective(), ranks);
     const int slots = plans[0].link_slots;
     if (slots > 1) {
-      EXPECT_FALSE(Check(plans, {.link_slots = slots - 1}).ok())
+      EXPECT_FALSE(Check(plans, {.rounds = Stages(plans) + 2, .link_slots = slots - 1}).ok())
           << ranks << " ranks can do with fewer than " << slots << " slots";
     }
     EXPECT_LE(slots, 17) << ranks << " ranks";

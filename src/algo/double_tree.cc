@@ -151,9 +151,8 @@ RankPlan Build(const Request& q) {
   if (q.ranks == 1) return LocalCopy(q);
   const Forest trees[] = {Forest(q, 0), Forest(q, 1)};
   const bool all_reduce = q.collective == Collective::kAllReduce;
-  // Two or three ranks: a link carries the climb of one tree and the descent of the other. Turned trees may share links too.
-  const bool shares_links = (all_reduce && q.ranks <= 3) || q.fixed_links;
-  RankPlan plan = Start(q, 2, shares_links ? 2 : 1);
+  // An all_reduce climbs one tree while it descends the other, and ranks wait in both for room. Turned trees may share links.
+  RankPlan plan = Start(q, 2, all_reduce || q.fixed_links ? 2 : 1);
   const int first_stage = all_reduce ? trees[0].height() + 1 : 0;
   if (q.collective != Collective::kReduce) {
     for (int tree : {0, 1}) AddDown(trees[tree], tree, first_stage, &plan);

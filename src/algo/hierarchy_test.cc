@@ -103,6 +103,20 @@ TEST_P(HierarchyTest, IsCorrectForAllShapesAndRoots) {
   }
 }
 
+TEST_P(HierarchyTest, IsCorrectDeeperAndEarly) {
+  for (const Hosts& hosts : Small()) {
+    std::vector<RankPlan> plans = Plans(hosts, Roots(hosts) - 1);
+    plan::CheckOptions options = Claims(hosts);
+    options.early = true;
+    for (const int times : {1, 4}) {
+      for (RankPlan& plan : plans) plan.Deepen(times);
+      options.rounds = 6 * times;
+      const Status status = Check(plans, options);
+      ASSERT_TRUE(status.ok()) << Shape(hosts) << ": " << status.message();
+    }
+  }
+}
+
 // A claim that could be made for even hosts should be made.
 TEST_P(HierarchyTest, ClaimsNoLessThanHoldsForEvenHosts) {
   for (const Hosts& hosts : {Sizes({2, 2}), Sizes({2, 2, 2}), Sizes({4, 4, 4, 4}), Sizes({3, 3, 3, 3, 3})}) {

@@ -56,11 +56,20 @@ void Causality::Read(std::int32_t reference) {
 
 std::optional<Causality::Unread> Causality::FindUnread(int owner, std::int64_t place) const {
   if (!enabled_) return std::nullopt;
+  return FindUnread(owner, place, clocks_[owner]);
+}
+
+std::optional<Causality::Unread> Causality::FindUnread(int owner, std::int64_t place, std::int32_t attached) const {
+  if (attached == kNone) return std::nullopt;
+  return FindUnread(owner, place, attached_[attached].clock);
+}
+
+std::optional<Causality::Unread> Causality::FindUnread(int owner, std::int64_t place, const Clock& known) const {
   const auto entry = last_[owner].find(place);
   if (entry == last_[owner].end()) return std::nullopt;
   for (std::int32_t i = entry->second; i != kNone; i = references_[i].next) {
     const Reference& r = references_[i];
-    if (r.read_at == 0 || clocks_[owner][r.reader] < r.read_at) return Unread{r.reader, r.step};
+    if (r.read_at == 0 || known[r.reader] < r.read_at) return Unread{r.reader, r.step};
   }
   return std::nullopt;
 }

@@ -38,9 +38,12 @@ class Causality {
     int reader, step;  // the step of the owner that sent the reference
   };
   std::optional<Unread> FindUnread(int owner, std::int64_t place) const;
+  // The same of who sent a message that `owner` has not received yet.
+  std::optional<Unread> FindUnread(int owner, std::int64_t place, std::int32_t attached) const;
 
  private:
   using Clock = std::vector<std::uint32_t>;
+  std::optional<Unread> FindUnread(int owner, std::int64_t place, const Clock& known) const;
   struct Reference {
     std::int32_t reader, step;
     std::uint32_t read_at;  // the reader's own time, 0: not yet

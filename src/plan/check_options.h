@@ -24,6 +24,9 @@ struct CheckOptions {
   // Also: a step that sends what it stores, or else one block of a buffer, may send a reference to it. The receiver reads
   // when its step happens, and that must be before (through messages, not by luck) the owner stores to the same place.
   bool in_place_by_reference = false;
+  // Also: what a step receives may be put where it stores it as soon as it has been sent, where EarlyOf says so: all that was there has
+  // been read before that, through messages, not by luck.
+  bool early = false;
   // By rank: its host, 0, 1, 2, ...; empty: all are on one. The same host throughout is as good as empty.
   std::span<const std::int32_t> host_of = {};
 };

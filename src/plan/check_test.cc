@@ -89,11 +89,48 @@ TEST(CheckTest, AcceptsOneRank) {
   ExpectFault(CheckText("all_reduce rank 0 of 1 in 1 out 1 slots 1\n"), 0, "rank 0: its out0 is never stored");
 }
 
+TEST(CheckTest, AcceptsDeeperPlans) {
+  for (std::string_view text : {kAllGather, kReduceScatter, kAllReduce}) {
+    Result<std::vector<RankPlan>> plans = Parse(text);
+    ASSERT_TRUE(plans.ok());
+    const int slots = plans->front().link_slots;
+    for (RankPlan& plan : *plans) plan.Deepen(3);
+    EXPECT_EQ(plans->front().link_slots, 3 * slots);
+    for (int rounds : {1, 2, 10}) EXPECT_TRUE(Check(*plans, {.rounds = rounds}).ok());
+    EXPECT_EQ(text == kAllReduce, !Check(*plans, {.rounds = 10, .link_slots = slots}).ok());
+  }
+}
+
 // --- Canaries: each plants one fault, which must be named. ---
 
 TEST(CheckCanaryTest, DroppedSend) {
   ExpectFault(CheckText(Change(kAllGather, "in0 -> >0\n", "in0 ->\n")), 0,
               "rank 0, step 2 '<1 -> out1' of round 0 waits for ever for a message from rank 1, which has ended");
+}
+
+// Rank 0 sends its input to two ranks, and the first one sends it back, to where, in place, it lies.
+TEST(CheckCanaryTest, PutUponWhatIsStillRead) {
+  constexpr std::string_view kBack = R"(
+all_gather rank 0 of 3 in 1 out 3 slots 2
+  in0 -> >1
+  in0 -> >2
+  <1 -> out0
+  <1 -> out1
+  <2 -> out2
+all_gather rank 1 of 3 in 1 out 3 slots 2
+  <0 -> out0 >0
+  in0 -> out1 >0 >2
+  <2 -> out2
+all_gather rank 2 of 3 in 1 out 3 slots 2
+  <0 -> out0
+  <1 -> out1
+  in0 -> out2 >0 >1
+)";
+  EXPECT_TRUE(CheckText(kBack, {.rounds = 1}).ok());
+  EXPECT_TRUE(CheckText(kBack, {.rounds = 1, .placement = Placement::kSeparate, .early = true}).ok());
+  ExpectFault(
+      CheckText(kBack, {.rounds = 1, .placement = Placement::kInPlace, .early = true}), 0,
+      "rank 0, step 2 '<1 -> out0' may get its message into out0 while rank 0 may still read that place for step 1");
 }
 
 TEST(CheckCanaryTest, DroppedSendAmongMany) {

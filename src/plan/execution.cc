@@ -31,7 +31,7 @@ Execution::Execution(std::span<const RankPlan> plans, const Shape& shape, const 
       rounds_(plans[0].collective == Collective::kBarrier ? 1 : options.rounds),
       folds_(static_cast<int>(plans.size()), options.host_of),
       causality_(static_cast<int>(plans.size()),
-                 options.in_place_by_reference || plans[0].collective == Collective::kBarrier) {
+                 options.in_place_by_reference || options.early || plans[0].collective == Collective::kBarrier) {
   FillInputs();
   ConnectLinks();
 }
@@ -42,6 +42,7 @@ void Execution::FillInputs() {
     for (std::size_t size : plan.in_sizes) largest = std::max(largest, size);
     const Layout layout(plan, shape_, options_.placement == Placement::kInPlace);
     layouts_.push_back(layout);
+    early_.push_back(options_.early ? EarlyOf(plan) : std::vector<Early>());
     std::vector<Cell>& cells = cells_.emplace_back(static_cast<std::size_t>(layout.size) * rounds_);
     for (int round = 0; round < rounds_; ++round) {
       for (int block = 0; block < plan.in_blocks; ++block) {
@@ -205,6 +206,9 @@ Status Execution::Load(int rank, const Operand& operand, Value* value) {
         plans_[rank], process.step,
         fmt::format("reads in{}, where, in place, step {} has stored its output", operand.index, cell.stored_by));
   }
+  if (options_.early) {
+    causality_.Read(causality_.Refer(rank, PlaceOf(rank, in, operand.index, process.round), rank, process.step));
+  }
   return Status::Ok();
 }
 
@@ -234,6 +238,7 @@ Status Execution::Receive(int rank, std::int32_t index, Value* value, Cell* orig
                  fmt::format("of round {} receives what rank {}'s step {} sent in round {}", process.round, link.from,
                              message.step, message.round));
   }
+  if (const Status early = CheckEarly(rank, message); !early.ok()) return early;
   causality_.Receive(rank, message.attached);
   causality_.Read(message.reference);
   Wake(link.from, &link.writer_waits);
@@ -241,6 +246,20 @@ Status Execution::Receive(int rank, std::int32_t index, Value* value, Cell* orig
   origin->sender = link.from;
   origin->sender_step = message.step;
   return Status::Ok();
+}
+
+// Of a message that is received: whether all was read before it was sent that it may have been put upon.
+Status Execution::CheckEarly(int rank, const Message& message) const {
+  const Process& process = processes_[rank];
+  const RankPlan& plan = plans_[rank];
+  const Early least = options_.placement == Placement::kInPlace ? Early::kAlways : Early::kSeparate;
+  if (early_[rank].empty() || early_[rank][process.step] < least) return Status::Ok();
+  const int out = plan.step(process.step).out;
+  const auto unread = causality_.FindUnread(rank, PlaceOf(rank, false, out, process.round), message.attached);
+  if (!unread) return Status::Ok();
+  return Fault(plan, process.step,
+               fmt::format("may get its message into out{} while rank {} may still read that place for step {}", out,
+                           unread->reader, unread->step));
 }
 
 Status Execution::FoldValues(int rank, std::span<const Value> values, Value* result) {

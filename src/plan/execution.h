@@ -14,6 +14,7 @@
 #include "plan/causality.h"
 #include "plan/check_options.h"
 #include "plan/check_shape.h"
+#include "plan/early.h"
 #include "plan/plan.h"
 #include "plan/symbolic.h"
 
@@ -92,6 +93,7 @@ class Execution {
   Status RunStep(int rank);
   Status Load(int rank, const Operand& operand, Value* value);
   Status Receive(int rank, std::int32_t link, Value* value, Cell* origin);
+  Status CheckEarly(int rank, const Message& message) const;
   Status FoldValues(int rank, std::span<const Value> values, Value* result);
   Status Store(int rank, const Step& step, const Cell& cell);
   void Send(int rank, const Step& step, const Value& value, std::size_t first_wire);
@@ -108,7 +110,8 @@ class Execution {
   int rounds_;
   std::size_t chunk_ = 0;  // elements per round, where blocks have sizes of their own
   std::vector<Layout> layouts_;
-  std::vector<std::vector<Cell>> cells_;  // by rank; round by round
+  std::vector<std::vector<Early>> early_;  // by rank
+  std::vector<std::vector<Cell>> cells_;   // by rank; round by round
   std::vector<Process> processes_;
   std::vector<std::int32_t> link_table_;  // from * ranks + to -> index in links_, or -1
   std::vector<Link> links_;

@@ -35,11 +35,20 @@ Footprint MeasureFootprint(std::span<const RankPlan> plans) {
   return footprint;
 }
 
+Footprint Deepen(const Footprint& footprint, int times) {
+  Footprint deeper = footprint;
+  deeper.link_slots *= times;
+  deeper.window = (footprint.window - 1) * times + 1;
+  deeper.depth *= times;
+  return deeper;
+}
+
 void TakeMost(const Footprint& other, Footprint& footprint) {
   footprint.link_slots = std::max(footprint.link_slots, other.link_slots);
   footprint.window = std::max(footprint.window, other.window);
   footprint.forwards |= other.forwards;
   footprint.blocks_per_piece = std::max(footprint.blocks_per_piece, other.blocks_per_piece);
+  footprint.depth = std::max(footprint.depth, other.depth);
 }
 
 }  // namespace tutti::plan

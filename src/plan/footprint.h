@@ -20,6 +20,7 @@ struct Footprint {
   // Some rank sends values that it keeps nowhere in its own buffers: partial sums, or what it only passes on.
   bool forwards = false;
   int blocks_per_piece = 1;  // most of any buffer of any rank
+  int depth = 1;             // how often the plans were deepened (RankPlan::Deepen)
 
   bool operator==(const Footprint&) const = default;
 };
@@ -27,6 +28,9 @@ struct Footprint {
 // Plans of several ranks of one collective; one of each kind of rank is enough. Of several hosts who passes values on, and how
 // many, depends on the root, too: take the plans of every root that may come. REQUIRES: not empty.
 Footprint MeasureFootprint(std::span<const RankPlan> plans);
+
+// Of the same plans after RankPlan::Deepen.
+Footprint Deepen(const Footprint& footprint, int times);
 
 // Makes `footprint` one that does for either. REQUIRES: both are of one collective.
 void TakeMost(const Footprint& other, Footprint& footprint);

@@ -4,6 +4,11 @@
 
 namespace tutti::plan {
 
+void RankPlan::Deepen(int times) {
+  for (Packed& step : steps_) step.stage *= times;
+  link_slots *= times;
+}
+
 void RankPlan::Add(std::span<const Operand> operands, std::span<const std::int32_t> to, int out, int stage) {
   steps_.push_back({.first_operand = static_cast<std::uint32_t>(operands_.size()),
                     .operand_count = static_cast<std::uint32_t>(operands.size()),

@@ -34,7 +34,8 @@
 // once per chunk: round k moves chunk k of every block. Rounds overlap as in a software pipeline: in time slot t
 // a rank runs, in the order of the list, each step s for round t - stage(s), where that round exists. Stages
 // only shift work in time; they never change what is computed. A step of stage 0 everywhere means: one round
-// after the other. For every link the difference (stage of the receiving step - stage of the sending step) must
+// after the other. Twice the stages (Deepen) put twice as many rounds between what one rank sends and what another does with it,
+// so more is under way at once, in links that hold more messages. For every link the difference (stage of the receiving step - stage of the sending step) must
 // be the same, non-negative number for all messages of that link; the checker enforces it.
 //
 // Links are FIFO per (sender, receiver, channel): the i-th value sent meets the i-th `recv` operand for that peer,
@@ -85,6 +86,9 @@ class RankPlan {
   void Add(std::initializer_list<Operand> operands, std::initializer_list<std::int32_t> to, int out, int stage = 0) {
     Add(std::span(operands.begin(), operands.size()), std::span(to.begin(), to.size()), out, stage);
   }
+
+  // Multiplies all stages and the messages that a link holds. REQUIRES: times >= 1.
+  void Deepen(int times);
 
   int step_count() const { return static_cast<int>(steps_.size()); }
   Step step(int index) const {

@@ -84,6 +84,14 @@ inline constexpr std::size_t kShortPoolMessageBytes = 2048;
 // when they write sooner, and longer messages take it up to a tenth longer.
 inline constexpr std::size_t kLongestFoldedAlone = 8192;
 
+// A message to come by a post, and where its data may be put as they arrive.
+struct Awaited {
+  std::uint64_t post = 0;  // its running number in its link
+  std::uint64_t mark = 0;  // of the call that it belongs to
+  std::byte* where = nullptr;
+  std::size_t bytes = 0;
+};
+
 // The receiver's end. `credit` is the receiver's own.
 struct Incoming {
   const proto::LlLine* ll = nullptr;

@@ -12,7 +12,7 @@
 
 namespace tutti::transport {
 
-// Threads: Open, Written, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
+// Threads: Open, Written, Await, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
 class RemoteLinks {
  public:
   virtual ~RemoteLinks() = default;
@@ -21,6 +21,10 @@ class RemoteLinks {
   virtual void Open(int peer) = 0;
   // Something was written into links to `peer`, or read from links from it. REQUIRES: Open.
   virtual void Written(int peer) = 0;
+  // The data of this message from `peer` may be put there, from now until it has come or Tell has said that this rank has failed.
+  // Its post says whether they were (proto::PostKind::kPlaced). REQUIRES: Open; one of the next messages of its link, fewer than a
+  // ring has posts.
+  virtual void Await(int peer, const Awaited& message) = 0;
   // Moves data between this host's halves of the links and the network, for a rank that waits for `waits_for` (-1: for nobody
   // in particular). Whether something has come or gone.
   virtual bool Turn(int waits_for) = 0;

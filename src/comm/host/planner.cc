@@ -40,9 +40,10 @@ std::unique_ptr<PreparedPlan> Planner::Prepare(plan::RankPlan plan, std::string 
 }
 
 // The plan of an algorithm, and the figures that all ranks must agree on.
-const PreparedPlan* Planner::FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel) {
-  std::unique_ptr<PreparedPlan>& slot = plans_[{static_cast<int>(algorithm), collective, root, channel}];
+const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
+  std::unique_ptr<PreparedPlan>& slot = plans_[wanted];
   if (slot == nullptr) {
+    const auto& [algorithm, collective, root, channel, depth] = wanted;
     const algo::Entry& entry = algo::Get(algorithm);
     plan::RankPlan plan = entry.build({.collective = collective,
                                        .rank = rank_,
@@ -50,9 +51,11 @@ const PreparedPlan* Planner::FindPlan(algo::Algorithm algorithm, Collective coll
                                        .root = root,
                                        .channel = channel,
                                        .hosts = chooser_->hosts()});
+    plan.Deepen(depth);
     slot = Prepare(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
-    slot->footprint = channel == 0 ? chooser_->FootprintOf(algorithm, collective, root)
-                                   : FindPlan(algorithm, collective, root, 0)->footprint;
+    const bool first = channel == 0 && depth == 1;
+    slot->footprint = first ? chooser_->FootprintOf(algorithm, collective, root)
+                            : plan::Deepen(FindPlan({algorithm, collective, root, 0, 1})->footprint, depth);
     slot->by_reference = algo::MayRefer(entry, collective, chooser_->hosts());
   }
   return slot.get();
@@ -74,8 +77,10 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
     LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
+    const plan::Footprint& shallow = FindPlan({choice->algorithm, collective, root, 0, 1})->footprint;
+    const int depth = rules_->DepthFor(shallow, choice->protocol, choice->by_reference);
     for (int channel = 0; channel < choice->channels; ++channel) {
-      recipe.plans.push_back(FindPlan(choice->algorithm, collective, root, channel));
+      recipe.plans.push_back(FindPlan({choice->algorithm, collective, root, channel, depth}));
     }
     const plan::Footprint& footprint = recipe.plans[0]->footprint;
     recipe.chunk_bytes = rules_->ForPlan(footprint, choice->protocol, choice->by_reference, choice->channels);

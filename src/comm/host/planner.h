@@ -13,7 +13,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "comm/host/group_plan.h"
@@ -74,7 +73,14 @@ class Planner {
 
  private:
   std::unique_ptr<exec::cpu::PreparedPlan> Prepare(plan::RankPlan plan, std::string name) const;
-  const exec::cpu::PreparedPlan* FindPlan(algo::Algorithm algorithm, Collective collective, int root, int channel);
+  // `depth`: RankPlan::Deepen.
+  struct Wanted {
+    algo::Algorithm algorithm;
+    Collective collective;
+    int root, channel, depth;
+    auto operator<=>(const Wanted&) const = default;
+  };
+  const exec::cpu::PreparedPlan* FindPlan(const Wanted& wanted);
 
   const int rank_;
   const int ranks_;
@@ -83,8 +89,7 @@ class Planner {
   const exec::cpu::ChunkRules* rules_ = nullptr;
   std::function<void(int)> open_;
 
-  // By algorithm, collective, root and channel.
-  std::map<std::tuple<int, Collective, int, int>, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;
+  std::map<Wanted, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;
   using RecipeTable = std::array<Recipe, kSizeClasses>;
   std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
   std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;

@@ -33,11 +33,21 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
   if (protocol == Protocol::kLl) return rings.ll_units() / slots * proto::kLlUnitPayloadBytes;
   if (protocol == Protocol::kLl128) return rings.ll128_lines() / slots * proto::kLl128PayloadBytes;
   if (footprint.link_slots >= static_cast<int>(rings.posts())) return 0;
-  const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels, MostOfPool());
+  const std::size_t most = footprint.depth > 1 ? kMaxDeepChunkBytes : MostOfPool();
+  const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels, most);
   if (!by_reference) return pool_chunk;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
-  if (several_hosts) return pool_chunk;
+  if (several_hosts) return footprint.depth > 1 && !footprint.forwards ? kMaxDeepChunkBytes : pool_chunk;
   return std::min(pool_chunk, std::max(kReferenceFoldBytes / ranks / 4096 * 4096, kMinReferenceFoldBytes));
+}
+
+int ChunkRules::DepthFor(const plan::Footprint& footprint, Protocol protocol, bool by_reference) const {
+  if (!several_hosts || protocol != Protocol::kSimple || !by_reference) return 1;
+  const plan::Footprint deeper = plan::Deepen(footprint, kHostsDepth);
+  const bool links_hold = deeper.link_slots < static_cast<int>(rings.posts());
+  const bool pool_holds =
+      !deeper.forwards || pool_bytes / static_cast<std::size_t>(deeper.window) >= kMaxDeepChunkBytes;
+  return links_hold && pool_holds ? kHostsDepth : 1;
 }
 
 std::size_t ChunkRules::ForTransfer(Protocol protocol, bool by_reference) const {

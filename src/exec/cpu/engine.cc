@@ -32,6 +32,7 @@ Engine::Engine(transport::shm::Fabric* fabric, trace::Recorder* recorder, int ra
   const transport::shm::Geometry& geometry = fabric_->own().geometry();
   pool_->Init(fabric_->own().pool(), geometry.pool_bytes, ranks);
   shares_.resize(static_cast<std::size_t>(fabric_->channels()) * ranks);
+  to_come_.resize(ranks);
   references_.reserve(shares_.size() * fabric_->rings().posts());
   *chunks_ = {
       .rings = geometry.rings, .pool_bytes = geometry.pool_bytes, .ranks = ranks, .several_hosts = remote_ != nullptr};
@@ -58,6 +59,7 @@ void Engine::Start(Job& job) {
     StartPart(job.parts[c]);
   }
   job.cut = true;
+  job.awaits = Awaits(job);
   if (job.by_reference) OfferEarly(job);
 }
 
@@ -84,6 +86,7 @@ void Engine::StartPart(Part& part) {
   part.progress = part.sent = 0;
   part.computed = false;
   part.done = part.count == 0;
+  part.ahead_slot = part.ahead_step = 0;
   part.pool_slot = -1;
 }
 

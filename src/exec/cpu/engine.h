@@ -118,6 +118,7 @@ class Engine {
   bool RunCollective(Job& job);
   template <proto::Protocol P>
   bool RunPart(Job& job, Part& part);
+  Work WorkOf(const Job& job, const Part& part, const plan::Step& step, int round) const;
   template <proto::Protocol P>
   bool RunStep(Job& job, Part& part, const plan::Step& step, int round);
   template <proto::Protocol P>
@@ -157,6 +158,10 @@ class Engine {
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
+  bool Awaits(const Job& job) const;
+  void AwaitAhead(const Job& job, Part& part);
+  void AwaitPosts(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t chunk);
+
   // Of the links to other hosts: moves data for a job that waits, and ends what a job that has ended leaves.
   bool TurnRemote(const Job& job);
   void RestRemote();
@@ -183,8 +188,9 @@ class Engine {
     std::uint64_t index;
   };
   std::vector<Reference> references_;
-  std::vector<Share> shares_;  // per channel and peer
-  bool can_help_ = true;       // until writing to a peer's memory has failed
+  std::vector<Share> shares_;           // per channel and peer
+  std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
+  bool can_help_ = true;                // until writing to a peer's memory has failed
 };
 
 }  // namespace tutti::exec::cpu

@@ -68,6 +68,7 @@ bool Engine::RunPart(Job& job, Part& part) {
   const plan::RankPlan& plan = part.plan->plan;
   const int steps = plan.step_count();
   const int slots = part.rounds + part.plan->max_stage;
+  if (job.awaits) AwaitAhead(job, part);
   for (; part.slot < slots; ++part.slot) {
     for (; part.step < steps; ++part.step) {
       const Step step = plan.step(part.step);
@@ -106,8 +107,7 @@ std::size_t Engine::Offset(const Job& job, const Part& part, bool input, int blo
   return (piece * job.count + part.first + begin) * job.element;
 }
 
-template <Protocol P>
-bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
+Engine::Work Engine::WorkOf(const Job& job, const Part& part, const Step& step, int round) const {
   Work work{0, 0, nullptr};
   if (step.out != plan::kNoBlock) {
     work.out = job.out + Offset(job, part, false, step.out, round, &work.elements);
@@ -118,9 +118,14 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
     const bool input = !found || local->kind == Operand::Kind::kIn;
     Offset(job, part, input, found ? local->index : 0, round, &work.elements);
   }
-  if (work.elements == 0) return true;
   work.bytes = work.elements * job.element;
+  return work;
+}
 
+template <Protocol P>
+bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
+  const Work work = WorkOf(job, part, step, round);
+  if (work.elements == 0) return true;
   if (!part.computed) {
     if (!Gather<P>(job, part, step, work, round)) return false;
     if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step, work.bytes)) return false;
@@ -254,6 +259,9 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
     case PostKind::kPool:
       *where = rx.PoolData(post->address, message.bytes, post->readers == 1 ? message.long_bytes_max : 0);
       break;
+    case PostKind::kPlaced:
+      *where = reinterpret_cast<const std::byte*>(post->address);
+      break;
     case PostKind::kRegion:
       *where = fabric_->regions().Address(post->region, peer, post->address);
       break;
@@ -313,6 +321,8 @@ bool Engine::RunTransfer(Job& job, int index) {
   const Lane& lane = sends ? group.sends[source.index].lane : group.receives[step.out].lane;
   const std::size_t chunk = chunks_->ForTransfer(lane.protocol, lane.by_reference);
   std::size_t& moved = group.steps[index].moved;
+  if (!sends && remote_ != nullptr && lane.protocol == Protocol::kSimple)
+    AwaitPosts(job, index, source.index, group.receives[step.out], chunk);
   while (moved < bytes) {
     const std::size_t part = std::min(chunk, bytes - moved);
     const bool ok = sends ? SendPart(job, step.to[0], group.sends[source.index], moved, part)

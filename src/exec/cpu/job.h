@@ -37,6 +37,9 @@ struct Part {
   bool computed = false;     // the step's value is there; it remains to be sent
   std::size_t sent = 0;      // targets that it has been sent to
   bool done = false;
+  // The next step that has not been looked at by Engine::AwaitAhead.
+  int ahead_slot = 0;
+  int ahead_step = 0;
 
   // The step being run: where its operands lie, its pages of the pool (-1: none), its value once computed.
   std::vector<const void*> operands;
@@ -67,6 +70,7 @@ struct TransferGroup {
   struct Progress {
     std::size_t moved = 0;    // bytes
     std::size_t arrived = 0;  // units of the message that is being received
+    std::size_t awaited = 0;  // bytes of which the links have been told where they go
     bool done = false;
   };
   std::vector<Progress> steps;
@@ -110,7 +114,8 @@ struct Job {
   std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
   // Non-temporal where the output is far larger than the caches (docs/performance.md).
   Stores stores = Stores::kCached;
-  // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
+  // Set by the engine: the links to other hosts are told where what comes may be put; and the parts are cut for this job. A job that runs again with other buffers keeps that.
+  bool awaits = false;
   bool cut = false;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
   std::vector<Part> parts;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/early.h"
 #include "transport/link.h"
 
 namespace tutti::exec::cpu {
@@ -71,6 +72,7 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   }
   if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
   prepared->sharing = SharingOf(plan);
+  if (plan.collective != Collective::kSendRecv) prepared->early = plan::EarlyOf(plan);
   prepared->long_bytes_max = LongBytesMax(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);

@@ -13,6 +13,10 @@
 #include "plan/footprint.h"
 #include "plan/plan.h"
 
+namespace tutti::plan {
+enum class Early : std::uint8_t;
+}
+
 namespace tutti::exec::cpu {
 
 // A rank's plan with what the executor asks of it for every operation, found out once.
@@ -25,7 +29,8 @@ struct PreparedPlan {
   plan::Footprint footprint;
   // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
   std::vector<int> previous;
-  std::vector<Sharing> sharing;  // per step
+  std::vector<Sharing> sharing;    // per step
+  std::vector<plan::Early> early;  // plan::EarlyOf
   // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
   std::size_t long_bytes_max = kAnyLength;
   // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).

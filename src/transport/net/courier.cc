@@ -281,6 +281,8 @@ void Courier::Written(int rank) {
   if (peer.rank.Unfinished(Credits::kDue)) unsent_.store(true, std::memory_order_relaxed);
 }
 
+void Courier::Await(int rank, const Awaited& message) { Find(rank)->rank.Await(message); }
+
 bool Courier::Turn(int waits_for) {
   std::lock_guard lock(mutex_);
   TakeConnections();
@@ -363,9 +365,11 @@ void Courier::Tell(const PeerState& own) {
   if (told_ && own_.state >= own.state) return;
   told_ = true;
   own_ = own;
+  // What is under way may lie in buffers that are about to be freed, so it must not be finished.
+  for (const auto& peer : peers_) {
+    if (own.state == RankState::kFailed) peer->rank.Stop();
+  }
   for (Peer* peer : connected_) {
-    // What is under way may lie in buffers that are about to be freed, so it must not be finished.
-    if (own.state == RankState::kFailed) peer->rank.StopSending();
     peer->rank.Tell(own_);
     peer->rank.Send(Credits::kDue);
   }

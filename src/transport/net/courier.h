@@ -47,6 +47,7 @@ class Courier final : public RemoteLinks, public Caller {
 
   void Open(int peer) override;
   void Written(int peer) override;
+  void Await(int peer, const Awaited& message) override;
   bool Turn(int waits_for) override;
   void Sleep(std::int64_t timeout_ns) override;
   void Rest() override;

@@ -203,7 +203,13 @@ Result<CutLinks::Target> CutLinks::Begin(const FrameHeader& header, int flow) {
   Arrival& arrival = arrivals_[index & (rings_.posts() - 1)];
   const FrameHeader whole{.bytes = header.message};
   if (arrival.all == 0) {
-    arrival = {.mark = header.mark, .landing = header.landing, .message = header.message, .all = BitsOf(whole)};
+    const Awaited& awaited = arrival.awaited;
+    arrival.away = awaited.where != nullptr && awaited.post == index && awaited.mark == header.mark &&
+                   awaited.bytes == header.message;
+    arrival.mark = header.mark;
+    arrival.landing = header.landing;
+    arrival.message = header.message;
+    arrival.all = BitsOf(whole);
   }
   if (arrival.mark != header.mark || arrival.landing != header.landing || arrival.message != header.message) {
     return Senseless("other data", index);
@@ -213,8 +219,22 @@ Result<CutLinks::Target> CutLinks::Begin(const FrameHeader& header, int flow) {
   for (const UnderWay& other : under_way_) comes = comes || (other.post == index && (other.bits & bits) != 0);
   // Where it is on its way over a flow that will end, it comes once more after that.
   if (comes) return Target{.kind = Target::Kind::kNowhere};
-  under_way_[static_cast<std::size_t>(flow)] = {.post = index, .bits = bits};
-  return Target{.kind = Target::Kind::kThere, .where = landing_ + offset + header.at};
+  under_way_[static_cast<std::size_t>(flow)] = {.post = index, .bits = bits, .away = arrival.away};
+  std::byte* const begin = arrival.away ? arrival.awaited.where : landing_ + offset;
+  return Target{.kind = Target::Kind::kThere, .where = begin + header.at};
+}
+
+void CutLinks::Await(const Awaited& message) {
+  if (message.post < received_posts_) return;
+  Arrival& arrival = arrivals_[message.post & (rings_.posts() - 1)];
+  if (arrival.all == 0) arrival.awaited = message;
+}
+
+void CutLinks::AwaitNothing() {
+  for (std::size_t i = 0; i < rings_.posts(); ++i) {
+    if (arrivals_[i].away) arrivals_[i] = {};
+    arrivals_[i].awaited = {};
+  }
 }
 
 Status CutLinks::End(const FrameHeader& header, std::span<const std::byte> payload, int flow) {
@@ -280,7 +300,9 @@ Status CutLinks::TakePiece(const FrameHeader& header, int flow) {
   UnderWay& under_way = under_way_[static_cast<std::size_t>(flow)];
   const Granules bits = std::exchange(under_way.bits, Granules{0});
   if (bits == 0 || under_way.post != header.index) return Status::Ok();  // it was there already
-  arrivals_[header.index & (rings_.posts() - 1)].bits |= bits;
+  Arrival& arrival = arrivals_[header.index & (rings_.posts() - 1)];
+  if (arrival.all == 0) return Status::Ok();  // AwaitNothing was called meanwhile
+  arrival.bits |= bits;
   PublishPosts();
   return Status::Ok();
 }
@@ -291,9 +313,9 @@ void CutLinks::PublishPosts() {
     Arrival& arrival = arrivals_[received_posts_ & (rings_.posts() - 1)];
     if (arrival.all == 0 || arrival.bits != arrival.all) return;
     proto::Post& post = posts_[received_posts_ & (rings_.posts() - 1)];
-    post.address = arrival.landing & ~kPrompt;
+    post.address = arrival.away ? reinterpret_cast<std::uint64_t>(arrival.awaited.where) : arrival.landing & ~kPrompt;
     post.bytes = arrival.message;
-    post.kind = proto::PostKind::kPool;
+    post.kind = arrival.away ? proto::PostKind::kPlaced : proto::PostKind::kPool;
     post.region = 0;
     post.mark = arrival.mark;
     post.help.store(0, std::memory_order_relaxed);

@@ -12,8 +12,8 @@
 //   executor <- ring ("incoming", here) + landing       <== network ==  ring (theirs) <- executor
 //                        credits go the other way
 //
-// The data of a post lands in a landing, a buffer beside the incoming ring. The sender says where in it, as it knows what the
-// receiver has consumed. It may come in pieces, over several flows (flow.h), of which each may end at any time: then both sides
+// The data of a post lands in a landing, a buffer beside the incoming ring, unless the executor has said where else it may. The
+// sender says where in the landing, as it knows what the receiver has consumed. It may come in pieces, over several flows (flow.h), of which each may end at any time: then both sides
 // send once more what is not known to be consumed, and what has come already is passed over.
 
 #include <array>
@@ -73,6 +73,15 @@ class CutLinks {
   // Begins anew with all that the peer is not known to have consumed, and with all credits.
   void GoBack();
 
+  // Where the data of a message may be put instead of the landing, if nothing of it has come yet.
+  void Await(const Awaited& message);
+  // No data are put into such places any more, but for those under way over flows of which PutsAway is true.
+  void AwaitNothing();
+  bool PutsAway(int flow) const {
+    const UnderWay& under_way = under_way_[static_cast<std::size_t>(flow)];
+    return under_way.bits != 0 && under_way.away;
+  }
+
   // What comes from the peer over flow `flow`.
   struct Target {
     enum class Kind : std::uint8_t { kStaged, kThere, kNowhere } kind = Kind::kStaged;  // kNowhere: it is there already
@@ -129,11 +138,14 @@ class CutLinks {
     std::uint64_t mark = 0, landing = 0;
     std::uint32_t message = 0;
     Granules bits = 0;
-    Granules all = 0;  // 0: nothing of it has come
+    Granules all = 0;   // 0: nothing of it has come
+    bool away = false;  // it is put into `awaited`, not into the landing
+    Awaited awaited;    // where: null: it is not awaited
   };
   struct UnderWay {
     std::uint64_t post = 0;
     Granules bits = 0;  // 0: nothing
+    bool away = false;
   };
   static Granules BitsOf(const FrameHeader& header);
   std::unique_ptr<Arrival[]> arrivals_;  // by post, modulo the ring

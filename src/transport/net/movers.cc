@@ -120,7 +120,7 @@ void Movers::Sleep(Mover& mover) {
     mover.sleeps = false;
     return TellNews();
   }
-  for (RemoteRank* rank : mover.ranks) rank->AddWatchedBy(mover.number, count(), watched);
+  for (RemoteRank* rank : mover.ranks) rank->AddWatched(watched, mover.number, count());
   (void)sys::WaitAny(watched, sys::NowNs() + kSleepNs).ok();
   mover.sleeps = false;
   Silence(mover.alarm.b);

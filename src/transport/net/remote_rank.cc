@@ -100,13 +100,9 @@ void RemoteRank::AddWatched(Flow& flow, std::vector<sys::Watched>& watched) {
   watched.push_back({.fd = flow.wire->fd(), .what = flow.wire->busy() ? kReadingAndWriting : kReading});
 }
 
-void RemoteRank::AddWatched(std::vector<sys::Watched>& watched) {
-  const int own = has_movers_.load(std::memory_order_relaxed) ? first_ : flows();
-  for (int flow = 0; flow < own; ++flow) AddWatched(*flows_[static_cast<std::size_t>(flow)], watched);
-}
-
-void RemoteRank::AddWatchedBy(int mover, int movers, std::vector<sys::Watched>& watched) {
-  for (int flow = first_ + mover; flow < flows(); flow += movers) {
+void RemoteRank::AddWatched(std::vector<sys::Watched>& watched, int mover, int movers) {
+  const int last = movers > 0 || !has_movers_.load(std::memory_order_relaxed) ? flows() : first_;
+  for (int flow = movers > 0 ? first_ + mover : 0; flow < last; flow += std::max(movers, 1)) {
     AddWatched(*flows_[static_cast<std::size_t>(flow)], watched);
   }
 }
@@ -172,6 +168,11 @@ void RemoteRank::EndWhatThePeerHasLost() {
 void RemoteRank::NoteWritten() {
   std::lock_guard lock(mutex_);
   links_.NoteWritten();
+}
+
+void RemoteRank::Await(const Awaited& message) {
+  std::lock_guard lock(mutex_);
+  if (!stopped_) links_.Await(message);
 }
 
 bool RemoteRank::IsAlone(const Flow& flow) const {
@@ -246,8 +247,8 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
     wire.Add({.kind = FrameKind::kLost, .index = lost.name, .at = static_cast<std::uint32_t>(lost.flow)}, {});
   }
   if (flow.greets.exchange(false)) links_.ComposeCredits(wire);
-  if (sends_data_ && leads) links_.Compose(wire, credits);
-  while (sends_data_ && wire.HasRoom()) {
+  if (!stopped_ && leads) links_.Compose(wire, credits);
+  while (!stopped_ && wire.HasRoom()) {
     const std::size_t waiting = links_.DataWaiting();
     if (waiting == 0) break;
     const std::size_t under_way = waiting + flow.backlog.load(std::memory_order_relaxed);
@@ -259,7 +260,7 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
     if (!links_.ComposePiece(wire, flows() == 1 ? kMostMessageBytes : kPieceGranule)) break;
     flow.backlog.fetch_add(wire.Added() - before, std::memory_order_relaxed);
   }
-  if (owes_state_ && leads && wire.HasRoom() && !(sends_data_ && links_.HasUnsent())) {
+  if (owes_state_ && leads && wire.HasRoom() && (stopped_ || !links_.HasUnsent())) {
     owes_state_ = false;
     const auto reason = std::as_bytes(std::span(own_.reason)).first(std::min(own_.reason.size(), kMostStagedBytes));
     wire.AddOwned({.kind = FrameKind::kState,
@@ -388,14 +389,24 @@ bool RemoteRank::Send(Credits credits) {
   return any;
 }
 
-void RemoteRank::StopSending() {
+void RemoteRank::Stop() {
   {
     std::lock_guard lock(mutex_);
-    sends_data_ = false;
+    stopped_ = true;
+    links_.AwaitNothing();
   }
   for (const auto& flow : flows_) {
     std::lock_guard lock(flow->mutex);
-    if (flow->wire != nullptr && flow->wire->busy()) Lose(*flow, Status(Code::kRemote, "this rank has failed"));
+    if (flow->wire == nullptr) continue;
+    if (flow->wire->busy()) {
+      Lose(*flow, Status(Code::kRemote, "this rank has failed"));
+      continue;
+    }
+    std::lock_guard links_lock(mutex_);
+    if (!links_.PutsAway(flow->number)) continue;
+    links_.Abandon(flow->number);
+    flow->nowhere.resize(kMostMessageBytes);
+    flow->wire->Divert(flow->nowhere.data());
   }
 }
 

@@ -38,7 +38,7 @@ struct FlowCount {
   int all = 1, first = 1;
 };
 
-// Threads: any, except NoteWritten: the executor's.
+// Threads: any, except NoteWritten and Await: the executor's.
 class RemoteRank {
  public:
   using Credits = CutLinks::Credits;
@@ -59,9 +59,8 @@ class RemoteRank {
   double BytesPerSecond() const;
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
-  // What becomes ready where its flows can go on; and the same of those that one of `movers` threads serves.
-  void AddWatched(std::vector<sys::Watched>& watched);
-  void AddWatchedBy(int mover, int movers, std::vector<sys::Watched>& watched);
+  // What becomes ready where its flows can go on: those that one of `movers` threads serves; without that, all that movers do not.
+  void AddWatched(std::vector<sys::Watched>& watched, int mover = 0, int movers = 0);
 
   // A new connection of a flow, instead of the one it had. The caller's side speaks first: what the other side says before may
   // have been read with the end of the hello.
@@ -69,6 +68,7 @@ class RemoteRank {
   void Join(int flow, Side side, std::unique_ptr<Wire> wire, std::uint64_t name);
 
   void NoteWritten();
+  void Await(const Awaited& message);
   // Takes what has come over each flow and sends what there is for it. Whether that was anything. Passes over a flow that another
   // thread is at, and over those that others serve.
   bool ExchangeAll(Credits credits);
@@ -78,8 +78,8 @@ class RemoteRank {
   // False: they did so already.
   bool LeaveToMovers() { return !has_movers_.load(std::memory_order_relaxed) && !has_movers_.exchange(true); }
   bool ExchangeBy(int mover, int movers);
-  // No data leave any more: connections that have something under way end.
-  void StopSending();
+  // No data leave any more, and none are put where they were awaited. Connections end over which data were leaving.
+  void Stop();
   // Tells the peer this rank's state, with everything that was sent before it.
   void Tell(const PeerState& own);
 
@@ -139,7 +139,7 @@ class RemoteRank {
 
   mutable std::mutex mutex_;  // over what follows; taken after a flow's
   CutLinks links_;
-  bool sends_data_ = true;
+  bool stopped_ = false;
   bool told_ = false, owes_state_ = false;  // this rank's own state; whether the peer has to be told
   PeerState own_;
   std::vector<Lost> to_tell_;  // connections that this side has lost

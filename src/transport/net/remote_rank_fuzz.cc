@@ -28,6 +28,7 @@ namespace {
 
 constexpr RingSizes kRings{.log2_ll_units = 3, .log2_ll128_lines = 3, .log2_posts = 3};
 constexpr int kFlows = 2;
+constexpr std::size_t kAwaitedBytes = kPieceGranule + 100;
 
 void Require(bool condition) {
   if (!condition) std::abort();
@@ -77,9 +78,12 @@ void Read(Incoming& in) {
   const std::uint64_t number = in.credit->posts.load();
   const proto::Post& post = in.posts[number % kRings.posts()];
   if (post.sequence.load() != number + 1) return;
-  Require(post.address + post.bytes <= kLandingBytes);
+  const bool placed = post.kind == proto::PostKind::kPlaced;
+  Require(placed ? post.bytes == kAwaitedBytes : post.address + post.bytes <= kLandingBytes);
+  const std::byte* const there =
+      placed ? reinterpret_cast<const std::byte*>(post.address) : in.short_pool + post.address;
   unsigned sum = 0;
-  for (std::size_t i = 0; i < post.bytes; i += 512) sum += std::to_integer<unsigned>(in.short_pool[post.address + i]);
+  for (std::size_t i = 0; i < post.bytes; i += 512) sum += std::to_integer<unsigned>(there[i]);
   in.credit->posts.store(number + 1 + (sum & 0U));
 }
 
@@ -107,7 +111,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = data[0] * input.size() / 255;
   rank.Join(0, RemoteRank::Side::kCaller, std::make_unique<FuzzedWire>(input.first(cut)), 1);
   rank.Join(1, RemoteRank::Side::kCalled, std::make_unique<FuzzedWire>(input.subspan(cut)), 2);
+  std::vector<std::byte> place(kAwaitedBytes);
   for (int turn = 0; turn < 64 && rank.connected() > 0; ++turn) {
+    rank.Await({.post = credit.posts.load(), .mark = data[0] % 4, .where = place.data(), .bytes = place.size()});
     (void)rank.ExchangeAll(RemoteRank::Credits::kDue);
     Read(in);
   }

@@ -92,6 +92,7 @@ class ScriptedWire final : public Wire {
       begun_ = false;
     }
   }
+  void Divert(std::byte* instead) override { target_ = instead; }
   int fd() const override { return -1; }
 
  private:
@@ -114,6 +115,8 @@ std::uint64_t WordOf(int from, std::uint64_t unit, std::size_t word) {
   return (unit << 8 | word << 1) + static_cast<std::uint64_t>(from) + 1;
 }
 
+constexpr std::size_t kSizes[] = {0, 1, 1000, kPieceGranule, kPieceGranule + 5, 3 * kPieceGranule, 300'000};
+
 // A rank with its rings, and what its executor does.
 class End {
  public:
@@ -128,11 +131,20 @@ class End {
   }
 
   RemoteRank& rank() { return *rank_; }
+  int placed() const { return placed_; }
+  // Nothing may be put there any more.
+  void FillPlaces(std::byte value) {
+    for (std::vector<std::byte>& place : places_) std::ranges::fill(place, value);
+  }
+  bool PlacesHold(std::byte value) const {
+    return std::ranges::all_of(places_, [&](const std::vector<std::byte>& place) {
+      return std::ranges::all_of(place, [&](std::byte byte) { return byte == value; });
+    });
+  }
   bool Done() const { return credit_.posts == count_ && credit_.ll_units == count_; }
 
   void Write(Random& random) {
     if (written_ < count_ && written_ - out_.credit->posts.load() < kRings.posts()) {
-      constexpr std::size_t kSizes[] = {0, 1, 1000, kPieceGranule, kPieceGranule + 5, 3 * kPieceGranule, 300'000};
       std::vector<std::byte>& data = data_[written_ % kRings.posts()];
       data.resize(kSizes[Below(random, std::size(kSizes))]);
       for (std::size_t i = 0; i < data.size(); ++i) data[i] = DataOf(number_, written_, i);
@@ -151,14 +163,30 @@ class End {
     rank_->NoteWritten();
   }
 
+  // Says where some message may be put that has not been read: not of the right length, or of another call, now and then.
+  void Await(Random& random) {
+    const std::uint64_t post_number = credit_.posts.load() + Below(random, kRings.posts());
+    std::vector<std::byte>& place = places_[post_number % kRings.posts()];
+    if (place.empty()) place.resize(300'000);
+    rank_->Await({.post = post_number,
+                  .mark = post_number + 5 + (Below(random, 8) == 0 ? 1 : 0),
+                  .where = place.data(),
+                  .bytes = kSizes[Below(random, std::size(kSizes))]});
+  }
+
   // An error in words, or nothing.
   std::string Read() {
     const std::uint64_t post_number = credit_.posts.load();
     const proto::Post& post = in_.posts[post_number % kRings.posts()];
     if (post.sequence.load() == post_number + 1) {
       if (post.mark != post_number + 5) return "a post of another mark";
+      const bool placed = post.kind == proto::PostKind::kPlaced;
+      const std::vector<std::byte>& place = places_[post_number % kRings.posts()];
+      if (placed && reinterpret_cast<const std::byte*>(post.address) != place.data()) return "another place";
+      placed_ += placed ? 1 : 0;
+      const std::byte* const data = placed ? place.data() : in_.short_pool + post.address;
       for (std::size_t i = 0; i < post.bytes; ++i) {
-        if (in_.short_pool[post.address + i] != DataOf(1 - number_, post_number, i)) {
+        if (data[i] != DataOf(1 - number_, post_number, i)) {
           return "post " + std::to_string(post_number) + " is wrong at byte " + std::to_string(i);
         }
       }
@@ -180,7 +208,8 @@ class End {
   std::vector<proto::LlLine> ll_ = std::vector<proto::LlLine>(kRings.ll_units() * proto::kLlLinesPerUnit);
   std::vector<proto::Ll128Line> ll128_ = std::vector<proto::Ll128Line>(kRings.ll128_lines());
   std::vector<proto::Post> posts_ = std::vector<proto::Post>(kRings.posts());
-  std::array<std::vector<std::byte>, 8> data_;
+  std::array<std::vector<std::byte>, 8> data_, places_;
+  int placed_ = 0;
   Outgoing out_;
   Incoming in_;
   proto::Credit credit_{};
@@ -192,6 +221,7 @@ class End {
 struct Script {
   int flows, first;
   std::size_t break_one_in;  // turns; 0: never
+  bool awaits = true;
 };
 
 std::string Play(unsigned seed, const Script& script) {
@@ -222,23 +252,54 @@ std::string Play(unsigned seed, const Script& script) {
     }
     End& end = *ends[Below(random, 2)];
     if (Below(random, 3) == 0) end.Write(random);
+    if (script.awaits && Below(random, 2) == 0) end.Await(random);
     const auto credits = Below(random, 4) == 0 ? RemoteRank::Credits::kAll : RemoteRank::Credits::kDue;
     if (Below(random, 2) == 0) end.rank().ExchangeAll(credits);
     if (Below(random, 4) == 0) end.rank().ExchangeBy(0, 1);
     if (const std::string wrong = end.Read(); !wrong.empty()) return wrong;
-    if (ends[0]->Done() && ends[1]->Done()) return "";
+    if (!ends[0]->Done() || !ends[1]->Done()) continue;
+    return (ends[0]->placed() > 0) == script.awaits ? "" : "it was never, or unasked, put where it was awaited";
   }
   return "not all has come";
 }
 
 TEST(RemoteRank, WhatIsWrittenIsRead) {
   for (const Script& script : {Script{1, 1, 0}, Script{3, 3, 0}, Script{4, 1, 0}, Script{1, 1, 40}, Script{2, 2, 40},
-                               Script{3, 3, 15}, Script{4, 2, 30}}) {
+                               Script{3, 3, 15}, Script{4, 2, 30}, Script{3, 3, 15, false}}) {
     for (unsigned seed = 0; seed < tests::Scaled(12); ++seed) {
       ASSERT_EQ(Play(seed, script), "") << script.flows << " flows, " << script.first << " first, one break in "
                                         << script.break_one_in << ", seed " << seed;
     }
   }
+}
+
+// The user may free buffers once a rank has failed.
+TEST(RemoteRank, NothingIsPutWhereItWasAwaitedAfterTheEnd) {
+  constexpr std::byte kFreed{0xEE};
+  int cut_short = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    End a(0, {.all = 2, .first = 2}, 1000), b(1, {.all = 2, .first = 2}, 1000);
+    for (int flow : {0, 1}) {
+      const auto cable = std::make_shared<Cable>(random);
+      a.rank().Join(flow, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
+      b.rank().Join(flow, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+    }
+    for (int turn = 0; turn < 200; ++turn) {
+      if (turn == 100) {
+        b.rank().Stop();
+        b.FillPlaces(kFreed);
+      }
+      a.Write(random);
+      b.Await(random);
+      a.rank().ExchangeAll(RemoteRank::Credits::kAll);
+      b.rank().ExchangeAll(RemoteRank::Credits::kAll);
+      if (turn < 100) ASSERT_EQ(b.Read(), "");
+    }
+    EXPECT_TRUE(b.PlacesHold(kFreed)) << "seed " << seed;
+    cut_short += b.placed() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(cut_short, 0);
 }
 
 TEST(RemoteRank, ItsWordComesAfterAllItHasSent) {

@@ -33,6 +33,9 @@ class StreamWire final : public Wire {
   std::uint64_t Added() const override { return added_; }
   std::size_t Backlog() const override;
   Result<bool> Receive(FrameSink& sink) override;
+  void Divert(std::byte* instead) override {
+    if (direct_ != nullptr) direct_ = instead;
+  }
   int fd() const override { return stream_->fd(); }
 
  private:

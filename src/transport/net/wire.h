@@ -54,6 +54,8 @@ class Wire {
 
   // Takes what has come, up to the end of a piece of data. Whether that was anything.
   virtual Result<bool> Receive(FrameSink& sink) = 0;
+  // A payload has begun that a sink had a place for: what of it has not come goes into this memory, as large as the payload, instead.
+  virtual void Divert(std::byte* instead) = 0;
 
   // What becomes readable when something has come; -1: nothing that can be waited for.
   virtual int fd() const = 0;
