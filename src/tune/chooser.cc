@@ -27,6 +27,18 @@ constexpr double kBothWays = 1.5;
 // 3 hosts, and earlier for more. Not measured anew anywhere: the order would follow.
 constexpr std::size_t kLongBytes = std::size_t{64} << 10;
 
+// By reference. Where each rank is a host of its own nobody reads another one's memory: what crosses the network is all the work, and
+// it is folded where it lands.
+Way ReferenceOf(const Machine& machine, const algo::Hosts& hosts) {
+  if (hosts.count() == 1 || hosts.most() > 1) return machine.reference;
+  Way way = machine.reference;
+  way.hop_us = machine.simple.hop_us;
+  way.message_us = machine.simple.message_us;
+  way.write_us_per_kib = way.read_us_per_kib = 0;
+  way.folds_in_place = true;
+  return way;
+}
+
 std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   std::uint32_t bits = 0;
   std::string upper(name);
@@ -121,8 +133,9 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   const bool refers = options_.can_refer && algo::MayRefer(entry, collective, hosts());
   if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
   if (!refers) return;
-  Way reference = m.reference;
-  if (Reduces(collective)) reference.read_us_per_kib = m.reference_fresh_read_us_per_kib;
+  Way reference = ReferenceOf(m, hosts());
+  const bool reads = reference.read_us_per_kib > 0;
+  if (Reduces(collective) && reads) reference.read_us_per_kib = m.reference_fresh_read_us_per_kib;
   add(Protocol::kSimple, true, reference);
 }
 
@@ -214,7 +227,7 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   pool.write_us_per_kib *= kBothWays;
   pool.read_us_per_kib *= kBothWays;
   if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, pool);
-  if (options_.can_refer) consider(Protocol::kSimple, true, m.reference);
+  if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts()));
   return best;
 }
 

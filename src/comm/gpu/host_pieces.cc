@@ -14,7 +14,7 @@ using Kind = Collective;
 
 // Regions of a piece begin at multiples of it, and so do a collective's pieces in elements.
 constexpr std::size_t kGranule = 256;
-constexpr std::size_t kMostPartBytes = std::size_t{1} << 20, kLeastPartBytes = std::size_t{64} << 10;
+constexpr std::size_t kMostPartBytes = std::size_t{4} << 20, kLeastPartBytes = std::size_t{64} << 10;
 
 std::size_t RoundUp(std::size_t value) { return (value + kGranule - 1) / kGranule * kGranule; }
 

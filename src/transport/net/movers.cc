@@ -14,8 +14,8 @@
 namespace tutti::transport::net {
 namespace {
 
-// A mover polls for so long after the last news.
-constexpr std::int64_t kSpinNs = 50'000;
+// A mover polls for so long after the last news: about as long as an operation that follows at once takes to come, from a GPU too.
+constexpr std::int64_t kSpinNs = 200'000;
 constexpr std::int64_t kSleepNs = 200 * sys::kNsPerMs;
 
 void Ring(const sys::Fd& bell) {

@@ -115,12 +115,14 @@ class RemoteRank {
   bool HasStalled(const Flow& flow);
   // With the links' lock held.
   void Fill(Flow& flow, Credits credits);
+  std::size_t MostOfPiece() const;
   void NoteUnderWay(std::size_t bytes);
   bool IsAlone(const Flow& flow) const;
   std::span<const std::unique_ptr<Flow>> Leading() const;
   static double FastestRate(std::span<const std::unique_ptr<Flow>> among);
   bool Leads(const Flow& flow) const;
   bool ShouldTake(const Flow& flow, std::size_t under_way) const;
+  bool MayTake(const Flow& flow, std::size_t under_way, bool alone, bool leads) const;
   Status TakeFrame(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   Status TakeState(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   void NoteDrained(int flow);
