@@ -44,7 +44,7 @@ int Stages(const std::vector<RankPlan>& plans) {
 // What holds of plans holds of deeper ones, and nothing is put early upon what is still read.
 Status CheckDeeper(const Entry& entry, Collective collective, int ranks, int root) {
   std::vector<RankPlan> plans = BuildAll(entry.algorithm, collective, ranks, root);
-  for (const int times : {1, 4}) {
+  for (const int times : {1, 6}) {
     for (RankPlan& plan : plans) plan.Deepen(times);
     TUTTI_RETURN_IF_ERROR(Check(plans, {.rounds = Stages(plans) + 2,
                                         .rank_ordered = entry.rank_ordered(collective, ranks),

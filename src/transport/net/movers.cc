@@ -62,7 +62,7 @@ Movers::~Movers() {
 }
 
 void Movers::Serve(RemoteRank& rank) {
-  if (!rank.LeaveToMovers()) return;
+  if (!rank.LeaveToMovers(count())) return;
   {
     std::lock_guard lock(mutex_);
     ranks_.push_back(&rank);

@@ -75,7 +75,7 @@ int RemoteRank::FlowsToServe() {
   const bool all_there =
       std::ranges::all_of(first, [](const auto& flow) { return flow->connected.load(std::memory_order_relaxed); });
   if (!all_there) return flows();
-  if (has_movers_.load(std::memory_order_relaxed)) return first_;
+  if (movers_.load(std::memory_order_relaxed) > 0) return first_;
   const bool now_and_then = looks_.fetch_add(1, std::memory_order_relaxed) % kLooks == 0;
   return now_and_then || IsBusy() ? flows() : first_;
 }
@@ -88,7 +88,7 @@ void RemoteRank::AddWatched(Flow& flow, std::vector<sys::Watched>& watched) {
 }
 
 void RemoteRank::AddWatched(std::vector<sys::Watched>& watched, int mover, int movers) {
-  const int last = movers > 0 || !has_movers_.load(std::memory_order_relaxed) ? flows() : first_;
+  const int last = movers > 0 || movers_.load(std::memory_order_relaxed) == 0 ? flows() : first_;
   for (int flow = movers > 0 ? first_ + mover : 0; flow < last; flow += std::max(movers, 1)) {
     AddWatched(*flows_[static_cast<std::size_t>(flow)], watched);
   }

@@ -11,6 +11,7 @@
 //
 // The first flows, one for each card, are looked at all the time. Looking at the others costs a system call for each, so the thread
 // that waits does that now and then only, unless much was under way within the last moments; or threads of their own do (movers.h).
+// Where these are two or more large data leave by their flows alone: the thread that waits has folds to do.
 
 #include <atomic>
 #include <cstddef>
@@ -74,9 +75,11 @@ class RemoteRank {
   bool ExchangeAll(Credits credits);
   // Sends only, over the same flows.
   bool Send(Credits credits);
-  // Movers serve all flows but the first ones from now on; one of them exchanges what is its.
+  // So many movers serve all flows but the first ones from now on; one of them exchanges what is its.
   // False: they did so already.
-  bool LeaveToMovers() { return !has_movers_.load(std::memory_order_relaxed) && !has_movers_.exchange(true); }
+  bool LeaveToMovers(int movers) {
+    return movers_.load(std::memory_order_relaxed) == 0 && movers_.exchange(movers) == 0;
+  }
   bool ExchangeBy(int mover, int movers);
   // No data leave any more, and none are put where they were awaited. Connections end over which data were leaving.
   void Stop();
@@ -119,6 +122,7 @@ class RemoteRank {
   void NoteUnderWay(std::size_t bytes);
   bool IsAlone(const Flow& flow) const;
   std::span<const std::unique_ptr<Flow>> Leading() const;
+  std::span<const std::unique_ptr<Flow>> OfMuch() const;
   static double FastestRate(std::span<const std::unique_ptr<Flow>> among);
   bool Leads(const Flow& flow) const;
   bool ShouldTake(const Flow& flow, std::size_t under_way) const;
@@ -132,7 +136,7 @@ class RemoteRank {
   const RemotePeer who_;
   const int first_;
   std::vector<std::unique_ptr<Flow>> flows_;
-  std::atomic<bool> has_movers_{false};
+  std::atomic<int> movers_{0};
   std::atomic<bool> has_timed_out_{false};
   std::atomic<std::int64_t> busy_ns_{0};  // when much was under way last
   std::atomic<std::uint32_t> looks_{0};
