@@ -36,8 +36,9 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
   const std::size_t most = footprint.depth > 1 ? kMaxDeepChunkBytes : MostOfPool();
   const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels, most);
   if (!by_reference) return pool_chunk;
+  if (several_hosts && footprint.depth > 1 && !footprint.forwards) return kMaxDeepChunkBytes;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
-  if (several_hosts) return footprint.depth > 1 && !footprint.forwards ? kMaxDeepChunkBytes : pool_chunk;
+  if (several_hosts) return pool_chunk;
   return std::min(pool_chunk, std::max(kReferenceFoldBytes / ranks / 4096 * 4096, kMinReferenceFoldBytes));
 }
 
@@ -51,7 +52,7 @@ int ChunkRules::DepthFor(const plan::Footprint& footprint, Protocol protocol, bo
 }
 
 std::size_t ChunkRules::ForTransfer(Protocol protocol, bool by_reference) const {
-  if (by_reference) return kReferenceChunkBytes;
+  if (by_reference) return several_hosts ? kMaxDeepChunkBytes : kReferenceChunkBytes;
   if (protocol == Protocol::kLl) return rings.ll_units() / 2 * proto::kLlUnitPayloadBytes;
   if (protocol == Protocol::kLl128) return rings.ll128_lines() / 2 * proto::kLl128PayloadBytes;
   return PoolChunk(pool_bytes / (2 * static_cast<std::size_t>(ranks)), MostOfPool());

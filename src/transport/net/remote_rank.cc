@@ -162,7 +162,7 @@ void RemoteRank::Await(const Awaited& message) {
   if (!stopped_) links_.Await(message);
 }
 
-void RemoteRank::Fill(Flow& flow, Credits credits) {
+void RemoteRank::Fill(Flow& flow, Credits credits, Caller caller) {
   Wire& wire = *flow.wire;
   const bool alone = IsAlone(flow);
   const bool leads = alone || Leads(flow);
@@ -178,10 +178,11 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
     if (waiting == 0) break;
     const std::size_t under_way = waiting + flow.backlog.load(std::memory_order_relaxed);
     if (flows() > 1) NoteUnderWay(under_way);
-    if (!MayTake(flow, under_way, alone, leads)) break;
+    if (!MayTake(flow, under_way, alone, leads, caller)) break;
     const std::uint64_t before = wire.Added();
     if (!links_.ComposePiece(wire, MostOfPiece())) break;
     flow.backlog.fetch_add(wire.Added() - before, std::memory_order_relaxed);
+    if (HelpsMovers(flow)) break;
   }
   if (owes_state_ && leads && wire.HasRoom() && (stopped_ || !links_.HasUnsent())) {
     owes_state_ = false;
@@ -196,14 +197,14 @@ void RemoteRank::Fill(Flow& flow, Credits credits) {
   }
 }
 
-bool RemoteRank::SendOver(Flow& flow, Credits credits) {
+bool RemoteRank::SendOver(Flow& flow, Credits credits, Caller caller) {
   bool any = false;
   if (!flow.speaks.load(std::memory_order_relaxed)) return false;
   while (true) {
     if (flows() > 1) Rate(flow);
     {
       std::lock_guard lock(mutex_);
-      Fill(flow, credits);
+      Fill(flow, credits, caller);
     }
     flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
     if (!flow.wire->unfinished()) return any;
@@ -212,7 +213,7 @@ bool RemoteRank::SendOver(Flow& flow, Credits credits) {
     // Where that failed, what the peer has said before it left is read first; that finds the end, too.
     if (!sent.ok()) return any;
     any = any || *sent;
-    if (!*sent || flow.wire->busy()) return any;
+    if (!*sent || flow.wire->busy() || HelpsMovers(flow)) return any;
   }
 }
 
@@ -232,7 +233,7 @@ bool RemoteRank::Exchange(int number, Credits credits) {
     if (*came) flow.speaks.store(true, std::memory_order_relaxed);
     flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
     if (!*came && flows() > 1) NoteDrained(number);
-    moved = SendOver(flow, credits) || *came;
+    moved = SendOver(flow, credits, Caller::kWaits) || *came;
     if (flows() > 1 && HasStalled(flow)) Lose(flow, Status(Code::kTimeout, "nothing arrives over it any more"));
   }
   EndWhatThePeerHasLost();
@@ -264,7 +265,7 @@ bool RemoteRank::Send(Credits credits) {
     Flow& flow = *flows_[static_cast<std::size_t>(number)];
     if (!flow.connected.load(std::memory_order_relaxed)) continue;
     std::unique_lock lock(flow.mutex, std::try_to_lock);
-    if (lock.owns_lock() && flow.wire != nullptr) any = SendOver(flow, credits) || any;
+    if (lock.owns_lock() && flow.wire != nullptr) any = SendOver(flow, credits, Caller::kWrites) || any;
   }
   return any;
 }

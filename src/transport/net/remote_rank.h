@@ -11,7 +11,7 @@
 //
 // The first flows, one for each card, are looked at all the time. Looking at the others costs a system call for each, so the thread
 // that waits does that now and then only, unless much was under way within the last moments; or threads of their own do (movers.h).
-// Where these are two or more large data leave by their flows alone: the thread that waits has folds to do.
+// Then a thread that has written goes on with its own work, and one that waits helps, a piece at a time.
 
 #include <atomic>
 #include <cstddef>
@@ -108,25 +108,28 @@ class RemoteRank {
     std::uint64_t name = 0;
   };
 
+  // Whether a thread has nothing else to do, or has just written something.
+  enum class Caller : std::uint8_t { kWaits, kWrites };
+
   bool Exchange(int flow, Credits credits);
   int FlowsToServe();
   void AddWatched(Flow& flow, std::vector<sys::Watched>& watched);
   // With the flow's lock held.
-  bool SendOver(Flow& flow, Credits credits);
+  bool SendOver(Flow& flow, Credits credits, Caller caller);
   void Lose(Flow& flow, const Status& why);
   void Rate(Flow& flow);
   bool HasStalled(const Flow& flow);
   // With the links' lock held.
-  void Fill(Flow& flow, Credits credits);
+  void Fill(Flow& flow, Credits credits, Caller caller);
   std::size_t MostOfPiece() const;
   void NoteUnderWay(std::size_t bytes);
   bool IsAlone(const Flow& flow) const;
   std::span<const std::unique_ptr<Flow>> Leading() const;
-  std::span<const std::unique_ptr<Flow>> OfMuch() const;
   static double FastestRate(std::span<const std::unique_ptr<Flow>> among);
   bool Leads(const Flow& flow) const;
   bool ShouldTake(const Flow& flow, std::size_t under_way) const;
-  bool MayTake(const Flow& flow, std::size_t under_way, bool alone, bool leads) const;
+  bool MayTake(const Flow& flow, std::size_t under_way, bool alone, bool leads, Caller caller) const;
+  bool HelpsMovers(const Flow& flow) const;
   Status TakeFrame(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   Status TakeState(const FrameHeader& header, std::span<const std::byte> payload, int flow);
   void NoteDrained(int flow);

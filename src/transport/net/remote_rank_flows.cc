@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t kSharedBytes = kPieceGranule / 2;
 // And from here on among several of one card, which cost more system calls.
 constexpr std::size_t kMuchBytes = 2 * kPieceGranule;
-// So many threads carry all of it.
-constexpr int kManyMovers = 2;
 // A flow is looked at so often; its rate is that of at least and at most so much time in which it was busy, the last, and is
 // forgotten when it was not busy for so long.
 constexpr std::int64_t kRateNs = sys::kNsPerMs / 5;
@@ -44,16 +42,6 @@ std::span<const std::unique_ptr<Flow>> RemoteRank::Leading() const {
   return any ? first : all;
 }
 
-// Those that carry much.
-std::span<const std::unique_ptr<Flow>> RemoteRank::OfMuch() const {
-  const std::span all(flows_);
-  const auto further = all.subspan(static_cast<std::size_t>(first_));
-  const bool any =
-      movers_.load(std::memory_order_relaxed) >= kManyMovers &&
-      std::ranges::any_of(further, [](const auto& flow) { return flow->speaks.load(std::memory_order_relaxed); });
-  return any ? further : all;
-}
-
 double RemoteRank::FastestRate(std::span<const std::unique_ptr<Flow>> among) {
   double fastest = 0;
   for (const auto& flow : among) {
@@ -76,7 +64,7 @@ bool RemoteRank::Leads(const Flow& flow) const {
 
 // Whether no other flow would deliver the next piece before this one, of those that are worth it for so many bytes.
 bool RemoteRank::ShouldTake(const Flow& flow, std::size_t under_way) const {
-  const auto among = under_way >= kMuchBytes ? OfMuch() : Leading();
+  const auto among = under_way >= kMuchBytes ? std::span<const std::unique_ptr<Flow>>(flows_) : Leading();
   const double fastest = std::max(FastestRate(among), 1.0);
   const std::int64_t forget_ns = sys::NowNs() - kForgetNs;
   const auto arrival = [&](const Flow& of) {
@@ -104,9 +92,16 @@ std::size_t RemoteRank::MostOfPiece() const {
   return first_ > 1 ? kPieceGranule : 2 * kPieceGranule;
 }
 
-bool RemoteRank::MayTake(const Flow& flow, std::size_t under_way, bool alone, bool leads) const {
+// Whether the flow is one of those that movers do not serve, where there are movers.
+bool RemoteRank::HelpsMovers(const Flow& flow) const {
+  return flow.number < first_ && movers_.load(std::memory_order_relaxed) > 0;
+}
+
+bool RemoteRank::MayTake(const Flow& flow, std::size_t under_way, bool alone, bool leads, Caller caller) const {
   const bool shared = !alone && under_way >= kSharedBytes;
-  return shared ? ShouldTake(flow, under_way) : leads;
+  if (!shared) return leads;
+  if (caller == Caller::kWrites && HelpsMovers(flow) && under_way >= kMuchBytes) return false;
+  return ShouldTake(flow, under_way);
 }
 
 void RemoteRank::NoteUnderWay(std::size_t bytes) {
