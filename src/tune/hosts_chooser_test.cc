@@ -220,6 +220,21 @@ TEST(HostsChooser, SmallMessagesTakeOneHopBetweenHostsAndLargeOnesTheFewestBytes
 }
 
 // LL sends two bytes for one, LL128 16 for 15.
+// Nobody reads another one's memory where each rank is a host of its own, however slow that is.
+TEST(HostsChooser, RanksThatAreAloneOnTheirHostsRefer) {
+  const auto refers = [](const Hosts& hosts) {
+    ChooserOptions options = Options(hosts);
+    options.machine.reference.read_us_per_kib = options.machine.reference_fresh_read_us_per_kib = 100;
+    const Result<Choice> choice = Make(options).Choose(Collective::kAllReduce, kLargest);
+    EXPECT_TRUE(choice.ok());
+    return choice.ok() && choice->by_reference;
+  };
+  EXPECT_TRUE(refers(Sizes({1, 1})));
+  EXPECT_TRUE(refers(Sizes({1, 1, 1, 1})));
+  EXPECT_FALSE(refers(Sizes({2, 2})));
+  EXPECT_FALSE(refers(4));
+}
+
 TEST(HostsChooser, BytesOnTheWireCount) {
   ChooserOptions options = Options(Sizes({2, 2}), "hier_one_shot");
   const auto difference = [&](double us_per_kib, proto::Protocol protocol) {

@@ -26,7 +26,8 @@ constexpr std::int64_t kGiveUpNs = 9 * sys::kNsPerSecond;  // that a host may be
 constexpr std::int64_t kTimedOutNs = 6 * sys::kNsPerSecond;
 static_assert(kFlowPatience.idle_s + kFlowPatience.interval_s * kFlowPatience.probes == 6 &&
               kFlowPatience.unacknowledged_ms == 6'000);
-constexpr std::int64_t kAloneNs = sys::kNsPerMs;  // after which the port's thread takes over
+constexpr std::int64_t kAloneNs = sys::kNsPerMs;       // after which the port's thread takes over
+constexpr std::int64_t kActiveNs = sys::kNsPerSecond;  // for which it expects that more comes
 constexpr std::int64_t kFlushNapNs = 50'000;
 constexpr std::int64_t kAskNs = 50'000;  // that a rank sleeps where nothing wakes it up
 constexpr int kMostFutile = 5;
@@ -307,16 +308,18 @@ bool Courier::Turn(int waits_for) {
   return moved;
 }
 
-bool Courier::Tend() {
+Courier::Left Courier::Tend() {
   const bool unsent = any_made_.load(std::memory_order_acquire) || unsent_.load(std::memory_order_relaxed);
-  if (!unsent && !unconsumed_.load(std::memory_order_relaxed)) return false;
-  if (sys::NowNs() - last_turn_ns_.load(std::memory_order_relaxed) < kAloneNs) return unsent;
+  const std::int64_t alone_ns = sys::NowNs() - last_turn_ns_.load(std::memory_order_relaxed);
+  const Left left = unsent ? Left::kUnsent : alone_ns < kActiveNs ? Left::kActive : Left::kNothing;
+  if (!unsent && !unconsumed_.load(std::memory_order_relaxed)) return left;
+  if (alone_ns < kAloneNs) return left;
   {
     std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return unsent;
+    if (!lock.owns_lock()) return left;
   }
   Turn(-1);
-  return unsent_.load(std::memory_order_relaxed);
+  return unsent_.load(std::memory_order_relaxed) ? Left::kUnsent : Left::kActive;
 }
 
 void Courier::Sleep(std::int64_t timeout_ns) {

@@ -60,7 +60,7 @@ class Courier final : public RemoteLinks, public Caller {
 
   // Of the port.
   void Called(MadeFlow made) override;
-  bool Tend() override;
+  Left Tend() override;
 
  private:
   using Credits = RemoteRank::Credits;

@@ -16,7 +16,7 @@ namespace {
 
 // A mover polls for so long after the last news: about as long as an operation that follows at once takes to come, from a GPU too.
 constexpr std::int64_t kSpinNs = 200'000;
-constexpr std::int64_t kSleepNs = 200 * sys::kNsPerMs;
+constexpr std::int64_t kSleepNs = sys::kNsPerSecond;  // then it looks once
 
 void Ring(const sys::Fd& bell) {
   constexpr std::byte kRing{1};
@@ -113,17 +113,20 @@ bool Movers::Move(Mover& mover) {
 }
 
 // What is written after the look below finds `sleeps` set, and rings.
-void Movers::Sleep(Mover& mover) {
+bool Movers::Sleep(Mover& mover) {
   std::vector<sys::Watched> watched = {{.fd = mover.alarm.b.get()}};
   mover.sleeps = true;
   if (Move(mover) || stop_) {
     mover.sleeps = false;
-    return TellNews();
+    TellNews();
+    return true;
   }
   for (RemoteRank* rank : mover.ranks) rank->AddWatched(watched, mover.number, count());
-  (void)sys::WaitAny(watched, sys::NowNs() + kSleepNs).ok();
+  const std::int64_t until_ns = sys::NowNs() + kSleepNs;
+  (void)sys::WaitAny(watched, until_ns).ok();
   mover.sleeps = false;
   Silence(mover.alarm.b);
+  return sys::NowNs() < until_ns;
 }
 
 void Movers::Run(Mover& mover) {
@@ -136,8 +139,8 @@ void Movers::Run(Mover& mover) {
     } else if (sys::NowNs() - news_ns < kSpinNs) {
       sys::CpuPause();
     } else {
-      Sleep(mover);
-      news_ns = sys::NowNs();
+      const bool woken = Sleep(mover);
+      news_ns = woken ? sys::NowNs() : news_ns;
     }
   }
 }

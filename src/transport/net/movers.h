@@ -54,7 +54,8 @@ class Movers {
 
   Movers() = default;
   void Run(Mover& mover);
-  void Sleep(Mover& mover);
+  // Whether something has woken it.
+  bool Sleep(Mover& mover);
   bool Move(Mover& mover);
   void TellNews();
   int count() const { return static_cast<int>(movers_.size()); }

@@ -17,9 +17,8 @@ namespace tutti::transport::net {
 namespace {
 
 constexpr std::int64_t kLookNs = 200 * sys::kNsPerMs;  // how often the accepting thread looks whether it shall stop
-// From one round of the tending thread to the next: while something is unsent, and while nothing is.
-constexpr std::int64_t kBusyNs = sys::kNsPerMs / 2, kIdleNs = 10 * sys::kNsPerMs;
-constexpr std::int64_t kUnusedNs = 50 * sys::kNsPerMs;  // while there is no communicator
+// From one round of the tending thread to the next: while something is unsent; while nothing is, but may be soon; and else.
+constexpr std::int64_t kBusyNs = sys::kNsPerMs / 2, kActiveNs = 10 * sys::kNsPerMs, kIdleNs = 50 * sys::kNsPerMs;
 
 }  // namespace
 
@@ -98,12 +97,12 @@ void Port::Accept() {
 
 void Port::Tend() {
   while (!stop_) {
-    bool unsent = false;
+    Caller::Left left = Caller::Left::kNothing;
     if (in_use_) {
       std::lock_guard lock(entries_mutex_);
-      for (const Entry& entry : entries_) unsent = entry.caller->Tend() || unsent;
+      for (const Entry& entry : entries_) left = std::max(left, entry.caller->Tend());
     }
-    sys::SleepNs(!in_use_ ? kUnusedNs : unsent ? kBusyNs : kIdleNs);
+    sys::SleepNs(left == Caller::Left::kUnsent ? kBusyNs : left == Caller::Left::kActive ? kActiveNs : kIdleNs);
   }
 }
 

@@ -30,8 +30,10 @@ class Caller {
  public:
   // Somebody who knows its terms has called. Must not wait for long.
   virtual void Called(MadeFlow made) = 0;
-  // Moves on what is unsent and left alone; called all the time. Whether anything is.
-  virtual bool Tend() = 0;
+  // Moves on what is unsent and left alone; called all the time. What there is: something unsent; nothing, but data have moved of late;
+  // or nothing for a while.
+  enum class Left : std::uint8_t { kNothing, kActive, kUnsent };
+  virtual Left Tend() = 0;
 
  protected:
   ~Caller() = default;
