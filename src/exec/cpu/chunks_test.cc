@@ -32,7 +32,7 @@ ChunkRules Rules(bool several_hosts, std::size_t pool_bytes) {
   return {.pool_bytes = pool_bytes, .ranks = 2, .several_hosts = several_hosts};
 }
 
-constexpr std::size_t kSmallPool = std::size_t{1} << 20, kLargePool = std::size_t{64} << 20;
+constexpr std::size_t kSmallPool = std::size_t{512} << 10, kLargePool = std::size_t{64} << 20;
 
 TEST(ChunkRules, PlansBetweenHostsRunDeeperWhereTheyRefer) {
   const plan::Footprint footprint = FootprintOf(true);
