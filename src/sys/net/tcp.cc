@@ -188,14 +188,33 @@ Status TcpConnection::Broken(const char* what, int error) const {
 }
 
 Result<std::size_t> TcpConnection::TrySend(std::span<const std::span<const std::byte>> pieces) {
+  pieces = pieces.first(std::min(pieces.size(), kMostPieces));
+  // The system takes one piece in less time than several.
+  std::byte small[kSmallBytes];
+  std::size_t bytes = 0;
+  for (const std::span<const std::byte> piece : pieces) {
+    if (bytes + piece.size() <= kSmallBytes) std::copy(piece.begin(), piece.end(), small + bytes);
+    bytes += piece.size();
+  }
+  if (bytes <= kSmallBytes) return TrySendOne(std::span(small, bytes));
+  if (pieces.size() == 1) return TrySendOne(pieces[0]);
   iovec vectors[kMostPieces];
   msghdr header{};
   header.msg_iov = vectors;
-  for (const std::span<const std::byte> piece : pieces.first(std::min(pieces.size(), kMostPieces))) {
+  for (const std::span<const std::byte> piece : pieces) {
     vectors[header.msg_iovlen++] = {const_cast<std::byte*>(piece.data()), piece.size()};
   }
   while (true) {
     const ssize_t n = sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
+    if (errno != EINTR) return Broken("send", errno);
+  }
+}
+
+Result<std::size_t> TcpConnection::TrySendOne(std::span<const std::byte> piece) {
+  while (true) {
+    const ssize_t n = send(socket_.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return static_cast<std::size_t>(n);
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
     if (errno != EINTR) return Broken("send", errno);
@@ -210,7 +229,9 @@ Result<std::size_t> TcpConnection::TryReceive(std::span<const std::span<std::byt
     vectors[header.msg_iovlen++] = {buffer.data(), buffer.size()};
   }
   while (true) {
-    const ssize_t n = recvmsg(socket_.get(), &header, MSG_DONTWAIT);
+    const ssize_t n = header.msg_iovlen == 1
+                          ? recv(socket_.get(), vectors[0].iov_base, vectors[0].iov_len, MSG_DONTWAIT)
+                          : recvmsg(socket_.get(), &header, MSG_DONTWAIT);
     if (n > 0) return static_cast<std::size_t>(n);
     if (n == 0)
       return Status(Code::kRemote, fmt::format("{} closed the connection from {}", remote_.ToString(), Name()));
