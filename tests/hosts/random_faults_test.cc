@@ -1,7 +1,8 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 // Faults at random times in the life of a job on several hosts: while its ranks meet, connect, work and end. Connections are reset,
-// and a rank is stopped for a while or killed. Then all sums are right, or every survivor ends with a sentence that names the rank,
+// the cards of a host go down one after the other and come back, nothing reaches a host for a while, and a rank is stopped for a
+// while or killed. Then all sums are right, or every survivor ends with a sentence that names the rank,
 // its host or where it listened. No rank hangs, and none says that a sum is wrong.
 //
 // TUTTI_TEST_SEED and TUTTI_TEST_CASES choose other cases, and more:
@@ -28,9 +29,10 @@ namespace {
 constexpr const char* kNames[] = {"east", "west", "north"};
 constexpr int kFirstPort = 5000;
 
-enum class Fault : std::uint8_t { kReset, kStop, kKill };
+enum class Fault : std::uint8_t { kReset, kStop, kKill, kCards, kSilence };
 enum class Phase : std::uint8_t { kEarly, kSteady, kEnd };
-constexpr const char* kFaults[] = {"reset", "stop", "kill"};
+constexpr const char* kFaults[] = {"reset", "stop", "kill", "cards down", "silence"};
+constexpr int kFaultCount = 5, kPhaseCount = 3;
 constexpr const char* kPhases[] = {"early", "steady", "end"};
 
 // What happens to one job.
@@ -63,8 +65,8 @@ Plan MakePlan(std::mt19937& random, int number) {
     for (int rank = pick(1, 2); rank > 0; --rank) plan.host_of.push_back(host);
   }
   // Each fault in each phase, before any comes twice.
-  plan.fault = static_cast<Fault>(number % 3);
-  plan.phase = static_cast<Phase>(number / 3 % 3);
+  plan.fault = static_cast<Fault>(number % kFaultCount);
+  plan.phase = static_cast<Phase>(number / kFaultCount % kPhaseCount);
   plan.victim = pick(0, static_cast<int>(plan.host_of.size()) - 1);
   plan.delay_ms = pick(0, plan.phase == Phase::kEarly ? 250 : plan.phase == Phase::kSteady ? 300 : 30);
   plan.pause_ms = pick(100, 1500);
@@ -100,6 +102,19 @@ class RandomFaultsTest : public SteadyJob {
         Pause(plan.pause_ms);
         victim.Signal(SIGCONT);
         break;
+      case Fault::kCards:
+        for (const int card : {1, 0}) {
+          hosts.LinkDown(own, card);
+          Pause(plan.pause_ms);
+          hosts.LinkUp(own, card);
+          Pause(plan.pause_ms / 2);
+        }
+        break;
+      case Fault::kSilence:
+        hosts.BlockAll(own);
+        Pause(plan.pause_ms);
+        hosts.Unblock(own);
+        break;
       case Fault::kReset:
         for (int i = 0; i < plan.times; ++i) {
           const int other = (own + 1 + i % plan.host_of.back()) % (plan.host_of.back() + 1);
@@ -130,6 +145,8 @@ class RandomFaultsTest : public SteadyJob {
     EXPECT_EQ(code, 1) << said;
     EXPECT_FALSE(plan.fault == Fault::kStop) << "a rank that was stopped is waited for: " << said;
     EXPECT_FALSE(plan.fault == Fault::kReset) << "connections that are reset are made anew: " << said;
+    EXPECT_FALSE(plan.fault == Fault::kCards) << "the other card is used: " << said;
+    EXPECT_FALSE(plan.fault == Fault::kSilence) << "a short silence is waited out: " << said;
     const int host = plan.host_of[static_cast<std::size_t>(plan.victim)];
     EXPECT_TRUE(Has(said, fmt::format("rank {}", plan.victim)) || Has(said, kNames[host]) ||
                 Has(said, Hosts::Address(host)))
@@ -139,7 +156,7 @@ class RandomFaultsTest : public SteadyJob {
 };
 
 TEST_F(RandomFaultsTest, AJobEndsRightOrNamesWhoIsGone) {
-  const int seed = Number("TUTTI_TEST_SEED", 1), cases = Number("TUTTI_TEST_CASES", 9);
+  const int seed = Number("TUTTI_TEST_SEED", 1), cases = Number("TUTTI_TEST_CASES", kFaultCount * kPhaseCount);
   Hosts hosts({kNames[0], kNames[1], kNames[2]}, 2);
   std::map<std::string, int> outcomes;
   for (int number = 0; number < cases; ++number) {

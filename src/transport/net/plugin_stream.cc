@@ -25,8 +25,8 @@
 namespace tutti::transport::net {
 namespace {
 
-constexpr std::uint32_t kForm = 0x31505454;  // of what follows
-constexpr std::size_t kMostMessageBytes = 64 << 10;
+constexpr std::uint32_t kForm = 0x31505454;           // of what follows
+constexpr std::size_t kMostMessageBytes = 256 << 10;  // long enough to be split among rails (fabric/control.h)
 constexpr std::size_t kSlots = 8;  // messages of each direction at a time: as many as every version allows
 constexpr std::size_t kMostCallers = 8;
 constexpr std::int64_t kSetUpNs = 20 * sys::kNsPerSecond;  // from when the peer has said where it listens
