@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plan/check.h"
+#include "plan/cost.h"
 #include "plan/plant_fault.h"
 #include "plan/seats.h"
 
@@ -33,20 +34,12 @@ std::vector<int> Roots(Collective collective, int ranks) {
   return {0, 1, ranks / 2, ranks - 1};
 }
 
-int Stages(const std::vector<RankPlan>& plans) {
-  int last = 0;
-  for (const RankPlan& plan : plans) {
-    for (int s = 0; s < plan.step_count(); ++s) last = std::max(last, plan.step(s).stage);
-  }
-  return last + 1;
-}
-
 // What holds of plans holds of deeper ones, and nothing is put early upon what is still read.
 Status CheckDeeper(const Entry& entry, Collective collective, int ranks, int root) {
   std::vector<RankPlan> plans = BuildAll(entry.algorithm, collective, ranks, root);
   for (const int times : {1, 6}) {
     for (RankPlan& plan : plans) plan.Deepen(times);
-    TUTTI_RETURN_IF_ERROR(Check(plans, {.rounds = Stages(plans) + 2,
+    TUTTI_RETURN_IF_ERROR(Check(plans, {.rounds = plan::Evaluate(plans).stages + 2,
                                         .rank_ordered = entry.rank_ordered(collective, ranks),
                                         .in_place_by_reference = entry.in_place_by_reference(collective, ranks),
                                         .early = true}));
@@ -203,7 +196,7 @@ TEST_P(AlgorithmTest, NeedsItsLinkSlots) {
     const std::vector<RankPlan> plans = BuildAll(entry().algorithm, collective(), ranks);
     const int slots = plans[0].link_slots;
     if (slots > 1) {
-      EXPECT_FALSE(Check(plans, {.rounds = Stages(plans) + 2, .link_slots = slots - 1}).ok())
+      EXPECT_FALSE(Check(plans, {.rounds = plan::Evaluate(plans).stages + 2, .link_slots = slots - 1}).ok())
           << ranks << " ranks can do with fewer than " << slots << " slots";
     }
     EXPECT_LE(slots, 17) << ranks << " ranks";

@@ -48,7 +48,6 @@ void TakeMost(const Footprint& other, Footprint& footprint) {
   footprint.window = std::max(footprint.window, other.window);
   footprint.forwards |= other.forwards;
   footprint.blocks_per_piece = std::max(footprint.blocks_per_piece, other.blocks_per_piece);
-  footprint.depth = std::max(footprint.depth, other.depth);
 }
 
 }  // namespace tutti::plan

@@ -32,7 +32,7 @@ Footprint MeasureFootprint(std::span<const RankPlan> plans);
 // Of the same plans after RankPlan::Deepen.
 Footprint Deepen(const Footprint& footprint, int times);
 
-// Makes `footprint` one that does for either. REQUIRES: both are of one collective.
+// Makes `footprint` one that does for either. REQUIRES: both are of one collective, and as deep.
 void TakeMost(const Footprint& other, Footprint& footprint);
 
 }  // namespace tutti::plan

@@ -34,9 +34,10 @@
 // once per chunk: round k moves chunk k of every block. Rounds overlap as in a software pipeline: in time slot t
 // a rank runs, in the order of the list, each step s for round t - stage(s), where that round exists. Stages
 // only shift work in time; they never change what is computed. A step of stage 0 everywhere means: one round
-// after the other. Twice the stages (Deepen) put twice as many rounds between what one rank sends and what another does with it,
-// so more is under way at once, in links that hold more messages. For every link the difference (stage of the receiving step - stage of the sending step) must
-// be the same, non-negative number for all messages of that link; the checker enforces it.
+// after the other. Twice the stages (Deepen) put twice as many rounds between what one rank sends and what another
+// does with it, so more is under way at once, in links that hold more messages. For every link the difference (stage
+// of the receiving step - stage of the sending step) must be the same, non-negative number for all messages of that
+// link; the checker enforces it.
 //
 // Links are FIFO per (sender, receiver, channel): the i-th value sent meets the i-th `recv` operand for that peer,
 // where a rank's order is: time slot, then step, then operand. Empty chunks are neither sent nor received.
@@ -58,6 +59,7 @@ struct Operand {
   Kind kind;
   std::int32_t index;  // block for kIn and kOut, peer's rank for kRecv
 
+  bool local() const { return kind != Kind::kRecv; }
   bool operator==(const Operand&) const = default;
 };
 

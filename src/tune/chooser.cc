@@ -27,11 +27,12 @@ constexpr double kBothWays = 1.5;
 // 3 hosts, and earlier for more. Not measured anew anywhere: the order would follow.
 constexpr std::size_t kLongBytes = std::size_t{64} << 10;
 
-// By reference. Where each rank is a host of its own nobody reads another one's memory: what crosses the network is all the work, and
-// it is folded where it lands.
-Way ReferenceOf(const Machine& machine, const algo::Hosts& hosts) {
-  if (hosts.count() == 1 || hosts.most() > 1) return machine.reference;
+// By reference; `fresh`: to be read by a fold. Where each rank is a host of its own nobody reads another one's memory: what crosses
+// the network is all the work, and it is folded where it lands.
+Way ReferenceOf(const Machine& machine, const algo::Hosts& hosts, bool fresh) {
   Way way = machine.reference;
+  if (fresh) way.read_us_per_kib = machine.reference_fresh_read_us_per_kib;
+  if (hosts.count() == 1 || hosts.most() > 1) return way;
   way.hop_us = machine.simple.hop_us;
   way.message_us = machine.simple.message_us;
   way.write_us_per_kib = way.read_us_per_kib = 0;
@@ -133,10 +134,7 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   const bool refers = options_.can_refer && algo::MayRefer(entry, collective, hosts());
   if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
   if (!refers) return;
-  Way reference = ReferenceOf(m, hosts());
-  const bool reads = reference.read_us_per_kib > 0;
-  if (Reduces(collective) && reads) reference.read_us_per_kib = m.reference_fresh_read_us_per_kib;
-  add(Protocol::kSimple, true, reference);
+  add(Protocol::kSimple, true, ReferenceOf(m, hosts(), Reduces(collective)));
 }
 
 // No prediction for the algorithm's plans is less: what their messages alone cost, by the cheapest of all ways.
@@ -227,7 +225,7 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   pool.write_us_per_kib *= kBothWays;
   pool.read_us_per_kib *= kBothWays;
   if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, pool);
-  if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts()));
+  if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts(), false));
   return best;
 }
 

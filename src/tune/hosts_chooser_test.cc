@@ -219,7 +219,6 @@ TEST(HostsChooser, SmallMessagesTakeOneHopBetweenHostsAndLargeOnesTheFewestBytes
   }
 }
 
-// LL sends two bytes for one, LL128 16 for 15.
 // Nobody reads another one's memory where each rank is a host of its own, however slow that is.
 TEST(HostsChooser, RanksThatAreAloneOnTheirHostsRefer) {
   const auto refers = [](const Hosts& hosts) {
@@ -235,6 +234,7 @@ TEST(HostsChooser, RanksThatAreAloneOnTheirHostsRefer) {
   EXPECT_FALSE(refers(4));
 }
 
+// LL sends two bytes for one, LL128 16 for 15.
 TEST(HostsChooser, BytesOnTheWireCount) {
   ChooserOptions options = Options(Sizes({2, 2}), "hier_one_shot");
   const auto difference = [&](double us_per_kib, proto::Protocol protocol) {

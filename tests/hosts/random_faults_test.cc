@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults at random times in the life of a job on several hosts: while its ranks meet, connect, work and end. Connections are reset,
 // the cards of a host go down one after the other and come back, nothing reaches a host for a while, and a rank is stopped for a
-// while or killed. Then all sums are right, or every survivor ends with a sentence that names the rank,
-// its host or where it listened. No rank hangs, and none says that a sum is wrong.
+// while or killed. Then all sums are right, or every survivor ends with a sentence that names the rank, its host or where it
+// listened. No rank hangs, and none says that a sum is wrong.
 //
 // TUTTI_TEST_SEED and TUTTI_TEST_CASES choose other cases, and more:
 //
@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
@@ -32,8 +33,8 @@ constexpr int kFirstPort = 5000;
 enum class Fault : std::uint8_t { kReset, kStop, kKill, kCards, kSilence };
 enum class Phase : std::uint8_t { kEarly, kSteady, kEnd };
 constexpr const char* kFaults[] = {"reset", "stop", "kill", "cards down", "silence"};
-constexpr int kFaultCount = 5, kPhaseCount = 3;
 constexpr const char* kPhases[] = {"early", "steady", "end"};
+constexpr int kFaultCount = std::ssize(kFaults), kPhaseCount = std::ssize(kPhases);
 
 // What happens to one job.
 struct Plan {

@@ -40,7 +40,8 @@ class SteadyJob : public testing::Test {
   void Start(Hosts& hosts, const std::vector<int>& host_of, const std::vector<std::string>& environment = {}) {
     for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
       std::vector<std::string> all = {"TUTTI_RANK=" + std::to_string(rank),
-                                      "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=60000"};
+                                      "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=60000",
+                                      "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=NET"};
       all.insert(all.end(), environment.begin(), environment.end());
       ranks_.push_back(hosts.Start(host_of[rank], {program_, folder_.Path("id"), folder_.Path("stop")}, all));
     }

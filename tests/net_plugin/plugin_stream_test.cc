@@ -12,6 +12,7 @@
 
 #include "sys/net/tcp.h"
 #include "tests/net_plugin/test_plugins.h"
+#include "tests/support/tcp_pair.h"
 #include "transport/net/stream.h"
 
 namespace tutti::tests {
@@ -23,23 +24,9 @@ using transport::net::Stream;
 
 // Two ends of a TCP connection over lo.
 std::array<sys::TcpConnection, 2> ControlPair() {
-  Result<sys::TcpListener> listener = sys::TcpListener::Open({.addresses = {sys::IpAddress::V4(127, 0, 0, 1)}});
-  EXPECT_TRUE(listener.ok());
-  const sys::Endpoint to = listener->endpoints().front();
-  Result<sys::Fd> socket = sys::StartConnect(to);
-  EXPECT_TRUE(socket.ok());
-  std::array<sys::TcpConnection, 2> ends;
-  const std::int64_t deadline_ns = SoonNs();
-  while (!ends[0].valid() || !ends[1].valid()) {
-    EXPECT_LT(sys::NowNs(), deadline_ns);
-    if (!ends[0].valid()) {
-      if (Result<sys::TcpConnection> made = sys::FinishConnect(*socket, to); made.ok()) ends[0] = std::move(*made);
-    }
-    if (!ends[1].valid()) {
-      if (Result<sys::TcpConnection> made = listener->Accept(); made.ok()) ends[1] = std::move(*made);
-    }
-  }
-  return ends;
+  Result<std::array<sys::TcpConnection, 2>> ends = tests::MakeTcpPair(SoonNs());
+  EXPECT_TRUE(ends.ok()) << ends.status().message();
+  return ends.ok() ? std::move(*ends) : std::array<sys::TcpConnection, 2>();
 }
 
 class PluginStreamTest : public testing::TestWithParam<const char*> {

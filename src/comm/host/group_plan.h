@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -38,9 +37,8 @@ Status CheckOwn(int rank, std::span<const std::size_t> sent, std::span<const std
 template <typename Plan>
 class GroupPlans {
  public:
-  // `ends`: a range of EndOf. Null: there is none.
-  template <typename Ends>
-  Plan* Find(const Ends& ends) {
+  // `ends`: EndOf for each. Null: there is none.
+  Plan* Find(std::span<const int> ends) {
     const auto has = [&](const Entry& entry) { return std::ranges::equal(entry.ends, ends); };
     if (last_ < entries_.size() && has(entries_[last_])) return entries_[last_].plan.get();
     for (last_ = 0; last_ < entries_.size(); ++last_) {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <ranges>
+#include <memory>
 #include <utility>
 
 #include "algo/algorithm.h"
@@ -12,6 +12,7 @@
 #include "comm/host/log_choice.h"
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/prepared_plan.h"
+#include "plan/footprint.h"
 #include "trace/layout.h"
 #include "tune/chooser.h"
 
@@ -39,6 +40,15 @@ std::unique_ptr<PreparedPlan> Planner::Prepare(plan::RankPlan plan, std::string 
   return exec::cpu::PreparePlan(std::move(plan), std::move(name));
 }
 
+// Of the plans as algorithms build them.
+const plan::Footprint& Planner::FindFootprint(algo::Algorithm algorithm, Collective collective, int root) {
+  std::unique_ptr<plan::Footprint>& footprint = footprints_[{algorithm, collective, root}];
+  if (footprint == nullptr) {
+    footprint = std::make_unique<plan::Footprint>(chooser_->FootprintOf(algorithm, collective, root));
+  }
+  return *footprint;
+}
+
 // The plan of an algorithm, and the figures that all ranks must agree on.
 const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
   std::unique_ptr<PreparedPlan>& slot = plans_[wanted];
@@ -53,9 +63,7 @@ const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
                                        .hosts = chooser_->hosts()});
     plan.Deepen(depth);
     slot = Prepare(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
-    const bool first = channel == 0 && depth == 1;
-    slot->footprint = first ? chooser_->FootprintOf(algorithm, collective, root)
-                            : plan::Deepen(FindPlan({algorithm, collective, root, 0, 1})->footprint, depth);
+    slot->footprint = plan::Deepen(FindFootprint(algorithm, collective, root), depth);
     slot->by_reference = algo::MayRefer(entry, collective, chooser_->hosts());
   }
   return slot.get();
@@ -77,7 +85,7 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
     recipe.protocol = choice->protocol;
     recipe.by_reference = choice->by_reference;
     LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
-    const plan::Footprint& shallow = FindPlan({choice->algorithm, collective, root, 0, 1})->footprint;
+    const plan::Footprint& shallow = FindFootprint(choice->algorithm, collective, root);
     const int depth = rules_->DepthFor(shallow, choice->protocol, choice->by_reference);
     for (int channel = 0; channel < choice->channels; ++channel) {
       recipe.plans.push_back(FindPlan({choice->algorithm, collective, root, channel, depth}));
@@ -95,12 +103,12 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
 }
 
 const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operations) {
-  const auto ends = std::views::transform(operations, EndOf);
-  if (const PreparedPlan* known = groups_.Find(ends)) return known;
-  std::vector<int> all(ends.begin(), ends.end());
+  ends_.clear();
+  for (const Operation& operation : operations) ends_.push_back(EndOf(operation));
+  if (const PreparedPlan* known = groups_.Find(ends_)) return known;
   std::string name = operations.size() == 1 ? std::string(Name(operations[0].kind)) : "a group of sends and receives";
-  auto plan = Prepare(BuildGroup(all, rank_, ranks_), std::move(name));
-  return groups_.Keep(std::move(all), std::move(plan), [&](const PreparedPlan& old) { return !jobs_.Hold(&old); });
+  auto plan = Prepare(BuildGroup(ends_, rank_, ranks_), std::move(name));
+  return groups_.Keep(ends_, std::move(plan), [&](const PreparedPlan& old) { return !jobs_.Hold(&old); });
 }
 
 exec::cpu::Lane Planner::FindLane(std::size_t bytes) {

@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "comm/host/group_plan.h"
@@ -32,7 +33,8 @@ struct PreparedPlan;
 }  // namespace exec::cpu
 namespace plan {
 class RankPlan;
-}
+struct Footprint;
+}  // namespace plan
 namespace tune {
 class Chooser;
 }
@@ -81,6 +83,7 @@ class Planner {
     auto operator<=>(const Wanted&) const = default;
   };
   const exec::cpu::PreparedPlan* FindPlan(const Wanted& wanted);
+  const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);
 
   const int rank_;
   const int ranks_;
@@ -90,10 +93,13 @@ class Planner {
   std::function<void(int)> open_;
 
   std::map<Wanted, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;
+  using Rooted = std::tuple<algo::Algorithm, Collective, int>;
+  std::map<Rooted, std::unique_ptr<plan::Footprint>> footprints_;
   using RecipeTable = std::array<Recipe, kSizeClasses>;
   std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
   std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;
   GroupPlans<exec::cpu::PreparedPlan> groups_;
+  std::vector<int> ends_;                                           // of the group in hand; kept for its memory
   std::set<std::string> said_;                                      // by LogChoice
   std::array<std::optional<exec::cpu::Lane>, kSizeClasses> lanes_;  // of sends and receives, by size
 };

@@ -108,7 +108,8 @@ void Preparer::ChangeBuffers(const Operation& o, Job& job) {
 }
 
 Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& job) {
-  std::vector<std::size_t> to_self, from_self;
+  to_self_.clear();
+  from_self_.clear();
   job.group.sends.clear();
   job.group.receives.clear();
   for (const Operation& o : operations) {
@@ -120,9 +121,9 @@ Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& jo
     } else {
       job.group.receives.push_back({.address = static_cast<std::byte*>(o.out), .bytes = bytes, .lane = lane});
     }
-    if (o.root == rank_) (send ? to_self : from_self).push_back(bytes);
+    if (o.root == rank_) (send ? to_self_ : from_self_).push_back(bytes);
   }
-  TUTTI_RETURN_IF_ERROR(CheckOwn(rank_, to_self, from_self));
+  TUTTI_RETURN_IF_ERROR(CheckOwn(rank_, to_self_, from_self_));
   job.collective = Collective::kSendRecv;
   job.divisor = 1;
   job.group.plan = planner_.FindTransferPlan(operations);

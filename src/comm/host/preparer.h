@@ -3,9 +3,11 @@
 #ifndef TUTTI_COMM_HOST_PREPARER_H_
 #define TUTTI_COMM_HOST_PREPARER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tutti/operation.h"
 #include "tutti/status.h"
@@ -50,7 +52,8 @@ class Preparer {
   const int ranks_;
   const Jobs& jobs_;
   Planner& planner_;
-  std::optional<Operation> prepared_;  // what the first job is ready for
+  std::optional<Operation> prepared_;             // what the first job is ready for
+  std::vector<std::size_t> to_self_, from_self_;  // bytes, of the group that is being prepared; kept for their memory
   std::uint8_t barrier_output_ = 0;
 };
 

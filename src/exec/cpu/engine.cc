@@ -59,7 +59,7 @@ void Engine::Start(Job& job) {
     StartPart(job.parts[c]);
   }
   job.cut = true;
-  job.awaits = Awaits(job);
+  job.awaits = remote_ != nullptr && BeginAhead(job);
   if (job.by_reference) OfferEarly(job);
 }
 
@@ -86,7 +86,6 @@ void Engine::StartPart(Part& part) {
   part.progress = part.sent = 0;
   part.computed = false;
   part.done = part.count == 0;
-  part.ahead_slot = part.ahead_step = 0;
   part.pool_slot = -1;
 }
 

@@ -7,6 +7,7 @@
 // Submit. Advance moves the first of them on as far as it goes without waiting for a peer; "where was I" is an index
 // into the plan, so any number of engines can be moved on in turn.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -158,7 +159,7 @@ class Engine {
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
-  bool Awaits(const Job& job) const;
+  bool BeginAhead(Job& job);
   void AwaitAhead(const Job& job, Part& part);
   void AwaitPosts(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t chunk);
 
@@ -192,6 +193,22 @@ class Engine {
   std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
   bool can_help_ = true;                // until writing to a peer's memory has failed
 };
+
+// What a step works on. Inline: the shortest calls take less than 40 ns.
+inline Engine::Work Engine::WorkOf(const Job& job, const Part& part, const plan::Step& step, int round) const {
+  Work work{0, 0, nullptr};
+  if (step.out != plan::kNoBlock) {
+    work.out = job.out + Offset(job, part, false, step.out, round, &work.elements);
+  } else {
+    const auto local = std::ranges::find_if(step.operands, &plan::Operand::local);
+    const bool found = local != step.operands.end();
+    // A step without a block of its own passes on a whole piece that it does not keep.
+    const bool input = !found || local->kind == plan::Operand::Kind::kIn;
+    Offset(job, part, input, found ? local->index : 0, round, &work.elements);
+  }
+  work.bytes = work.elements * job.element;
+  return work;
+}
 
 }  // namespace tutti::exec::cpu
 

@@ -29,11 +29,15 @@ bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::s
 
 }  // namespace
 
-// Whether AwaitAhead is of use for a job that begins. Ranks of several hosts have one channel.
-bool Engine::Awaits(const Job& job) const {
-  const Part& part = job.parts[0];
-  return remote_ != nullptr && job.protocol == proto::Protocol::kSimple && !part.plan->early.empty() && !part.done &&
-         std::min(part.chunk, part.count) * job.element >= kLeastAwaitedBytes;
+// Begins AwaitAhead for a job that begins, where it is of use. Ranks of several hosts have one channel.
+bool Engine::BeginAhead(Job& job) {
+  Part& part = job.parts[0];
+  const bool of_use = job.protocol == proto::Protocol::kSimple && !part.plan->early.empty() && !part.done &&
+                      std::min(part.chunk, part.count) * job.element >= kLeastAwaitedBytes;
+  if (!of_use) return false;
+  part.ahead_slot = part.ahead_step = 0;
+  for (int peer = 0; peer < ranks_; ++peer) to_come_[peer] = fabric_->in(part.channel, peer).post_head;
+  return true;
 }
 
 // Looks at the steps that follow those it has looked at, as far as the rings of posts go.
@@ -43,9 +47,6 @@ void Engine::AwaitAhead(const Job& job, Part& part) {
   const std::size_t in_bytes = plan::InPieces(job.collective, ranks_) * job.count * job.element;
   const std::size_t out_bytes = plan::OutPieces(job.collective, ranks_) * job.count * job.element;
   const Early least = Overlap(job.in, in_bytes, job.out, out_bytes) ? Early::kAlways : Early::kSeparate;
-  if (part.ahead_slot == 0 && part.ahead_step == 0) {
-    for (int peer = 0; peer < ranks_; ++peer) to_come_[peer] = fabric_->in(part.channel, peer).post_head;
-  }
   for (; part.ahead_slot < slots; ++part.ahead_slot, part.ahead_step = 0) {
     for (; part.ahead_step < plan.step_count(); ++part.ahead_step) {
       const Step step = plan.step(part.ahead_step);

@@ -23,11 +23,9 @@ namespace {
 
 constexpr std::size_t kSlotsPerPeer = 2;
 
-bool IsLocal(const Operand& operand) { return operand.kind != Operand::Kind::kRecv; }
-
 // Whether a step's value lies in user memory, where receivers may read it.
 bool StaysInPlace(const Step& step) {
-  return step.out != plan::kNoBlock || (step.operands.size() == 1 && IsLocal(step.operands[0]));
+  return step.out != plan::kNoBlock || (step.operands.size() == 1 && step.operands[0].local());
 }
 
 }  // namespace
@@ -107,21 +105,6 @@ std::size_t Engine::Offset(const Job& job, const Part& part, bool input, int blo
   return (piece * job.count + part.first + begin) * job.element;
 }
 
-Engine::Work Engine::WorkOf(const Job& job, const Part& part, const Step& step, int round) const {
-  Work work{0, 0, nullptr};
-  if (step.out != plan::kNoBlock) {
-    work.out = job.out + Offset(job, part, false, step.out, round, &work.elements);
-  } else {
-    const auto local = std::ranges::find_if(step.operands, IsLocal);
-    const bool found = local != step.operands.end();
-    // A step without a block of its own passes on a whole piece that it does not keep.
-    const bool input = !found || local->kind == Operand::Kind::kIn;
-    Offset(job, part, input, found ? local->index : 0, round, &work.elements);
-  }
-  work.bytes = work.elements * job.element;
-  return work;
-}
-
 template <Protocol P>
 bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   const Work work = WorkOf(job, part, step, round);
@@ -175,7 +158,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   }
   if constexpr (P == Protocol::kSimple) {
     for (const Operand& operand : step.operands) {
-      if (IsLocal(operand)) continue;
+      if (operand.local()) continue;
       ReleasePosts(fabric_->in(part.channel, operand.index));
       fabric_->Nudge(operand.index);
     }
@@ -217,7 +200,7 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     const int i = part.operand;
     const Operand& operand = step.operands[i];
     std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(part, i, work.bytes);
-    if (IsLocal(operand)) {
+    if (operand.local()) {
       std::size_t elements;
       const bool input = operand.kind == Operand::Kind::kIn;
       const std::size_t offset = Offset(job, part, input, operand.index, round, &elements);
@@ -313,7 +296,7 @@ bool Engine::RunTransfer(Job& job, int index) {
   const Step step = group.plan->plan.step(index);
   const Operand& source = step.operands[0];
   const bool sends = !step.to.empty();
-  if (IsLocal(source) && !sends) {
+  if (source.local() && !sends) {
     CopyBytes(group.receives[step.out].address, group.sends[source.index].address, group.sends[source.index].bytes);
     return true;
   }

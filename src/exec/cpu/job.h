@@ -114,8 +114,9 @@ struct Job {
   std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
   // Non-temporal where the output is far larger than the caches (docs/performance.md).
   Stores stores = Stores::kCached;
-  // Set by the engine: the links to other hosts are told where what comes may be put; and the parts are cut for this job. A job that runs again with other buffers keeps that.
+  // Set by the engine: the links to other hosts are told where what comes may be put.
   bool awaits = false;
+  // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
   bool cut = false;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
   std::vector<Part> parts;

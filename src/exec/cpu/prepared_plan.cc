@@ -70,9 +70,12 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   for (int i = 0; i < plan.step_count(); ++i) {
     prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
   }
-  if (plan.collective == Collective::kSendRecv) prepared->previous = PreviousOnLink(plan);
+  if (plan.collective == Collective::kSendRecv) {
+    prepared->previous = PreviousOnLink(plan);
+  } else {
+    prepared->early = plan::EarlyOf(plan);
+  }
   prepared->sharing = SharingOf(plan);
-  if (plan.collective != Collective::kSendRecv) prepared->early = plan::EarlyOf(plan);
   prepared->long_bytes_max = LongBytesMax(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "exec/cpu/engine.h"
 #include "exec/cpu/fold.h"
 #include "exec/cpu/prepared_plan.h"
@@ -81,6 +82,7 @@ bool Engine::ReferencesRead(Job& job) {
 }
 
 void Engine::Fail(const Status& status) {
+  if (first_ != nullptr) TUTTI_INFO(log::kColl | log::kNet, "rank {} gives up waiting {}", rank_, DescribeWait());
   RevokeOffers();
   AwaitReaders();
   for (Job* job = first_; job != nullptr; job = job->next) {

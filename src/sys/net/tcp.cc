@@ -188,33 +188,27 @@ Status TcpConnection::Broken(const char* what, int error) const {
 }
 
 Result<std::size_t> TcpConnection::TrySend(std::span<const std::span<const std::byte>> pieces) {
-  pieces = pieces.first(std::min(pieces.size(), kMostPieces));
-  // The system takes one piece in less time than several.
-  std::byte small[kSmallBytes];
-  std::size_t bytes = 0;
-  for (const std::span<const std::byte> piece : pieces) {
-    if (bytes + piece.size() <= kSmallBytes) std::copy(piece.begin(), piece.end(), small + bytes);
-    bytes += piece.size();
-  }
-  if (bytes <= kSmallBytes) return TrySendOne(std::span(small, bytes));
-  if (pieces.size() == 1) return TrySendOne(pieces[0]);
   iovec vectors[kMostPieces];
   msghdr header{};
   header.msg_iov = vectors;
-  for (const std::span<const std::byte> piece : pieces) {
+  std::size_t bytes = 0;
+  for (const std::span<const std::byte> piece : pieces.first(std::min(pieces.size(), kMostPieces))) {
     vectors[header.msg_iovlen++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    bytes += piece.size();
   }
-  while (true) {
-    const ssize_t n = sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n >= 0) return static_cast<std::size_t>(n);
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
-    if (errno != EINTR) return Broken("send", errno);
+  // The system takes one piece in less time than several.
+  std::byte small[kSmallBytes];
+  if (header.msg_iovlen > 1 && bytes <= kSmallBytes) {
+    std::byte* end = small;
+    for (const std::span<const std::byte> piece : pieces.first(header.msg_iovlen))
+      end = std::ranges::copy(piece, end).out;
+    vectors[0] = {small, bytes};
+    header.msg_iovlen = 1;
   }
-}
-
-Result<std::size_t> TcpConnection::TrySendOne(std::span<const std::byte> piece) {
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   while (true) {
-    const ssize_t n = send(socket_.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = header.msg_iovlen == 1 ? send(socket_.get(), vectors[0].iov_base, vectors[0].iov_len, kFlags)
+                                             : sendmsg(socket_.get(), &header, kFlags);
     if (n >= 0) return static_cast<std::size_t>(n);
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
     if (errno != EINTR) return Broken("send", errno);

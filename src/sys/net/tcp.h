@@ -49,7 +49,6 @@ class TcpConnection {
 
   // Without waiting: how many bytes of the pieces, one after the other, were taken. At most kMostPieces count.
   static constexpr std::size_t kMostPieces = 16;
-  static constexpr std::size_t kSmallBytes = 1024;  // of pieces that are sent as one
   Result<std::size_t> Send(std::span<const std::span<const std::byte>> pieces);
   Result<std::size_t> Send(std::span<const std::byte> bytes);
   // Without waiting: how many bytes came, at least 1. REQUIRES: the buffer is not empty.
@@ -67,8 +66,8 @@ class TcpConnection {
   Status WaitWritable(std::int64_t deadline_ns) const;
 
  private:
+  static constexpr std::size_t kSmallBytes = 1024;  // of pieces that are sent as one
   Status Broken(const char* what, int error) const;
-  Result<std::size_t> TrySendOne(std::span<const std::byte> piece);
   Status WaitFor(short events, std::int64_t deadline_ns) const;
 
   Fd socket_;

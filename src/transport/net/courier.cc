@@ -369,8 +369,8 @@ void Courier::Tell(const PeerState& own) {
   told_ = true;
   own_ = own;
   // What is under way may lie in buffers that are about to be freed, so it must not be finished.
-  for (const auto& peer : peers_) {
-    if (own.state == RankState::kFailed) peer->rank.Stop();
+  if (own.state == RankState::kFailed) {
+    for (const auto& peer : peers_) peer->rank.Stop();
   }
   for (Peer* peer : connected_) {
     peer->rank.Tell(own_);

@@ -175,6 +175,20 @@ void CutLinks::Compose(Wire& wire, Credits credits) {
   }
 }
 
+std::string CutLinks::Describe() const {
+  const auto half = [](const char* name, std::uint64_t units, std::uint64_t lines, std::uint64_t posts) {
+    return fmt::format("{} {}/{}/{}", name, units, lines, posts);
+  };
+  const proto::Credit& consumed = *incoming_.credit;
+  return fmt::format("units/lines/posts: {}, {}, {}; of the peer's: posts that came whole {}, {}, {}",
+                     half("written", written_.units, written_.lines, written_.posts),
+                     half("sent", sent_.units, sent_.lines, sent_.posts),
+                     half("consumed there", Load(credit_.ll_units), Load(credit_.ll128_lines), Load(credit_.posts)),
+                     received_posts_,
+                     half("consumed", Load(consumed.ll_units), Load(consumed.ll128_lines), Load(consumed.posts)),
+                     half("told", told_.units, told_.lines, told_.posts));
+}
+
 void CutLinks::GoBack() {
   sent_ = {.units = Load(credit_.ll_units), .lines = Load(credit_.ll128_lines), .posts = Load(credit_.posts)};
   piece_at_ = 0;

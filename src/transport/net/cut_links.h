@@ -13,14 +13,16 @@
 //                        credits go the other way
 //
 // The data of a post lands in a landing, a buffer beside the incoming ring, unless the executor has said where else it may. The
-// sender says where in the landing, as it knows what the receiver has consumed. It may come in pieces, over several flows (flow.h), of which each may end at any time: then both sides
-// send once more what is not known to be consumed, and what has come already is passed over.
+// sender says where in the landing, as it knows what the receiver has consumed. It may come in pieces, over several flows (flow.h), of
+// which each may end at any time: then both sides send once more what is not known to be consumed, and what has come already is
+// passed over.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "transport/link.h"
 #include "tutti/status.h"
@@ -81,6 +83,9 @@ class CutLinks {
     const UnderWay& under_way = under_way_[static_cast<std::size_t>(flow)];
     return under_way.bits != 0 && under_way.away;
   }
+
+  // How far both halves are, for the log.
+  std::string Describe() const;
 
   // What comes from the peer over flow `flow`.
   struct Target {

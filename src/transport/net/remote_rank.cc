@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/net/remote_rank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -271,6 +274,7 @@ bool RemoteRank::Send(Credits credits) {
 }
 
 void RemoteRank::Stop() {
+  TUTTI_INFO(log::kNet, "links with rank {} on host {} when this rank failed: {}", who_.rank, who_.host, Describe());
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -363,6 +367,21 @@ bool RemoteRank::Unacknowledged() {
     std::lock_guard lock(flow->mutex);
     return flow->wire != nullptr && flow->wire->Backlog() > 0;
   });
+}
+
+std::string RemoteRank::Describe() {
+  std::string all = [&] {
+    std::lock_guard lock(mutex_);
+    return links_.Describe();
+  }();
+  for (const auto& flow : flows_) {
+    std::lock_guard lock(flow->mutex);
+    if (flow->wire == nullptr) continue;
+    fmt::format_to(std::back_inserter(all), "; flow {} ({}){}: {} bytes added, {} of them not known to have arrived",
+                   flow->number, flow->wire->Name(), flow->speaks ? "" : " that waits for its caller",
+                   flow->wire->Added(), flow->wire->Backlog());
+  }
+  return all;
 }
 
 PeerState RemoteRank::said() const {

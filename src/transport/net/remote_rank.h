@@ -135,6 +135,7 @@ class RemoteRank {
   void NoteDrained(int flow);
   // With no lock held.
   void EndWhatThePeerHasLost();
+  std::string Describe();  // how far the links and each flow are
 
   const RemotePeer who_;
   const int first_;
