@@ -43,7 +43,7 @@ Result<LinkListener> Listen(const Settings& settings, sys::NetworkUse use) {
   if (!listener.ok()) return listener.status();
   LinkListener made{.listener = std::move(*listener), .cards = {}};
   for (const sys::Interface& interface : choice->chosen) {
-    transport::net::Card& card = made.cards.emplace_back(interface.name);
+    transport::net::Card& card = made.cards.emplace_back(transport::net::Card{.name = interface.name});
     for (const sys::Endpoint& endpoint : made.listener.endpoints()) {
       const bool its = std::ranges::find(interface.addresses, endpoint.address) != interface.addresses.end();
       if (its) card.endpoints.push_back(endpoint);

@@ -63,7 +63,7 @@ struct RendezvousServer::Job {
   // The last word on a meeting may be the last that this process says: its own ranks may end it as soon as they hear it.
   void PutOwnHostLast() {
     const sys::ProcessId self = sys::Self();
-    std::ranges::stable_partition(hosts, [&](const Host* host) {
+    std::stable_partition(hosts.begin(), hosts.end(), [&](const Host* host) {
       return std::ranges::none_of(host->members, [&](const auto& member) {
         const Arrival& arrival = member.second.arrival;
         return sys::ProcessId{.pid = arrival.pid, .start_ticks = arrival.start_ticks} == self;

@@ -21,6 +21,8 @@
 
 #include "sys/net/auth.h"
 #include "sys/net/tcp.h"
+#include "sys/os/clock.h"
+#include "tests/support/tcp_pair.h"
 #include "transport/net/plugin/abi.h"
 #include "transport/net/plugin/catalog.h"
 #include "transport/net/plugin/net_plugin.h"
@@ -155,21 +157,9 @@ class FuzzedPlugin final : public plugin::NetPlugin {
 
 // The two ends of one connection, which all inputs use.
 std::array<sys::TcpConnection, 2> MakePair() {
-  Result<sys::TcpListener> listener = sys::TcpListener::Open({.addresses = {sys::IpAddress::V4(127, 0, 0, 1)}});
-  Require(listener.ok());
-  const sys::Endpoint to = listener->endpoints().front();
-  Result<sys::Fd> socket = sys::StartConnect(to);
-  Require(socket.ok());
-  std::array<sys::TcpConnection, 2> ends;
-  while (!ends[0].valid() || !ends[1].valid()) {
-    if (!ends[0].valid()) {
-      if (Result<sys::TcpConnection> made = sys::FinishConnect(*socket, to); made.ok()) ends[0] = std::move(*made);
-    }
-    if (!ends[1].valid()) {
-      if (Result<sys::TcpConnection> made = listener->Accept(); made.ok()) ends[1] = std::move(*made);
-    }
-  }
-  return ends;
+  Result<std::array<sys::TcpConnection, 2>> ends = tests::MakeTcpPair(sys::NowNs() + 10 * sys::kNsPerSecond);
+  Require(ends.ok());
+  return std::move(*ends);
 }
 
 std::vector<std::byte> Drain(sys::TcpConnection& end) {

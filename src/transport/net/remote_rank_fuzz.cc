@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Feeds arbitrary frames to the links with a rank of another host, over two flows of which one may be lost in between. No frame may
 // write outside the memory that is there for it, and nothing counts as come that has not come whole. The executor reads what it is
-// shown.
+// shown. At some point the rank may stop, and then what its executor awaited data in is freed.
 //
 // Canary: with TUTTI_FUZZ_CANARY set, a planted fault (a credit for a line "crashes") must be found within seconds.
 
@@ -48,30 +48,50 @@ class FuzzedWire final : public Wire {
   std::uint64_t Added() const override { return 0; }
   std::size_t Backlog() const override { return 0; }
   int fd() const override { return -1; }
+  // A payload comes in two halves, of which the second comes with the next call.
   Result<bool> Receive(FrameSink& sink) override {
-    FrameHeader header;
-    if (in_.size() < sizeof(header)) return Status(Code::kRemote, "the end");
-    std::memcpy(&header, in_.data(), sizeof(header));
-    in_ = in_.subspan(sizeof(header));
-#ifdef TUTTI_FUZZ_CANARY
-    Require(header.kind != FrameKind::kCredit || header.mark != 1);
-#endif
-    const Result<std::byte*> target = sink.Begin(header);
-    if (!target.ok()) return target.status();
-    if (*target == nullptr && header.bytes > kMostStagedBytes) return Status(Code::kRemote, "too long");
-    // Of large payloads the input holds the beginning, and the rest is what that is made to: so that inputs stay small.
-    const std::span<const std::byte> there = in_.first(std::min<std::size_t>(in_.size(), header.bytes % 4096));
-    in_ = in_.subspan(there.size());
-    std::vector<std::byte> payload(header.bytes);
-    std::ranges::copy(there, payload.begin());
-    if (*target != nullptr && !payload.empty()) std::memcpy(*target, payload.data(), payload.size());
-    const Status ended = sink.End(header, *target != nullptr ? std::span<const std::byte>() : payload);
+    if (!begun_) return Begin(sink);
+    begun_ = false;
+    Put(payload_.size() / 2, payload_.size());
+    const Status ended = sink.End(header_, target_ != nullptr ? std::span<const std::byte>() : payload_);
     if (!ended.ok()) return ended;
     return true;
   }
+  void Divert(std::byte* instead) override {
+    Require(begun_ && target_ != nullptr);
+    target_ = instead;
+  }
 
  private:
+  Result<bool> Begin(FrameSink& sink) {
+    if (in_.size() < sizeof(header_)) return Status(Code::kRemote, "the end");
+    std::memcpy(&header_, in_.data(), sizeof(header_));
+    in_ = in_.subspan(sizeof(header_));
+#ifdef TUTTI_FUZZ_CANARY
+    Require(header_.kind != FrameKind::kCredit || header_.mark != 1);
+#endif
+    const Result<std::byte*> target = sink.Begin(header_);
+    if (!target.ok()) return target.status();
+    if (*target == nullptr && header_.bytes > kMostStagedBytes) return Status(Code::kRemote, "too long");
+    target_ = *target;
+    begun_ = true;
+    // Of large payloads the input holds the beginning, and the rest is what that is made to: so that inputs stay small.
+    const std::span<const std::byte> there = in_.first(std::min<std::size_t>(in_.size(), header_.bytes % 4096));
+    in_ = in_.subspan(there.size());
+    payload_.assign(header_.bytes, std::byte{0});
+    std::ranges::copy(there, payload_.begin());
+    Put(0, payload_.size() / 2);
+    return true;
+  }
+  void Put(std::size_t from, std::size_t to) {
+    if (target_ != nullptr && from < to) std::memcpy(target_ + from, payload_.data() + from, to - from);
+  }
+
   std::span<const std::byte> in_;
+  FrameHeader header_{};
+  std::vector<std::byte> payload_;
+  std::byte* target_ = nullptr;
+  bool begun_ = false;
 };
 
 void Read(Incoming& in) {
@@ -111,11 +131,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = data[0] * input.size() / 255;
   rank.Join(0, RemoteRank::Side::kCaller, std::make_unique<FuzzedWire>(input.first(cut)), 1);
   rank.Join(1, RemoteRank::Side::kCalled, std::make_unique<FuzzedWire>(input.subspan(cut)), 2);
-  std::vector<std::byte> place(kAwaitedBytes);
+  auto place = std::make_unique<std::byte[]>(kAwaitedBytes);
+  const int stops_at = data[1];
   for (int turn = 0; turn < 64 && rank.connected() > 0; ++turn) {
-    rank.Await({.post = credit.posts.load(), .mark = data[0] % 4, .where = place.data(), .bytes = place.size()});
+    if (turn == stops_at) {
+      rank.Stop();
+      place.reset();
+    }
+    if (place != nullptr) {
+      const std::uint64_t mark = data[0] % 4;
+      rank.Await({.post = credit.posts.load(), .mark = mark, .where = place.get(), .bytes = kAwaitedBytes});
+    }
     (void)rank.ExchangeAll(RemoteRank::Credits::kDue);
-    Read(in);
+    if (place != nullptr) Read(in);
   }
   return 0;
 }
