@@ -22,6 +22,9 @@ struct GpuOptions {
   // set, bind too. More than a GPU has multiprocessors are never used, fewer where an operation is too small to be cut.
   int max_channels = 128;
   int min_channels = 1;
+  // At least so many ranks share each GPU, those of other communicators included: blocks leave room for all of them, as kernels that
+  // wait for each other must. The same on all ranks.
+  int ranks_per_gpu = 1;
   bool overlap_launches = true;  // small operations may be put on the GPU while the stream's kernel before them ends
   bool zero_ctas = false;        // where copy engines can do an operation, they do; counts where all ranks say so
   bool legacy_ipc = false;       // hand memory on by IPC handles, as where descriptors are forbidden

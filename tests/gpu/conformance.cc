@@ -7,6 +7,9 @@
 //   gpu_conformance [--threads N] [--quick]     N ranks as threads of this process, on its GPUs in turn
 //   tutti run -n N gpu_conformance              ranks as processes
 //
+// Where the ranks count as being on several hosts (NCCL_HOSTID), those parts run that do not look into kernels, and each operation
+// goes the way that the library chooses; NCCL_PROTO makes it choose another protocol.
+//
 // Prints a summary; exit status 1 when anything was wrong.
 
 #include <fmt/format.h>
@@ -60,6 +63,7 @@ struct Bench {
   bool quick;
   int rank() const { return communicator.rank(); }
   int ranks() const { return communicator.ranks(); }
+  bool several_hosts() const { return gpu.impl()->several_hosts; }
 };
 
 // What happened on the rank with the first error, the same on all ranks, so that all go on alike.
@@ -71,16 +75,19 @@ Status Agree(Bench& b, const Status& own) {
   return any != 0 ? Status(Code::kRemote, "another rank found an error") : Status::Ok();
 }
 
-Status RunWay(Bench& b, const Case& c, const tune::GpuChoice& way, std::uint64_t seed) {
+// Null: the way that the library chooses.
+Status RunWay(Bench& b, const Case& c, const tune::GpuChoice* way, std::uint64_t seed) {
   ++g_tally.cases;
   const Status status =
       RunCaseOn(b.rank(), b.ranks(), c, seed, [&](const Operation& o, std::span<std::byte> x, std::span<std::byte> y) {
-        return b.device.Mirror(
-            o, x, y, [&](const Operation& moved) { return b.gpu.impl()->runner.RunAs(moved, way, b.device.stream()); });
+        return b.device.Mirror(o, x, y, [&](const Operation& moved) {
+          return way == nullptr ? b.gpu.Run(moved, b.device.stream())
+                                : b.gpu.impl()->runner.RunAs(moved, *way, b.device.stream());
+        });
       });
   if (status.ok()) return status;
   ++g_tally.wrong;
-  fmt::print("rank {}: {}: {}\n", b.rank(), tune::ToString(way), status.ToString());
+  fmt::print("rank {}: {}: {}\n", b.rank(), way == nullptr ? "chosen" : tune::ToString(*way), status.ToString());
   std::fflush(stdout);
   return status;
 }
@@ -121,10 +128,11 @@ bool HasWay(const Bench& b, const algo::Entry& entry, Collective collective, int
   return by_teams || gpu.executor.CanRunSteps(**plan, which).ok();
 }
 
-// All cases of one way to do a collective.
-Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, proto::Protocol protocol) {
+// All cases of one way to do a collective; null: each as the library chooses.
+Status RunCollective(Bench& b, Collective collective, const algo::Entry* entry, proto::Protocol protocol) {
   const bool reduces = Reduces(collective);
-  std::mt19937 random(static_cast<unsigned>(static_cast<int>(collective) * 100 + static_cast<int>(entry.algorithm)));
+  const int algorithm = entry == nullptr ? 0 : static_cast<int>(entry->algorithm);
+  std::mt19937 random(static_cast<unsigned>(static_cast<int>(collective) * 100 + algorithm));
   std::uint64_t seed = 1;
   for (int type = 0; type < kDataTypes; ++type) {
     for (int op = 0; op < (reduces ? kReduceOps : 1); ++op) {
@@ -139,12 +147,15 @@ Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, 
                .root = static_cast<int>(random() % b.ranks())};
         c.in_place = collective != Collective::kAllToAll && random() % 3 == 0;
         c.misalign = random() % 3 == 0 ? SizeOf(c.type) : 0;
+        if (entry == nullptr) {
+          TUTTI_RETURN_IF_ERROR(Agree(b, RunWay(b, c, nullptr, seed++)));
+          continue;
+        }
         const int channels = static_cast<int>(random() % std::min(MostChannels(b), 12)) + 1;
         const int threads = 32 * (1 << random() % 5);
-        TUTTI_RETURN_IF_ERROR(Agree(
-            b,
-            RunWay(b, c, {.algorithm = entry.algorithm, .protocol = protocol, .channels = channels, .threads = threads},
-                   seed++)));
+        const tune::GpuChoice way{
+            .algorithm = entry->algorithm, .protocol = protocol, .channels = channels, .threads = threads};
+        TUTTI_RETURN_IF_ERROR(Agree(b, RunWay(b, c, &way, seed++)));
       }
     }
   }
@@ -154,11 +165,15 @@ Status RunCollective(Bench& b, Collective collective, const algo::Entry& entry, 
 Status RunEverything(Bench& b) {
   for (int c = 0; c <= static_cast<int>(Collective::kAllToAll); ++c) {
     const auto collective = static_cast<Collective>(c);
+    if (b.several_hosts()) {
+      TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, nullptr, proto::Protocol::kSimple));
+      continue;
+    }
     for (const algo::Entry& entry : algo::Registry()) {
       const long before = g_tally.cases;
       for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
         if (!IsUsed(b, protocol) || !HasWay(b, entry, collective, protocol, false)) continue;
-        TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, entry, static_cast<proto::Protocol>(protocol)));
+        TUTTI_RETURN_IF_ERROR(RunCollective(b, collective, &entry, static_cast<proto::Protocol>(protocol)));
       }
       if (b.rank() == 0 && g_tally.cases > before) {
         fmt::print("{} {}: {} cases so far, {} here\n", Name(collective), entry.name, g_tally.cases.load(),
@@ -197,6 +212,34 @@ bool IsNan(DataType type, const std::byte* p) {
   }
 }
 
+// Runs `o` on the GPU, into o.out; null: as the library chooses.
+Status CheckBits(Bench& b, const Operation& o, std::span<std::byte> in, std::span<const std::byte> expected,
+                 const tune::GpuChoice* way) {
+  ++g_tally.cases;
+  const std::size_t size = SizeOf(o.type);
+  const std::span got(static_cast<std::byte*>(o.out), expected.size());
+  TUTTI_RETURN_IF_ERROR(b.device.Mirror(o, in, got, [&](const Operation& moved) {
+    return way == nullptr ? b.gpu.Run(moved, b.device.stream())
+                          : b.gpu.impl()->runner.RunAs(moved, *way, b.device.stream());
+  }));
+  std::size_t wrong = 0, first = 0;
+  for (std::size_t i = o.count; i-- > 0;) {
+    const std::byte *x = expected.data() + i * size, *y = got.data() + i * size;
+    if (std::memcmp(x, y, size) == 0 || (IsNan(o.type, x) && IsNan(o.type, y))) continue;
+    ++wrong;
+    first = i;
+  }
+  if (wrong == 0) return Status::Ok();
+  ++g_tally.wrong;
+  std::uint64_t x = 0, y = 0;
+  std::memcpy(&x, expected.data() + first * size, size);
+  std::memcpy(&y, got.data() + first * size, size);
+  fmt::print("rank {}: random bits, {} {} {}: {} of {} elements differ from the CPU's, first {}: {:x}, CPU {:x}\n",
+             b.rank(), Name(o.type), Name(o.op), way == nullptr ? "chosen" : tune::ToString(*way), wrong, o.count,
+             first, y, x);
+  return Status::Ok();
+}
+
 // Random bit patterns, so infinities, NaNs, subnormals too: the same bits as the CPU executor gives, any NaN for a NaN.
 Status RunRandomBits(Bench& b) {
   constexpr std::size_t kCount = 20011;
@@ -214,34 +257,21 @@ Status RunRandomBits(Bench& b) {
                   .op = static_cast<ReduceOp>(op),
                   .scalar = 1.7 + b.rank()};
       TUTTI_RETURN_IF_ERROR(b.communicator.Run(o));
+      o.out = got.data();
+      if (b.several_hosts()) {
+        // Averages in stages are divided in stages, which rounds twice where that is by no power of 2.
+        if (o.op == ReduceOp::kAvg && (b.ranks() & (b.ranks() - 1)) != 0) continue;
+        TUTTI_RETURN_IF_ERROR(CheckBits(b, o, in, expected, nullptr));
+        continue;
+      }
       for (const algo::Algorithm algorithm : {algo::Algorithm::kOneShot, algo::Algorithm::kTwoShot}) {
         for (int protocol = 0; protocol < proto::kProtocols; ++protocol) {
           if (!IsUsed(b, protocol) || !HasWay(b, algo::Get(algorithm), o.kind, protocol, false)) continue;
-          ++g_tally.cases;
-          o.out = got.data();
           const tune::GpuChoice way{.algorithm = algorithm,
                                     .protocol = static_cast<proto::Protocol>(protocol),
                                     .channels = 4,
                                     .threads = 128};
-          TUTTI_RETURN_IF_ERROR(b.device.Mirror(o, in, got, [&](const Operation& moved) {
-            return b.gpu.impl()->runner.RunAs(moved, way, b.device.stream());
-          }));
-          std::size_t wrong = 0, first = 0;
-          for (std::size_t i = kCount; i-- > 0;) {
-            const std::byte *x = expected.data() + i * size, *y = got.data() + i * size;
-            if (std::memcmp(x, y, size) == 0 || (IsNan(o.type, x) && IsNan(o.type, y))) continue;
-            ++wrong;
-            first = i;
-          }
-          if (wrong != 0) {
-            ++g_tally.wrong;
-            std::uint64_t x = 0, y = 0;
-            std::memcpy(&x, expected.data() + first * size, size);
-            std::memcpy(&y, got.data() + first * size, size);
-            fmt::print(
-                "rank {}: random bits, {} {} {}: {} of {} elements differ from the CPU's, first {}: {:x}, CPU {:x}\n",
-                b.rank(), Name(o.type), Name(o.op), tune::ToString(way), wrong, kCount, first, y, x);
-          }
+          TUTTI_RETURN_IF_ERROR(CheckBits(b, o, in, expected, &way));
         }
       }
     }
@@ -932,9 +962,10 @@ Status RunEstimate(Bench& b) {
 }
 
 Status RunGroups(Bench& b) {
+  TUTTI_RETURN_IF_ERROR(RunRandomGroups(b, b.quick ? kRandomGroupsQuick : kRandomGroups));
+  if (b.several_hosts()) return Status::Ok();
   TUTTI_RETURN_IF_ERROR(Agree(b, RunLaunchCounts(b)));
   TUTTI_RETURN_IF_ERROR(Agree(b, RunEstimate(b)));
-  TUTTI_RETURN_IF_ERROR(RunRandomGroups(b, b.quick ? kRandomGroupsQuick : kRandomGroups));
   return RunBatches(b);
 }
 
@@ -1005,12 +1036,18 @@ Status RunRank(Communicator& communicator, bool quick, const std::string& only) 
   Result<Device> device = Device::Create(*gpu, kBufferBytes);
   if (!device.ok()) return device.status();
   Bench bench{communicator, *gpu, *device, quick};
-  const std::pair<const char*, Status (*)(Bench&)> parts[] = {
-      {"graphs", RunGraphs},   {"transfers", RunTransfers}, {"groups", RunGroups},     {"rows", RunRows},
-      {"scalars", RunScalars}, {"limits", RunLimits},       {"fallback", RunFallback}, {"huge", RunHuge},
-      {"bits", RunRandomBits}, {"all", RunEverything},      {"abort", RunAbort}};
-  for (const auto& [name, part] : parts) {
+  struct Part {
+    const char* name;
+    Status (*run)(Bench&);
+    bool of_kernels = false;  // it looks into them
+  };
+  const Part parts[] = {{"graphs", RunGraphs},           {"transfers", RunTransfers}, {"groups", RunGroups},
+                        {"rows", RunRows, true},         {"scalars", RunScalars},     {"limits", RunLimits, true},
+                        {"fallback", RunFallback, true}, {"huge", RunHuge},           {"bits", RunRandomBits},
+                        {"all", RunEverything},          {"abort", RunAbort}};
+  for (const auto& [name, part, of_kernels] : parts) {
     if (!only.empty() && only.find(name) == std::string::npos) continue;
+    if (of_kernels && bench.several_hosts()) continue;
     const auto start = std::chrono::steady_clock::now();
     TUTTI_RETURN_IF_ERROR(part(bench));
     if (communicator.rank() == 0) {

@@ -6,7 +6,8 @@
 //   host_rank FILE            the same without TUTTI_ID: rank 0 makes the id and writes it to the file, the others read it
 //   host_rank FILE STOP       the same, and then one all_reduce after the other until rank 0 sees the file STOP; says "going" soon
 //                             after the beginning, and at the end how many there were
-//   host_rank --until STOP    as FILE STOP, with an id from the environment
+//   host_rank --until STOP    as FILE STOP, with an id from the environment; a rank that has TUTTI_TEST_LATE_MS comes so much
+//                             later to a large sum after "going" (FILE STOP, too)
 //   host_rank --make-id FILE  no rank: makes the id, writes it to the file, and waits until it is killed
 //   host_rank --twice         as without words, and a second communicator after the first
 //   host_rank --two-ids FILE  by NCCL's interface: the first and the last rank make an id each, and all pass both
@@ -76,11 +77,16 @@ Status AddUpUntil(const std::string& stop) {
   constexpr std::size_t kCounts[] = {1, 1000, 33333, std::size_t{1} << 18, std::size_t{1} << 20};
   std::vector<int> ends(1);
   std::size_t round = 0;
+  const char* const late_ms = std::getenv("TUTTI_TEST_LATE_MS");
+  constexpr std::size_t kGoing = 2 * std::size(kCounts);
   for (; ends[0] == 0; ++round) {
+    if (round == kGoing + std::size(kCounts) - 1 && late_ms != nullptr) {
+      sys::SleepNs(std::atoi(late_ms) * sys::kNsPerMs);
+    }
     TUTTI_RETURN_IF_ERROR(AddUp(*world, kCounts[round % std::size(kCounts)], round));
     const std::vector<int> mine(1, world->rank() == 0 && std::filesystem::exists(stop) ? 1 : 0);
     TUTTI_RETURN_IF_ERROR(world->Run(AllReduce(mine, ends)));
-    if (round == 2 * std::size(kCounts)) {
+    if (round == kGoing) {
       fmt::print("going\n");
       std::fflush(stdout);
     }

@@ -35,7 +35,8 @@ TEST_P(HostsLifeTest, FromSeveralRootsToRevoke) {
 INSTANTIATE_TEST_SUITE_P(Shapes, HostsLifeTest,
                          testing::Values(std::vector<int>{0, 1, 1}, std::vector<int>{0, 0, 0, 1},
                                          std::vector<int>{0, 1, 1, 2, 2, 2}, std::vector<int>{0, 0, 1, 2, 3, 4},
-                                         std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
+                                         std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2},
+                                         std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4}));
 
 }  // namespace
 }  // namespace tutti::tests

@@ -80,13 +80,24 @@ TEST_F(NetworkFaultsTest, WhereLargePacketsGetLostSmallerOnesAreSent) {
   Finish();
 }
 
+// Longer than the system keeps a connection over which nothing goes, as the rank's process reads nothing.
 TEST_F(NetworkFaultsTest, AStoppedRankIsWaitedFor) {
   Hosts hosts({"east", "west"});
   Start(hosts, {kEast, kWest, kWest});
   ranks_[1].Signal(SIGSTOP);
-  Pause(3000);
+  Pause(8000);
   ranks_[1].Signal(SIGCONT);
   Finish();
+  for (const ChildProcess& rank : ranks_) EXPECT_FALSE(Has(rank.output(), "large packets")) << rank.output();
+}
+
+// It computes meanwhile, or writes a file. Nothing happens to the connections.
+TEST_F(NetworkFaultsTest, ALateRankIsWaitedFor) {
+  Hosts hosts({"east", "west"});
+  Start(hosts, {kEast, kWest}, {}, {{1, "TUTTI_TEST_LATE_MS=9000"}});
+  Pause(9000);
+  Finish();
+  for (const ChildProcess& rank : ranks_) EXPECT_FALSE(Has(rank.output(), "timed out")) << rank.output();
 }
 
 TEST_F(NetworkFaultsTest, ADeadRankIsNamedOnAllHosts) {

@@ -1,13 +1,14 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 // Faults at random times in the life of a job on several hosts: while its ranks meet, connect, work and end. Connections are reset,
-// the cards of a host go down one after the other and come back, nothing reaches a host for a while, and a rank is stopped for a
-// while or killed. Then all sums are right, or every survivor ends with a sentence that names the rank, its host or where it
-// listened. No rank hangs, and none says that a sum is wrong.
+// the cards of a host go down one after the other and come back, nothing reaches a host for a while, large packets of a host get
+// lost, a host is cut off for good, and a rank is stopped for a while or killed. Then all sums are right, or every survivor ends
+// with a sentence that names the rank, its host or where it listened. No rank hangs, and none says that a sum is wrong.
 //
-// TUTTI_TEST_SEED and TUTTI_TEST_CASES choose other cases, and more:
+// TUTTI_TEST_SEED and TUTTI_TEST_CASES choose other cases, and more; TUTTI_TEST_HOSTS and TUTTI_TEST_RANKS the most hosts, up to 5,
+// and the most ranks of each:
 //
-//     TUTTI_TEST_SEED=7 TUTTI_TEST_CASES=200 random_faults_test
+//     TUTTI_TEST_SEED=7 TUTTI_TEST_CASES=200 TUTTI_TEST_HOSTS=5 TUTTI_TEST_RANKS=4 random_faults_test
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,18 +22,20 @@
 #include <string>
 #include <vector>
 
+#include "comm/meet/rank_list.h"
 #include "tests/hosts/hosts.h"
 #include "tests/hosts/steady_job.h"
 
 namespace tutti::tests {
 namespace {
 
-constexpr const char* kNames[] = {"east", "west", "north"};
+constexpr const char* kNames[] = {"east", "west", "north", "south", "mid"};
+constexpr int kCards = 2;
 constexpr int kFirstPort = 5000;
 
-enum class Fault : std::uint8_t { kReset, kStop, kKill, kCards, kSilence };
+enum class Fault : std::uint8_t { kReset, kStop, kKill, kCardsDown, kSilence, kLargeLost, kGone };
 enum class Phase : std::uint8_t { kEarly, kSteady, kEnd };
-constexpr const char* kFaults[] = {"reset", "stop", "kill", "cards down", "silence"};
+constexpr const char* kFaults[] = {"reset", "stop", "kill", "cards down", "silence", "large packets lost", "host gone"};
 constexpr const char* kPhases[] = {"early", "steady", "end"};
 constexpr int kFaultCount = std::ssize(kFaults), kPhaseCount = std::ssize(kPhases);
 
@@ -53,17 +56,27 @@ struct Plan {
   }
 };
 
+std::string LastLine(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
 int Number(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-Plan MakePlan(std::mt19937& random, int number) {
+struct Most {
+  int hosts = Number("TUTTI_TEST_HOSTS", 3);
+  int ranks = Number("TUTTI_TEST_RANKS", 2);  // of each
+};
+
+Plan MakePlan(std::mt19937& random, const Most& most, int number) {
   const auto pick = [&](int from, int to) { return std::uniform_int_distribution(from, to)(random); };
   Plan plan;
-  const int hosts = pick(2, 3);
+  const int hosts = pick(2, most.hosts);
   for (int host = 0; host < hosts; ++host) {
-    for (int rank = pick(1, 2); rank > 0; --rank) plan.host_of.push_back(host);
+    for (int rank = pick(1, most.ranks); rank > 0; --rank) plan.host_of.push_back(host);
   }
   // Each fault in each phase, before any comes twice.
   plan.fault = static_cast<Fault>(number % kFaultCount);
@@ -71,7 +84,7 @@ Plan MakePlan(std::mt19937& random, int number) {
   plan.victim = pick(0, static_cast<int>(plan.host_of.size()) - 1);
   plan.delay_ms = pick(0, plan.phase == Phase::kEarly ? 250 : plan.phase == Phase::kSteady ? 300 : 30);
   plan.pause_ms = pick(100, 1500);
-  plan.times = plan.fault == Fault::kReset ? pick(1, 6) : 1;
+  plan.times = plan.fault == Fault::kReset ? pick(1, 6) : plan.fault == Fault::kLargeLost ? pick(1, kCards) : 1;
   return plan;
 }
 
@@ -83,11 +96,12 @@ class RandomFaultsTest : public SteadyJob {
     ranks_.clear();
     std::filesystem::remove(folder_.Path("stop"));
     for (std::size_t rank = 0; rank < plan.host_of.size(); ++rank) {
-      ranks_.push_back(hosts.Start(
-          plan.host_of[rank], {program_, "--until", folder_.Path("stop")},
-          {fmt::format("TUTTI_RANK={}", rank), fmt::format("TUTTI_RANKS={}", plan.host_of.size()),
-           fmt::format("NCCL_COMM_ID={}:{}", Hosts::Address(plan.host_of[0]), kFirstPort + number % 1000),
-           "TUTTI_SECRET=of the test of random faults", "TUTTI_INIT_TIMEOUT_MS=6000", "TUTTI_TIMEOUT_MS=30000"}));
+      ranks_.push_back(
+          hosts.Start(plan.host_of[rank], {program_, "--until", folder_.Path("stop")},
+                      {fmt::format("TUTTI_RANK={}", rank), fmt::format("TUTTI_RANKS={}", plan.host_of.size()),
+                       fmt::format("NCCL_COMM_ID={}:{}", Hosts::Address(plan.host_of[0]), kFirstPort + number % 1000),
+                       "TUTTI_SECRET=of the test of random faults", "TUTTI_INIT_TIMEOUT_MS=6000",
+                       "TUTTI_TIMEOUT_MS=30000", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=NET"}));
     }
   }
   void Do(Hosts& hosts, const Plan& plan) {
@@ -103,7 +117,7 @@ class RandomFaultsTest : public SteadyJob {
         Pause(plan.pause_ms);
         victim.Signal(SIGCONT);
         break;
-      case Fault::kCards:
+      case Fault::kCardsDown:
         for (const int card : {1, 0}) {
           hosts.LinkDown(own, card);
           Pause(plan.pause_ms);
@@ -116,6 +130,12 @@ class RandomFaultsTest : public SteadyJob {
         Pause(plan.pause_ms);
         hosts.Unblock(own);
         break;
+      case Fault::kLargeLost:
+        for (int card = 0; card < plan.times; ++card) hosts.LoseLarger(own, 1300, card);
+        break;
+      case Fault::kGone:
+        for (int card = 0; card < kCards; ++card) hosts.Unplug(own, card);
+        break;
       case Fault::kReset:
         for (int i = 0; i < plan.times; ++i) {
           const int other = (own + 1 + i % plan.host_of.back()) % (plan.host_of.back() + 1);
@@ -125,12 +145,38 @@ class RandomFaultsTest : public SteadyJob {
         break;
     }
   }
+  // What lasts until the job has ended.
+  void Undo(Hosts& hosts, const Plan& plan) {
+    const int own = plan.host_of[static_cast<std::size_t>(plan.victim)];
+    for (int card = 0; card < kCards; ++card) {
+      if (plan.fault == Fault::kLargeLost) hosts.SetMtu(own, 1500, card);
+      if (plan.fault == Fault::kGone) hosts.Plug(own, card);
+    }
+  }
   void LetEnd() { std::ofstream(folder_.Path("stop")) << "stop\n"; }
   // Waits until the job is at work, or ends.
   void AwaitWork() {
     for (ChildProcess& rank : ranks_) {
       if (!rank.WaitForOutput("going")) return;
     }
+  }
+  // Whether the last line names a rank or its host. The lines before are the log, which names all.
+  static bool Names(const std::string& said, const Plan& plan, int rank) {
+    const std::string last = LastLine(said);
+    const int host = plan.host_of[static_cast<std::size_t>(rank)];
+    std::vector<int> ranks;
+    for (int r = 0; r < std::ssize(plan.host_of); ++r) {
+      if (plan.host_of[static_cast<std::size_t>(r)] == host) ranks.push_back(r);
+    }
+    return Has(last, fmt::format("rank {}", rank)) || Has(last, comm::NamedRanks(ranks)) || Has(last, kNames[host]) ||
+           Has(last, Hosts::Address(host));
+  }
+  // To those that are cut off it is the others that are gone.
+  static bool NamesAnotherHost(const std::string& said, const Plan& plan, int host) {
+    for (int rank = 0; rank < std::ssize(plan.host_of); ++rank) {
+      if (plan.host_of[static_cast<std::size_t>(rank)] != host && Names(said, plan, rank)) return true;
+    }
+    return false;
   }
   // "right", "named" or "killed".
   std::string Outcome(const Plan& plan, int rank) {
@@ -146,23 +192,25 @@ class RandomFaultsTest : public SteadyJob {
     EXPECT_EQ(code, 1) << said;
     EXPECT_FALSE(plan.fault == Fault::kStop) << "a rank that was stopped is waited for: " << said;
     EXPECT_FALSE(plan.fault == Fault::kReset) << "connections that are reset are made anew: " << said;
-    EXPECT_FALSE(plan.fault == Fault::kCards) << "the other card is used: " << said;
+    EXPECT_FALSE(plan.fault == Fault::kCardsDown) << "the other card is used: " << said;
     EXPECT_FALSE(plan.fault == Fault::kSilence) << "a short silence is waited out: " << said;
+    EXPECT_FALSE(plan.fault == Fault::kLargeLost) << "smaller packets are sent: " << said;
     const int host = plan.host_of[static_cast<std::size_t>(plan.victim)];
-    EXPECT_TRUE(Has(said, fmt::format("rank {}", plan.victim)) || Has(said, kNames[host]) ||
-                Has(said, Hosts::Address(host)))
-        << said;
+    const bool cut_off = plan.fault == Fault::kGone && plan.host_of[static_cast<std::size_t>(rank)] == host;
+    EXPECT_TRUE(cut_off ? NamesAnotherHost(said, plan, host) : Names(said, plan, plan.victim)) << said;
     return "named";
   }
 };
 
 TEST_F(RandomFaultsTest, AJobEndsRightOrNamesWhoIsGone) {
   const int seed = Number("TUTTI_TEST_SEED", 1), cases = Number("TUTTI_TEST_CASES", kFaultCount * kPhaseCount);
-  Hosts hosts({kNames[0], kNames[1], kNames[2]}, 2);
+  const Most most;
+  ASSERT_TRUE(most.hosts >= 2 && most.hosts <= std::ssize(kNames) && most.ranks >= 1);
+  Hosts hosts({kNames, kNames + most.hosts}, kCards);
   std::map<std::string, int> outcomes;
   for (int number = 0; number < cases; ++number) {
     std::mt19937 random(static_cast<unsigned>(seed * 100'003 + number));
-    const Plan plan = MakePlan(random, number);
+    const Plan plan = MakePlan(random, most, number);
     SCOPED_TRACE(fmt::format("TUTTI_TEST_SEED={}, case {}: {}", seed, number, plan.ToString()));
     fmt::print("seed {}, case {}: {}\n", seed, number, plan.ToString());
     std::fflush(stdout);
@@ -173,6 +221,7 @@ TEST_F(RandomFaultsTest, AJobEndsRightOrNamesWhoIsGone) {
     LetEnd();
     if (plan.phase == Phase::kEnd) Do(hosts, plan);
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) ++outcomes[Outcome(plan, rank)];
+    Undo(hosts, plan);
     if (HasFailure()) break;
   }
   for (const auto& [outcome, ranks] : outcomes) fmt::print("{}: {} ranks\n", outcome, ranks);

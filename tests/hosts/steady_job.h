@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,13 +37,15 @@ class SteadyJob : public testing::Test {
     if (const std::string why_not = Hosts::WhyNot(); !why_not.empty()) GTEST_SKIP() << why_not;
   }
 
-  // Starts a rank on each of these hosts, and waits until all are at work.
-  void Start(Hosts& hosts, const std::vector<int>& host_of, const std::vector<std::string>& environment = {}) {
+  // Starts a rank on each of these hosts, and waits until all are at work. `of_rank`: what comes to the environment of one.
+  void Start(Hosts& hosts, const std::vector<int>& host_of, const std::vector<std::string>& environment = {},
+             const std::map<std::size_t, std::string>& of_rank = {}) {
     for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
       std::vector<std::string> all = {"TUTTI_RANK=" + std::to_string(rank),
-                                      "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=60000",
+                                      "TUTTI_RANKS=" + std::to_string(host_of.size()), "TUTTI_TIMEOUT_MS=20000",
                                       "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=NET"};
       all.insert(all.end(), environment.begin(), environment.end());
+      if (const auto own = of_rank.find(rank); own != of_rank.end()) all.push_back(own->second);
       ranks_.push_back(hosts.Start(host_of[rank], {program_, folder_.Path("id"), folder_.Path("stop")}, all));
     }
     for (ChildProcess& rank : ranks_) ASSERT_TRUE(rank.WaitForOutput("going")) << rank.output();

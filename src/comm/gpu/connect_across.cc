@@ -6,6 +6,8 @@
 // for those of this host and one for those at the same place of each host.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +32,19 @@ std::vector<int> Members(int first, int step, int count) {
   return members;
 }
 
+// How many ranks the GPU with the most of them has, of all hosts: more than of its own host where one machine counts as several.
+Result<int> MostRanksOfAGpu(Communicator& communicator, const sys::cuda::Driver& driver, int device) {
+  sys::cuda::Uuid own{};
+  const Status known = sys::cuda::Check(driver, driver.DeviceGetUuid(&own, device), "the UUID of a GPU");
+  std::vector<sys::cuda::Uuid> all(static_cast<std::size_t>(communicator.ranks()));
+  TUTTI_RETURN_IF_ERROR(communicator.Run(
+      {.kind = Collective::kAllGather, .in = &own, .out = all.data(), .count = sizeof(own), .type = DataType::kUint8}));
+  TUTTI_RETURN_IF_ERROR(known);
+  std::ptrdiff_t most = 0;
+  for (const sys::cuda::Uuid& gpu : all) most = std::max(most, std::ranges::count(all, gpu));
+  return static_cast<int>(most);
+}
+
 }  // namespace
 
 // The GPUs of this host, or none on all ranks where some host's do not work together.
@@ -38,7 +53,12 @@ Status GpuCommunicator::Impl::ConnectWithinHost(const comm::HostShape& shape, co
   const std::vector<int> members = Members(shape.RankOf(shape.host, 0), 1, shape.places);
   Result<Communicator> near = comm::MakeChild(communicator, fmt::format("{} of host {}", what, shape.host), members);
   TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(near.status(), "could not meet the ranks of its host again"));
-  Result<std::unique_ptr<comm::GpuWithinHost>> made = comm::GpuWithinHost::Create(std::move(*near), members, options);
+  const Result<int> ranks_per_gpu = MostRanksOfAGpu(communicator, *driver, device);
+  TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(ranks_per_gpu.status(), "does not say which GPU it has"));
+  GpuOptions own_options = options;
+  own_options.ranks_per_gpu = *ranks_per_gpu;
+  Result<std::unique_ptr<comm::GpuWithinHost>> made =
+      comm::GpuWithinHost::Create(std::move(*near), members, own_options);
   const int mine = made.ok() ? 1 : 0;
   int least = 0;
   TUTTI_RETURN_IF_ERROR(exchange.FindLeast(std::span(&mine, 1), std::span(&least, 1)));

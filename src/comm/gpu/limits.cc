@@ -61,7 +61,8 @@ Result<GpuLimits> FindLimits(const GpuCore& core, const tune::GpuMachine& machin
   GpuLimits limits{.overlap_kernels = machine.overlap_kernels,
                    .multiprocessor_threads = machine.multiprocessor_threads,
                    .multiprocessor_shares = machine.multiprocessor_shares};
-  const bool alone = fabric.RanksOnGpuOf(rank) <= 1;
+  const auto sharing_with = [&](int peer) { return std::max(fabric.RanksOnGpuOf(peer), options.ranks_per_gpu); };
+  const bool alone = sharing_with(rank) <= 1;
   int capability = 0;
   core.driver->DeviceGetAttribute(&capability, sys::cuda::kComputeCapabilityMajor, core.context.device());
   if (alone && capability >= kHopper && options.overlap_launches) {
@@ -72,7 +73,7 @@ Result<GpuLimits> FindLimits(const GpuCore& core, const tune::GpuMachine& machin
   int multiprocessors = INT_MAX;  // for every rank: blocks of ranks that share a GPU must all be there at once
   bool shared = false;
   for (int peer = 0; peer < ranks; ++peer) {
-    const int sharing = fabric.RanksOnGpuOf(peer);
+    const int sharing = sharing_with(peer);
     shared |= sharing > 1;
     multiprocessors = std::min(multiprocessors, tune::MostBlocks(machine, fabric.multiprocessors(peer), sharing));
   }

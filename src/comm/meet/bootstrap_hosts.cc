@@ -109,9 +109,10 @@ Status Gatherer::AwaitHosts() {
 Status Gatherer::HostsLate() const {
   return Status(
       Code::kTimeout,
-      fmt::format("the ranks did not meet within {} ms: all {} have come, but not all hosts have heard of all. "
-                  "Likely cause: starved of CPU time; raise TUTTI_INIT_TIMEOUT_MS",
-                  (sys::NowNs() - attendance_.begin_ns) / sys::kNsPerMs, options_.ranks));
+      fmt::format(
+          "the ranks did not meet within {} ms: all {} have come, but not all hosts have heard of all; {}. "
+          "Likely cause: such a host was cut off or got no CPU time; look at it, or raise TUTTI_INIT_TIMEOUT_MS",
+          (sys::NowNs() - attendance_.begin_ns) / sys::kNsPerMs, options_.ranks, hosts_->DescribeAwaited()));
 }
 
 void Gatherer::SayWhoIsMissing() {

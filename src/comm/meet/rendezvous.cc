@@ -35,6 +35,17 @@ std::string Where(const IdParts& id) {
   return where;
 }
 
+// "east (ranks 0 and 1), west (rank 2)"; empty where there is none.
+std::string Listed(const Known& known) {
+  std::string hosts;
+  for (const Known::Host& host : known.hosts) {
+    const std::vector<int> ranks(host.ranks.begin(), host.ranks.end());
+    hosts += fmt::format("{}{} ({})", hosts.empty() ? "" : ", ", host.name,
+                         ranks.empty() ? "no rank yet" : NamedRanks(ranks));
+  }
+  return hosts;
+}
+
 const char* NameOfListener(const IdParts& id) {
   return id.listener == IdListener::kMaker ? "the process that made the id" : "the process of rank 0";
 }
@@ -65,8 +76,9 @@ struct Rendezvous::Shared {
   std::size_t sent = 0;                   // of them, over this connection
   Stage stage = Stage::kGathering;
   Status fault;
-  Status unreachable;  // why there is no connection yet
-  comm::Known known;
+  Status unreachable;   // why there is no connection yet
+  comm::Known known;    // who has come
+  comm::Known awaited;  // after kAll
   std::vector<RemoteMember> members;
   All all;
 
@@ -141,6 +153,14 @@ std::vector<int> Rendezvous::Known() const {
   return ranks;
 }
 
+std::string Rendezvous::DescribeAwaited() const {
+  const std::string where = Where(shared_->options.id);
+  std::lock_guard lock(shared_->mutex);
+  const std::string hosts = Listed(shared_->awaited);
+  return hosts.empty() ? fmt::format("nothing came any more from where hosts meet, {}", where)
+                       : fmt::format("these have not answered since: {}", hosts);
+}
+
 std::string Rendezvous::Describe() const {
   const std::string where = Where(shared_->options.id);
   std::lock_guard lock(shared_->mutex);
@@ -148,12 +168,7 @@ std::string Rendezvous::Describe() const {
     return fmt::format("other hosts meet at {}, which host {} cannot reach: {}{}", where, shared_->options.host,
                        shared_->unreachable.message(), HintAtSecrets(shared_->options.id));
   }
-  std::string hosts;
-  for (const comm::Known::Host& host : shared_->known.hosts) {
-    const std::vector<int> ranks(host.ranks.begin(), host.ranks.end());
-    hosts += fmt::format("{}{} ({})", hosts.empty() ? "" : ", ", host.name,
-                         ranks.empty() ? "no rank yet" : NamedRanks(ranks));
-  }
+  const std::string hosts = Listed(shared_->known);
   return fmt::format("to where hosts meet, {}, have come: {}", where, hosts.empty() ? "none" : hosts);
 }
 
@@ -246,7 +261,7 @@ Status Rendezvous::Shared::Take(const sys::NetMessage& message) {
     case RendezvousKind::kKnown: {
       Result<comm::Known> news = ParseKnown(message);
       if (!news.ok()) return news.status();
-      known = std::move(*news);
+      (stage == Stage::kGathering ? known : awaited) = std::move(*news);
       return Status::Ok();
     }
     case RendezvousKind::kRemote: {

@@ -72,6 +72,8 @@ class Rendezvous {
   std::vector<int> Known() const;
   // What is known of other hosts, to complete "... have come": which have come to the rendezvous, or why it cannot be reached.
   std::string Describe() const;
+  // After kAll, to complete "all have come, but ...": which hosts are not known to have heard of that.
+  std::string DescribeAwaited() const;
 
  private:
   struct Shared;

@@ -63,7 +63,8 @@ std::size_t EncodedBytes(const Arrival& arrival);
 sys::NetMessage Encode(RendezvousKind kind, std::span<const Arrival> arrivals);
 Result<std::vector<Arrival>> ParseArrivals(std::span<const std::byte> message, RendezvousKind kind);
 
-// Which hosts have joined, with their ranks so far, for sentences. As many hosts as fit.
+// For sentences: which hosts have joined, with their ranks so far; after All, which of them are not known to have heard it. As many
+// hosts as fit.
 struct Known {
   struct Host {
     std::string name;

@@ -19,7 +19,7 @@ namespace tutti::comm {
 namespace {
 
 constexpr std::int64_t kIdleNs = 200 * sys::kNsPerMs;   // how often the thread looks whether it shall stop
-constexpr std::int64_t kKnownNs = 300 * sys::kNsPerMs;  // how often hosts are told who has come
+constexpr std::int64_t kKnownNs = 300 * sys::kNsPerMs;  // how often hosts are told who has come, or who is awaited
 constexpr std::size_t kMostUnsentBytes = 64u << 20;     // a leader that takes nothing for so long is given up
 constexpr std::size_t kRemoteBytes = 60u << 10;         // of a message of ranks
 
@@ -57,7 +57,7 @@ struct RendezvousServer::Job {
   std::vector<Host*> hosts;  // that have joined
   std::size_t members = 0;
   bool told_all = false;
-  bool changed = false;  // since hosts were told who has come
+  bool changed = false;  // since hosts were told who has come, or who is awaited
   std::int64_t told_ns = 0;
 
   // The last word on a meeting may be the last that this process says: its own ranks may end it as soon as they hear it.
@@ -208,7 +208,7 @@ Status RendezvousServer::Handle(Host& host, const sys::NetMessage& message) {
   if (!kind.ok()) return senseless(kind.status());
   if (*kind == RendezvousKind::kArrivals && !host.job->told_all) return TakeArrivals(host, message);
   if (*kind == RendezvousKind::kReady && host.job->told_all) {
-    host.ready = true;
+    host.ready = host.job->changed = true;
     if (std::ranges::all_of(host.job->hosts, &Host::ready)) Complete(*host.job);
     return Status::Ok();
   }
@@ -265,7 +265,8 @@ Status RendezvousServer::TakeArrivals(Host& host, const sys::NetMessage& message
 }
 
 void RendezvousServer::TellAll(Job& job) {
-  job.told_all = true;
+  job.told_all = job.changed = true;
+  job.told_ns = sys::NowNs();
   // A host without ranks was there before its first rank, or is one whose ranks have all met elsewhere.
   std::ranges::sort(job.hosts, {},
                     [](const Host* h) { return h->members.empty() ? kMostRanks : h->members.begin()->first; });
@@ -342,12 +343,12 @@ void RendezvousServer::Leave(Host& host) {
 void RendezvousServer::TellKnown() {
   const std::int64_t now_ns = sys::NowNs();
   for (const auto& [id, job] : jobs_) {
-    if (!job->changed || job->told_all || now_ns - job->told_ns < kKnownNs) continue;
+    if (!job->changed || now_ns - job->told_ns < kKnownNs) continue;
     job->changed = false;
     job->told_ns = now_ns;
     Known known;
     for (const Host* host : job->hosts) {
-      known.hosts.push_back({host->name, host->Ranks()});
+      if (!host->ready) known.hosts.push_back({host->name, host->Ranks()});
     }
     const sys::NetMessage message = Encode(known);
     for (Host* host : job->hosts) Send(*host, message);

@@ -206,6 +206,20 @@ TEST_F(RendezvousTest, AHostThatDiesIsNamedOnTheOthers) {
   ExpectTheyMeet(Kind::kThreads, id_, {0, 1, 1});
 }
 
+// Rank 1's host joins, and then says nothing, as one that is cut off.
+TEST_F(RendezvousTest, AHostThatFallsSilentInTheLastMomentIsNamed) {
+  const auto silent = Rendezvous::Begin({.id = *ReadId(id_),
+                                         .rank = 1,
+                                         .ranks = 2,
+                                         .host = HostAt(1),
+                                         .deadline_ns = sys::NowNs() + 60 * sys::kNsPerSecond});
+  ASSERT_TRUE(silent.ok());
+  (*silent)->Arrived(1, sys::Self(), 0, PayloadOf(1, 101));
+  const Status status = MeetOnHost(id_, 0, {0, 1}, 2000);
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_NE(status.message().find("have not answered since: host1 (rank 1)."), std::string::npos) << status.message();
+}
+
 TEST_F(RendezvousTest, ARankThatGivesUpIsToldOnAllHosts) {
   std::atomic<bool> cancel{false};
   std::thread aborter([&] {

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "sys/net/tcp_window.h"
 #include "sys/os/clock.h"
 #include "sys/os/error.h"
 
@@ -251,6 +252,12 @@ Result<std::size_t> TcpConnection::Receive(std::span<std::byte> buffer) {
 std::size_t TcpConnection::Unacknowledged() const {
   int bytes = 0;
   return ioctl(socket_.get(), TIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+std::optional<bool> TcpConnection::PeerIsFull() const {
+  const std::optional<TcpWindow> window = FindTcpWindow(socket_.get());
+  if (!window) return std::nullopt;
+  return window->bytes < window->packet_bytes;
 }
 
 Status TcpConnection::WaitFor(short events, std::int64_t deadline_ns) const {

@@ -61,6 +61,8 @@ class TcpConnection {
 
   // Bytes that were sent and that the other host has not acknowledged.
   std::size_t Unacknowledged() const;
+  // Whether the other process has left so much unread that its system takes less than a packet. None: the system does not say.
+  std::optional<bool> PeerIsFull() const;
 
   Status WaitReadable(std::int64_t deadline_ns) const;
   Status WaitWritable(std::int64_t deadline_ns) const;

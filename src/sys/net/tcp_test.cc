@@ -250,6 +250,19 @@ TEST(TcpTest, DataThatNobodyTakesEndTheConnection) {
   EXPECT_NE(sent.status().message().find("Connection timed out (errno 110). The other host does not answer"),
             std::string::npos)
       << sent.status().message();
+  EXPECT_TRUE(pair.caller.PeerIsFull().value());
+}
+
+TEST(TcpTest, APeerThatReadsIsNotFull) {
+  Pair pair = MakePair();
+  EXPECT_FALSE(pair.caller.PeerIsFull().value());
+  const std::vector<std::byte> much(1 << 20);
+  const std::int64_t deadline_ns = In(20'000);
+  while (!pair.caller.PeerIsFull().value() && NowNs() < deadline_ns) (void)pair.caller.Send(much).ok();
+  EXPECT_TRUE(pair.caller.PeerIsFull().value());
+  std::vector<std::byte> taken(1 << 20);
+  while (pair.caller.PeerIsFull().value() && NowNs() < deadline_ns) (void)pair.listener.Receive(taken).ok();
+  EXPECT_FALSE(pair.caller.PeerIsFull().value());
 }
 
 }  // namespace

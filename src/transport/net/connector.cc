@@ -56,7 +56,7 @@ Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, 
                           .stagger_ns = kStaggerNs},
                          sys::NowNs() + kTryNs);
   if (!proven.ok()) return proven.status();
-  MadeFlow made{.rank = peer.rank, .flow = flow};
+  MadeFlow made{.rank = peer.rank, .flow = flow, .small_packets = route.segment_bytes > 0};
   std::memcpy(&made.name, proven->outcome.session.data(), sizeof(made.name));
   made.session = proven->outcome.session;
   made.connection = proven->connection.Release();

@@ -35,7 +35,8 @@ struct MadeFlow {
   int rank = 0;
   int flow = 0;
   std::uint64_t name = 0;
-  sys::Key session{};  // that only the two sides have
+  bool small_packets = false;  // this side has asked for that (Route::segment_bytes)
+  sys::Key session{};          // that only the two sides have
   sys::TcpConnection connection;
 };
 

@@ -28,6 +28,8 @@ static_assert(kFlowPatience.idle_s + kFlowPatience.interval_s * kFlowPatience.pr
               kFlowPatience.unacknowledged_ms == 6'000);
 constexpr std::int64_t kAloneNs = sys::kNsPerMs;       // after which the port's thread takes over
 constexpr std::int64_t kActiveNs = sys::kNsPerSecond;  // for which it expects that more comes
+// What comes for a rank that is away lies with the system at most so long: where that is full, connections are given up.
+constexpr std::int64_t kTakeNs = sys::kNsPerSecond;
 constexpr std::int64_t kFlushNapNs = 50'000;
 constexpr std::int64_t kAskNs = 50'000;  // that a rank sleeps where nothing wakes it up
 constexpr int kMostFutile = 5;
@@ -304,16 +306,19 @@ bool Courier::Turn(int waits_for) {
     }
     LookWhatIsLeft();
   }
-  Note(moved);
+  if (moved || left || waits_for >= 0) Note(moved);
   return moved;
 }
 
 Courier::Left Courier::Tend() {
   const bool unsent = any_made_.load(std::memory_order_acquire) || unsent_.load(std::memory_order_relaxed);
-  const std::int64_t alone_ns = sys::NowNs() - last_turn_ns_.load(std::memory_order_relaxed);
+  const std::int64_t now_ns = sys::NowNs();
+  const std::int64_t alone_ns = now_ns - last_turn_ns_.load(std::memory_order_relaxed);
   const Left left = unsent ? Left::kUnsent : alone_ns < kActiveNs ? Left::kActive : Left::kNothing;
-  if (!unsent && !unconsumed_.load(std::memory_order_relaxed)) return left;
+  const bool takes = std::min(alone_ns, now_ns - took_ns_) >= kTakeNs;
+  if (!unsent && !unconsumed_.load(std::memory_order_relaxed) && !takes) return left;
   if (alone_ns < kAloneNs) return left;
+  took_ns_ = now_ns;
   {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return left;

@@ -115,6 +115,7 @@ class Courier final : public RemoteLinks, public Caller {
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::atomic<std::int64_t> last_turn_ns_{0};
+  std::int64_t took_ns_ = 0;  // when Tend last took what has come
   // Something has to be sent; something was, and is not known to be consumed, so that it may have to be sent once more.
   std::atomic<bool> unsent_{false}, unconsumed_{false};
   std::vector<sys::Watched> watched_;  // of the thread in Sleep

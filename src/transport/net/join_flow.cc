@@ -35,7 +35,7 @@ Status JoinFlow(const CourierOptions& options, RemoteRank& rank, MadeFlow made) 
   TUTTI_INFO(log::kNet, "rank {} : {} rank {} on host {} over {}, flow {}: {}", options.rank,
              called ? "called by" : "connected to", peer.rank, peer.host,
              options.network == nullptr ? "TCP" : "a network plugin", made.flow, wire->Name());
-  rank.Join(made.flow, made.side, std::move(wire), made.name);
+  rank.Join(made.flow, made.side, std::move(wire), made.name, made.small_packets);
   return Status::Ok();
 }
 

@@ -81,6 +81,7 @@ class PluginStream final : public Stream {
     return fmt::format("NET/{}/{} beside {}", network.plugin().name(), options_.device, control_.Name());
   }
   bool busy() const override { return !ready() || has_unsent_ || sender_->in_flight() > 0; }
+  std::optional<bool> WaitsForRoom() const override { return std::nullopt; }  // plugins do not say
   std::size_t Unacknowledged() const override {
     if (!ready()) return 1;
     return (sender_->in_flight() + (has_unsent_ ? 1 : 0)) * message_bytes_;

@@ -97,18 +97,20 @@ void RemoteRank::AddWatched(std::vector<sys::Watched>& watched, int mover, int m
   }
 }
 
-void RemoteRank::Join(int number, Side side, std::unique_ptr<Wire> wire, std::uint64_t name) {
+void RemoteRank::Join(int number, Side side, std::unique_ptr<Wire> wire, std::uint64_t name, bool small_packets) {
   Flow& flow = *flows_[static_cast<std::size_t>(number)];
   std::lock_guard lock(flow.mutex);
   if (flow.wire != nullptr) Lose(flow, Status(Code::kRemote, "another one came in its place"));
   flow.wire = std::move(wire);
   flow.name = name;
+  flow.small_packets = small_packets || side == Side::kCalled;  // the caller's concern
   flow.backlog = 0;
   flow.backlog_then = 0;
   flow.busy_ns = flow.busy_bytes = 0;
   flow.bytes_per_s = 0;
   flow.rated_ns = 0;
   flow.arrived_then = 0;
+  flow.looked_ns = 0;
   flow.well_ns = sys::NowNs();
   flow.arrived_ns = 0;
   flow.greets = side == Side::kCaller;
@@ -121,6 +123,8 @@ void RemoteRank::Join(int number, Side side, std::unique_ptr<Wire> wire, std::ui
 void RemoteRank::Lose(Flow& flow, const Status& why) {
   TUTTI_INFO(log::kNet, "flow {} with rank {} on host {} has ended: {}", flow.number, who_.rank, who_.host,
              why.message());
+  // The system gives a connection up as well where the other process has read nothing for long.
+  const bool timed_out = why.code() == Code::kTimeout && !flow.wire->WaitsForRoom().value_or(false);
   flow.wire.reset();
   flow.connected = false;
   flow.speaks = false;
@@ -132,9 +136,9 @@ void RemoteRank::Lose(Flow& flow, const Status& why) {
   undrained_ &= ~(std::uint32_t{1} << flow.number);
   if (undrained_ == 0 && said_.state != state()) state_.store(said_.state, std::memory_order_release);
   owes_state_ = told_;
-  to_tell_.push_back({flow.number, flow.name});
+  to_tell_.push_back({flow.number, flow.name, timed_out});
   why_lost_ = why;
-  if (why.code() == Code::kTimeout) has_timed_out_.store(true, std::memory_order_relaxed);
+  if (timed_out) has_timed_out_.store(true, std::memory_order_relaxed);
 }
 
 // The other side ends a connection when it hears that this one has, and says so: only then all is sent once more, so that
@@ -149,7 +153,12 @@ void RemoteRank::EndWhatThePeerHasLost() {
   for (const Lost& lost : ended) {
     Flow& flow = *flows_[static_cast<std::size_t>(lost.flow)];
     std::lock_guard lock(flow.mutex);
-    if (flow.wire != nullptr && flow.name == lost.name) Lose(flow, Status(Code::kRemote, "the peer has lost it"));
+    if (flow.wire == nullptr) continue;
+    if (flow.name == lost.name) {
+      Lose(flow, Status(Code::kRemote, "the peer has lost it"));
+    } else if (lost.timed_out && !flow.small_packets) {
+      Lose(flow, Status(Code::kTimeout, "to the peer nothing arrived over the one before"));
+    }
   }
   std::lock_guard lock(mutex_);
   links_.GoBack();
@@ -172,9 +181,14 @@ void RemoteRank::Fill(Flow& flow, Credits credits, Caller caller) {
   while (wire.HasRoom() && !to_tell_.empty()) {
     const Lost lost = to_tell_.back();
     to_tell_.pop_back();
-    wire.Add({.kind = FrameKind::kLost, .index = lost.name, .at = static_cast<std::uint32_t>(lost.flow)}, {});
+    wire.Add({.kind = FrameKind::kLost,
+              .index = lost.name,
+              .at = static_cast<std::uint32_t>(lost.flow),
+              .landing = lost.timed_out ? 1u : 0u},
+             {});
   }
-  if (flow.greets.exchange(false)) links_.ComposeCredits(wire);
+  // In a packet of its own, which is small: larger ones may get lost.
+  if (wire.HasRoom() && flow.greets.exchange(false)) return links_.ComposeCredits(wire);
   if (!stopped_ && leads) links_.Compose(wire, credits);
   while (!stopped_ && wire.HasRoom()) {
     const std::size_t waiting = links_.DataWaiting();
@@ -237,7 +251,7 @@ bool RemoteRank::Exchange(int number, Credits credits) {
     flow.busy.store(flow.wire->unfinished(), std::memory_order_relaxed);
     if (!*came && flows() > 1) NoteDrained(number);
     moved = SendOver(flow, credits, Caller::kWaits) || *came;
-    if (flows() > 1 && HasStalled(flow)) Lose(flow, Status(Code::kTimeout, "nothing arrives over it any more"));
+    if (HasStalled(flow)) Lose(flow, Status(Code::kTimeout, "nothing arrives over it any more"));
   }
   EndWhatThePeerHasLost();
   return moved;
@@ -305,7 +319,9 @@ Status RemoteRank::TakeFrame(const FrameHeader& header, std::span<const std::byt
   if (header.kind == FrameKind::kState) return TakeState(header, payload, flow);
   if (header.kind != FrameKind::kLost) return links_.End(header, payload, flow);
   if (header.at >= flows_.size()) return Status(Code::kRemote, "a flow was lost that there is not");
-  to_end_.push_back({static_cast<int>(header.at), header.index});
+  const bool timed_out = header.landing != 0;
+  if (timed_out) has_timed_out_.store(true, std::memory_order_relaxed);
+  to_end_.push_back({static_cast<int>(header.at), header.index, timed_out});
   return Status::Ok();
 }
 

@@ -66,7 +66,8 @@ class RemoteRank {
   // A new connection of a flow, instead of the one it had. The caller's side speaks first: what the other side says before may
   // have been read with the end of the hello.
   enum class Side : std::uint8_t { kCaller, kCalled };
-  void Join(int flow, Side side, std::unique_ptr<Wire> wire, std::uint64_t name);
+  // `small_packets`: it was made for a network that loses large ones.
+  void Join(int flow, Side side, std::unique_ptr<Wire> wire, std::uint64_t name, bool small_packets = false);
 
   void NoteWritten();
   void Await(const Awaited& message);
@@ -96,8 +97,8 @@ class RemoteRank {
 
   RankState state() const { return state_.load(std::memory_order_acquire); }
   PeerState said() const;
-  // Why the last connection ended; and whether one has ended because nothing arrived any more, as where a network loses large
-  // packets without a word.
+  // Why the last connection ended; and whether one has ended because nothing arrived any more, here or there, as where a network
+  // loses large packets without a word.
   Status why_lost() const;
   bool has_timed_out() const { return has_timed_out_.load(std::memory_order_relaxed); }
 
@@ -106,6 +107,7 @@ class RemoteRank {
   struct Lost {
     int flow = 0;
     std::uint64_t name = 0;
+    bool timed_out = false;  // nothing arrived over it any more
   };
 
   // Whether a thread has nothing else to do, or has just written something.
@@ -118,7 +120,7 @@ class RemoteRank {
   bool SendOver(Flow& flow, Credits credits, Caller caller);
   void Lose(Flow& flow, const Status& why);
   void Rate(Flow& flow);
-  bool HasStalled(const Flow& flow);
+  bool HasStalled(Flow& flow);
   // With the links' lock held.
   void Fill(Flow& flow, Credits credits, Caller caller);
   std::size_t MostOfPiece() const;

@@ -23,6 +23,8 @@ constexpr double kLeastLearnNs = sys::kNsPerMs, kLearnNs = 20 * sys::kNsPerMs;
 constexpr std::int64_t kForgetNs = sys::kNsPerSecond;
 // A flow over which nothing arrives for so long, while something does over another, is given up; the system does that much later.
 constexpr std::int64_t kStalledNs = sys::kNsPerSecond;
+// And where it is the only one, for so long: where a network interface of this very host drops what it sends, the system does not.
+constexpr std::int64_t kStuckNs = 6 * sys::kNsPerSecond;
 // Another flow has to be so much faster to take over what is small.
 constexpr double kMuchFaster = 2;
 
@@ -140,7 +142,8 @@ void RemoteRank::Rate(Flow& flow) {
 }
 
 // Where a flow does not go on, the others are asked for an acknowledgement, since nothing may go over them while all wait for it.
-bool RemoteRank::HasStalled(const Flow& flow) {
+bool RemoteRank::HasStalled(Flow& flow) {
+  if (flows() == 1 && sys::NowNs() - flow.looked_ns >= kStalledNs / 2) Rate(flow);
   const std::int64_t since_ns = flow.well_ns.load(std::memory_order_relaxed), silent_ns = sys::NowNs() - since_ns;
   if (silent_ns < kStalledNs / 2) return false;
   bool others_go_on = false;
@@ -149,7 +152,8 @@ bool RemoteRank::HasStalled(const Flow& flow) {
     if (other->arrived_ns.load(std::memory_order_relaxed) > since_ns + kStalledNs / 2) others_go_on = true;
     if (other->backlog.load(std::memory_order_relaxed) == 0) other->greets = true;
   }
-  return others_go_on && silent_ns >= kStalledNs;
+  if (others_go_on && silent_ns >= kStalledNs) return !flow.wire->WaitsForRoom().value_or(false);
+  return silent_ns >= kStuckNs && !flow.wire->WaitsForRoom().value_or(true);
 }
 
 }  // namespace tutti::transport::net

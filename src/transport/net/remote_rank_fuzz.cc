@@ -47,6 +47,7 @@ class FuzzedWire final : public Wire {
   Result<bool> Send() override { return false; }
   std::uint64_t Added() const override { return 0; }
   std::size_t Backlog() const override { return 0; }
+  std::optional<bool> WaitsForRoom() const override { return std::nullopt; }
   int fd() const override { return -1; }
   // A payload comes in two halves, of which the second comes with the next call.
   Result<bool> Receive(FrameSink& sink) override {

@@ -67,6 +67,7 @@ class ScriptedWire final : public Wire {
   }
   std::uint64_t Added() const override { return total_; }
   std::size_t Backlog() const override { return added_.size() + cable_->under_way[1 - end_].size(); }
+  std::optional<bool> WaitsForRoom() const override { return std::nullopt; }
   Result<bool> Receive(FrameSink& sink) override {
     std::deque<std::byte>& in = cable_->under_way[end_];
     if (in.empty() && cable_->broken) return Status(Code::kRemote, "broken");

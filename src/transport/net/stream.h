@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -35,6 +36,8 @@ class Stream {
   virtual bool busy() const = 0;
   // Bytes, more or less, that were taken and are not known to have reached the other host.
   virtual std::size_t Unacknowledged() const = 0;
+  // Whether that waits for the other process, which has no room for more, and not for the network. None: it is not known.
+  virtual std::optional<bool> WaitsForRoom() const = 0;
   // What becomes readable when something has come; -1: it says so only when it is asked.
   virtual int fd() const = 0;
 };

@@ -32,6 +32,7 @@ class StreamWire final : public Wire {
   Result<bool> Send() override;
   std::uint64_t Added() const override { return added_; }
   std::size_t Backlog() const override;
+  std::optional<bool> WaitsForRoom() const override { return stream_->WaitsForRoom(); }
   Result<bool> Receive(FrameSink& sink) override;
   void Divert(std::byte* instead) override {
     if (direct_ != nullptr) direct_ = instead;

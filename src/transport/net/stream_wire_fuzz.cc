@@ -49,6 +49,7 @@ class FuzzedStream final : public Stream {
   }
   bool busy() const override { return false; }
   std::size_t Unacknowledged() const override { return 0; }
+  std::optional<bool> WaitsForRoom() const override { return std::nullopt; }
   int fd() const override { return -1; }
 
  private:

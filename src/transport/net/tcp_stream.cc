@@ -21,6 +21,7 @@ class TcpStream final : public Stream {
   }
   bool busy() const override { return false; }
   std::size_t Unacknowledged() const override { return connection_.Unacknowledged(); }
+  std::optional<bool> WaitsForRoom() const override { return connection_.PeerIsFull(); }
   int fd() const override { return connection_.socket().get(); }
 
  private:

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,8 @@ class Wire {
   // Bytes that were added so far, headers included; and those of them that are not known to have reached the other host.
   virtual std::uint64_t Added() const = 0;
   virtual std::size_t Backlog() const = 0;
+  // Whether these wait for the other process, and not for the network. None: it is not known.
+  virtual std::optional<bool> WaitsForRoom() const = 0;
 
   // Takes what has come, up to the end of a piece of data. Whether that was anything.
   virtual Result<bool> Receive(FrameSink& sink) = 0;
