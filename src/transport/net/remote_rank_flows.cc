@@ -119,7 +119,9 @@ void RemoteRank::Rate(Flow& flow) {
   flow.backlog.store(backlog, std::memory_order_relaxed);
   const std::int64_t now_ns = sys::NowNs(), ns = now_ns - flow.looked_ns;
   if (arrived > flow.arrived_then) flow.arrived_ns.store(now_ns, std::memory_order_relaxed);
-  if (arrived > flow.arrived_then || backlog == 0) flow.well_ns.store(now_ns, std::memory_order_relaxed);
+  // Where nobody has looked for long, as in a process that was stopped, nobody knows.
+  const bool is_well = arrived > flow.arrived_then || backlog == 0 || ns > 2 * kStalledNs;
+  if (is_well) flow.well_ns.store(now_ns, std::memory_order_relaxed);
   const bool was_busy = flow.backlog_then >= kSharedBytes, is_busy = backlog >= kSharedBytes;
   if (was_busy && is_busy && ns < kRateNs && arrived == flow.arrived_then) return;
   if (was_busy && ns > 0) {
