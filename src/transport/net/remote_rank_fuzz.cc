@@ -120,10 +120,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<tutti::proto::Ll128Line> ll128(kRings.ll128_lines());
   std::vector<tutti::proto::Post> posts(kRings.posts());
   tutti::proto::Credit credit{};
-  // Of its size exactly, so that the sanitizer sees what lies beyond.
-  const std::size_t bytes = CutLinks::MemoryBytes(kRings);
-  const std::unique_ptr<std::byte, void (*)(void*)> memory(static_cast<std::byte*>(std::aligned_alloc(4096, bytes)),
-                                                           &std::free);
+  // Of its size exactly, so that the sanitizer sees what lies beyond. Made once: that takes longer than a run.
+  static const std::size_t bytes = CutLinks::MemoryBytes(kRings);
+  static const std::unique_ptr<std::byte, void (*)(void*)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(4096, bytes)), &std::free);
   std::memset(memory.get(), 0, bytes - kLandingBytes);
   Outgoing out{.ll = ll.data(), .ll128 = ll128.data(), .posts = posts.data()};
   Incoming in{.credit = &credit};
