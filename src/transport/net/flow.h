@@ -23,7 +23,7 @@ struct Flow {
   std::mutex mutex;
   std::unique_ptr<Wire> wire;      // null: not connected
   std::uint64_t name = 0;          // of the connection, the same at its other end
-  bool small_packets = false;      // this side has made it for a network that loses large ones
+  bool small_packets = false;      // made for a network that loses large ones, or by the other side, who sees to that
   std::vector<std::byte> nowhere;  // where data go that are there already
   // What was known when the rate was last looked at: the time, the backlog, and the bytes that had reached the other host.
   std::int64_t looked_ns = 0;

@@ -103,7 +103,7 @@ void RemoteRank::Join(int number, Side side, std::unique_ptr<Wire> wire, std::ui
   if (flow.wire != nullptr) Lose(flow, Status(Code::kRemote, "another one came in its place"));
   flow.wire = std::move(wire);
   flow.name = name;
-  flow.small_packets = small_packets || side == Side::kCalled;  // the caller's concern
+  flow.small_packets = small_packets || side == Side::kCalled;
   flow.backlog = 0;
   flow.backlog_then = 0;
   flow.busy_ns = flow.busy_bytes = 0;
