@@ -18,14 +18,14 @@ bool CanUseGpuFor(const Core& host) {
   return host.settings.gpu && (host.several_hosts || host.ranks <= transport::p2p::kMaxRanks) && CanUseGpu();
 }
 
-int BlocksBesideOthers(const Core& host, sys::cuda::Device device) {
+int BlocksOfPart(const Core& host, sys::cuda::Device device, std::optional<int> parts) {
   const Result<tune::TuningFile> file = LoadTables(host.settings);  // read before, when `host` was made
   const tune::TuningFile stored = file.ok() ? *file : tune::TuningFile();
   const GpuProfile own = ProfileOf(**sys::cuda::OpenDriver(), device);
   tune::GpuSituation situation = SituationOf(std::span(&own, 1), false);
   situation.ranks = host.ranks;
   const tune::GpuMachine& machine = tune::FindGpuTable(stored.gpus, situation).machine;
-  return tune::MostBlocks(machine, own.multiprocessors, machine.beside_parts);
+  return tune::MostBlocks(machine, own.multiprocessors, parts.value_or(machine.beside_parts));
 }
 
 std::optional<std::string> WhyHostOnly(const Core& c) {

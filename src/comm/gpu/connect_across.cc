@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "comm/gpu/availability.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/host_children.h"
 #include "comm/gpu/impl.h"
@@ -49,14 +50,12 @@ Result<int> MostRanksOfAGpu(Communicator& communicator, const sys::cuda::Driver&
 
 // The GPUs of this host, or none on all ranks where some host's do not work together.
 Status GpuCommunicator::Impl::ConnectWithinHost(const comm::HostShape& shape, const std::string& what,
-                                                std::unique_ptr<comm::GpuWithinHost>& within) {
+                                                int ranks_per_gpu, std::unique_ptr<comm::GpuWithinHost>& within) {
   const std::vector<int> members = Members(shape.RankOf(shape.host, 0), 1, shape.places);
   Result<Communicator> near = comm::MakeChild(communicator, fmt::format("{} of host {}", what, shape.host), members);
   TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(near.status(), "could not meet the ranks of its host again"));
-  const Result<int> ranks_per_gpu = MostRanksOfAGpu(communicator, *driver, device);
-  TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(ranks_per_gpu.status(), "does not say which GPU it has"));
   GpuOptions own_options = options;
-  own_options.ranks_per_gpu = *ranks_per_gpu;
+  own_options.ranks_per_gpu = ranks_per_gpu;
   Result<std::unique_ptr<comm::GpuWithinHost>> made =
       comm::GpuWithinHost::Create(std::move(*near), members, own_options);
   const int mine = made.ok() ? 1 : 0;
@@ -83,8 +82,11 @@ Status GpuCommunicator::Impl::ConnectAcrossHosts() {
   Result<Communicator> all = comm::MakeChild(communicator, what, Members(0, 1, ranks));
   TUTTI_RETURN_IF_ERROR(all.status());  // the same on all ranks
   made.communicators.push_back({.communicator = std::move(*all)});
+  const Result<int> ranks_per_gpu = MostRanksOfAGpu(communicator, *driver, device);
+  TUTTI_RETURN_IF_ERROR(exchange.AgreeOnAll(ranks_per_gpu.status(), "does not say which GPU it has"));
+  if (*ranks_per_gpu > 1) limits.blocks_where_shared = comm::BlocksOfPart(host, device, *ranks_per_gpu);
   const std::optional<comm::HostShape> shape = comm::FindHostShape(comm::HostsOf(communicator), rank);
-  if (shape) TUTTI_RETURN_IF_ERROR(ConnectWithinHost(*shape, what, made.within));
+  if (shape) TUTTI_RETURN_IF_ERROR(ConnectWithinHost(*shape, what, *ranks_per_gpu, made.within));
   if (made.within != nullptr) {
     made.shape = *shape;
     const std::vector<int> members = Members(shape->place, shape->places, shape->hosts);

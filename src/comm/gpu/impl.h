@@ -50,7 +50,7 @@ struct GpuCommunicator::Impl : comm::GpuCore {
   Status Load();
   Status ConnectSegments(transport::p2p::Memory memory);
   Status ConnectAcrossHosts();  // connect_across.cc, instead of the following
-  Status ConnectWithinHost(const comm::HostShape& shape, const std::string& what,
+  Status ConnectWithinHost(const comm::HostShape& shape, const std::string& what, int ranks_per_gpu,
                            std::unique_ptr<comm::GpuWithinHost>& within);
   // What every operation needs to know of this GPU and of its neighbours.
   Status SetUp();  // set_up.cc

@@ -22,7 +22,7 @@ Result<GpuSide> MakeGpuSide(Communicator& communicator, const GpuWishes& wishes)
   Communicator::Impl& c = *communicator.impl();
   const bool mine = CanUseGpuFor(c);
   const bool beside = mine && wishes.beside_others && wishes.max_blocks == 0 && c.ranks > 1;
-  const int wished = beside ? BlocksBesideOthers(c, wishes.device) : wishes.max_blocks;
+  const int wished = beside ? BlocksOfPart(c, wishes.device) : wishes.max_blocks;
   const int most = LeastSet(wished, wishes.shared_blocks, INT_MAX);
   // Whether this rank can use its GPU, and the most blocks that it wishes for; the least of all ranks holds.
   const int own[2] = {mine ? 1 : 0, most};

@@ -21,6 +21,7 @@
 
 #include "proto/ll.h"
 #include "proto/ll128.h"
+#include "sys/os/clock.h"
 #include "sys/os/memory.h"
 #include "tests/support/sanitizers.h"
 
@@ -329,6 +330,48 @@ TEST(RemoteRank, ItsWordComesAfterAllItHasSent) {
   EXPECT_EQ(b.rank().said().collectives, 7U);
   EXPECT_EQ(b.Read(), "");
   EXPECT_TRUE(b.Done());
+}
+
+// Of two connections one has just been made, and the caller is slow to speak over it.
+TEST(RemoteRank, AConnectionOverWhichNothingWasSaidHasNotStalled) {
+  Random random(1);
+  End a(0, {.all = 2, .first = 2}, 1U << 30), b(1, {.all = 2, .first = 2}, 1U << 30);
+  const auto cable = std::make_shared<Cable>(random), silent = std::make_shared<Cable>(random);
+  a.rank().Join(0, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
+  b.rank().Join(0, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+  b.rank().Join(1, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(silent, 1), 2);
+  const std::int64_t end_ns = sys::NowNs() + 1500 * sys::kNsPerMs;
+  while (sys::NowNs() < end_ns && b.rank().IsConnected(1)) {
+    a.Write(random);
+    b.Write(random);
+    a.rank().ExchangeAll(RemoteRank::Credits::kAll);
+    b.rank().ExchangeAll(RemoteRank::Credits::kAll);
+    ASSERT_EQ(a.Read(), "");
+    ASSERT_EQ(b.Read(), "");
+  }
+  EXPECT_TRUE(b.rank().IsConnected(1));
+  EXPECT_TRUE(b.rank().IsConnected(0));
+}
+
+// And one over which data do not go on, while they do over the other.
+TEST(RemoteRank, AConnectionOverWhichNothingArrivesAnyMoreIsGivenUp) {
+  Random random(1);
+  End a(0, {.all = 2, .first = 2}, 1U << 30), b(1, {.all = 2, .first = 2}, 1U << 30);
+  const auto cable = std::make_shared<Cable>(random), dead = std::make_shared<Cable>(random);
+  a.rank().Join(0, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
+  b.rank().Join(0, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+  a.rank().Join(1, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(dead, 0), 2);
+  const std::int64_t end_ns = sys::NowNs() + 20 * sys::kNsPerSecond;
+  while (sys::NowNs() < end_ns && a.rank().IsConnected(1)) {
+    a.Write(random);
+    b.Write(random);
+    a.rank().ExchangeAll(RemoteRank::Credits::kAll);
+    b.rank().ExchangeAll(RemoteRank::Credits::kAll);
+    ASSERT_EQ(a.Read(), "");
+    ASSERT_EQ(b.Read(), "");
+  }
+  EXPECT_FALSE(a.rank().IsConnected(1));
+  EXPECT_TRUE(a.rank().IsConnected(0));
 }
 
 }  // namespace
