@@ -23,6 +23,7 @@
 #include "tools/command_line.h"
 #include "tools/perf_table.h"
 #include "tools/tune_gpu.h"
+#include "tools/tune_regret.h"
 #include "tools/tuning_store.h"
 #include "transport/shm/segment.h"
 #include "tune/chooser.h"
@@ -199,7 +200,9 @@ int TuneCommand(int argc, char** argv) {
   CommandLine line("Shows which algorithm and protocol are chosen for which size.", "tutti tune");
   int ranks = 0;
   std::string op = "all";
-  bool calibrate = false, constants = false, gpu = false, ranges = false;
+  bool calibrate = false, constants = false, gpu = false, ranges = false, regret = false;
+  std::string least = "8", most = "64M", raw_file;
+  int factor = 4, rounds = 9;
   line.Add("--ranks", ranks,
            "for this many ranks on this host (default: one per processor; with --gpu one per GPU, at least 2)")
       .Between(1, 4096);
@@ -213,10 +216,21 @@ int TuneCommand(int argc, char** argv) {
   line.AddFlag("--constants", constants,
                "print the constants in force: those stored, or else what a communicator measures at init");
   line.AddFlag("--ranges", ranges, "one line for each run of sizes with the same choice");
+  line.Group("Regret");
+  const CommandLine::Option judge =
+      line.AddFlag("--regret", regret,
+                   "time the chosen way of every operation and size against all other ways, in turns, and print where it "
+                   "loses and by how much; takes about a minute for 2 ranks")
+          .Excludes(host_only);
+  line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
+  line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);
+  line.Add("--factor", factor, "from a size to the next (default 4)").Between(2, 1024).Needs(judge);
+  line.Add("--rounds", rounds, "of the chosen way against the best others (default 9)").Between(1, 1001).Needs(judge);
+  line.Add("--json", raw_file, "write all times there").Shown("FILE").Needs(judge);
   line.Footer(
       "Times are the cost model's, for an otherwise idle machine; sizes are one rank's count in bytes.\n\n"
       "Examples:\n  tutti tune --ranks 4 --op all_reduce\n  tutti tune --ranks 4 --calibrate --ranges\n  tutti tune "
-      "--gpu --ranks 2");
+      "--gpu --ranks 2\n  tutti tune --regret --ranks 2 --op all_reduce");
   if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   const std::vector<Collective> collectives = CollectivesOf(op);
   if (collectives.empty()) return UsageError("tutti tune", fmt::format("there is no operation '{}'", op));
@@ -227,6 +241,19 @@ int TuneCommand(int argc, char** argv) {
     if (gpu || code != kExitOk) return code;
   }
   if (ranks == 0) ranks = static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
+  if (regret) {
+    const std::optional<std::size_t> min_bytes = ParseBytes(least), max_bytes = ParseBytes(most);
+    if (!min_bytes || !max_bytes || *min_bytes < sizeof(float) || *max_bytes < *min_bytes || ranks < 2) {
+      return UsageError("tutti tune", "--regret needs 4 <= --min <= --max, and 2 ranks or more");
+    }
+    return MeasureRegret({.ranks = ranks,
+                          .collectives = collectives,
+                          .min_bytes = *min_bytes,
+                          .max_bytes = *max_bytes,
+                          .factor = factor,
+                          .rounds = rounds,
+                          .raw_file = raw_file});
+  }
   const Result<tune::Machine> machine = MachineInForce();
   if (!machine.ok()) {
     fmt::print(stderr, "tutti tune: {}\n", machine.status().message());

@@ -205,19 +205,19 @@ Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
                   options_.algo_filter, options_.proto_filter, Name(collective), options_.ranks));
 }
 
-Choice Chooser::ChooseTransfer(std::size_t bytes) const {
+std::vector<Choice> Chooser::TransferCandidates(std::size_t bytes) const {
   const Machine& m = options_.machine;
   PlanCost one;
   one.cost.hops = 1;
   one.cost.steps_max = 1;
   one.cost.messages_max = 1;
   one.cost.posted_max = one.cost.received_max = one.cost.sent_max = 1.0;
-  Choice best{Algorithm::kPairwise, Protocol::kSimple, false, 1, 1e300};
+  std::vector<Choice> candidates;
   const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
     if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
     const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
-    const double us = PredictUs(m, one, way, bytes, chunk, 1, WhoRuns());
-    if (us < best.predicted_us) best = {Algorithm::kPairwise, protocol, by_reference, 1, us};
+    candidates.push_back(
+        {Algorithm::kPairwise, protocol, by_reference, 1, PredictUs(m, one, way, bytes, chunk, 1, WhoRuns())});
   };
   consider(Protocol::kLl, false, m.ll);
   consider(Protocol::kLl128, false, m.ll128);
@@ -226,7 +226,13 @@ Choice Chooser::ChooseTransfer(std::size_t bytes) const {
   pool.read_us_per_kib *= kBothWays;
   if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, pool);
   if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts(), false));
-  return best;
+  std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
+  return candidates;
+}
+
+Choice Chooser::ChooseTransfer(std::size_t bytes) const {
+  const std::vector<Choice> candidates = TransferCandidates(bytes);
+  return candidates.empty() ? Choice{Algorithm::kPairwise, Protocol::kSimple, false, 1, 1e300} : candidates.front();
 }
 
 }  // namespace tutti::tune

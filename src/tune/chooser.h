@@ -80,8 +80,9 @@ class Chooser {
   // The best choice for `bytes` = count * element size (per rank: see Operation). Fails where the filters leave
   // nothing that can do it.
   Result<Choice> Choose(Collective collective, std::size_t bytes);
-  // How a single send or receive crosses.
+  // How a single send or receive crosses, and every allowed way with its prediction, best first.
   Choice ChooseTransfer(std::size_t bytes) const;
+  std::vector<Choice> TransferCandidates(std::size_t bytes) const;
 
   // Every allowed (algorithm, protocol, copy mode) with its prediction, best first.
   std::vector<Choice> Candidates(Collective collective, std::size_t bytes);

@@ -69,7 +69,7 @@ const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
   return slot.get();
 }
 
-Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t bytes, int root) {
+Recipe& Planner::RecipeOf(Collective collective, int size_class, int root) {
   const int c = static_cast<int>(collective);
   std::unique_ptr<RecipeTable>* table = &recipes_[c];
   if (HasRoot(collective)) {
@@ -77,27 +77,35 @@ Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t byt
     table = &rooted_recipes_[c][root];
   }
   if (*table == nullptr) *table = std::make_unique<RecipeTable>();
+  return (**table)[size_class];
+}
+
+Recipe Planner::MakeRecipe(const tune::Choice& choice, Collective collective, int root) {
+  Recipe recipe{.protocol = choice.protocol, .by_reference = choice.by_reference};
+  const plan::Footprint& shallow = FindFootprint(choice.algorithm, collective, root);
+  const int depth = rules_->DepthFor(shallow, choice.protocol, choice.by_reference);
+  for (int channel = 0; channel < choice.channels; ++channel) {
+    recipe.plans.push_back(FindPlan({choice.algorithm, collective, root, channel, depth}));
+  }
+  const plan::Footprint& footprint = recipe.plans[0]->footprint;
+  recipe.chunk_bytes = rules_->ForPlan(footprint, choice.protocol, choice.by_reference, choice.channels);
+  recipe.pool_chunk_bytes = rules_->ForPlan(footprint, choice.protocol, false, choice.channels);
+  recipe.how = trace::How{.algorithm = static_cast<std::uint8_t>(choice.algorithm),
+                          .protocol = static_cast<std::uint8_t>(choice.protocol),
+                          .channels = static_cast<std::uint8_t>(choice.channels),
+                          .by_reference = choice.by_reference}
+                   .Pack();
+  return recipe;
+}
+
+Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t bytes, int root) {
   const int size_class = SizeClass(bytes);
-  Recipe& recipe = (**table)[size_class];
+  Recipe& recipe = RecipeOf(collective, size_class, root);
   if (recipe.plans.empty()) [[unlikely]] {
     const Result<tune::Choice> choice = chooser_->Choose(collective, SmallestOfClass(size_class));
     if (!choice.ok()) return choice.status();
-    recipe.protocol = choice->protocol;
-    recipe.by_reference = choice->by_reference;
     LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
-    const plan::Footprint& shallow = FindFootprint(choice->algorithm, collective, root);
-    const int depth = rules_->DepthFor(shallow, choice->protocol, choice->by_reference);
-    for (int channel = 0; channel < choice->channels; ++channel) {
-      recipe.plans.push_back(FindPlan({choice->algorithm, collective, root, channel, depth}));
-    }
-    const plan::Footprint& footprint = recipe.plans[0]->footprint;
-    recipe.chunk_bytes = rules_->ForPlan(footprint, choice->protocol, choice->by_reference, choice->channels);
-    recipe.pool_chunk_bytes = rules_->ForPlan(footprint, choice->protocol, false, choice->channels);
-    recipe.how = trace::How{.algorithm = static_cast<std::uint8_t>(choice->algorithm),
-                            .protocol = static_cast<std::uint8_t>(choice->protocol),
-                            .channels = static_cast<std::uint8_t>(choice->channels),
-                            .by_reference = choice->by_reference}
-                     .Pack();
+    recipe = MakeRecipe(*choice, collective, root);
   }
   return &recipe;
 }
@@ -135,6 +143,22 @@ std::string Planner::Explain(const Operation& o) const {
   if (IsTransfer(o.kind)) return tune::ToString(chooser_->ChooseTransfer(bytes));
   const Result<tune::Choice> choice = chooser_->Choose(o.kind, bytes);
   return choice.ok() ? tune::ToString(*choice) : choice.status().ToString();
+}
+
+std::vector<tune::Choice> Planner::Candidates(Collective collective, std::size_t bytes) const {
+  const std::size_t smallest = SmallestOfClass(SizeClass(bytes));
+  return collective == Collective::kSendRecv ? chooser_->TransferCandidates(smallest)
+                                             : chooser_->Candidates(collective, smallest);
+}
+
+void Planner::Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way) {
+  const int size_class = SizeClass(bytes);
+  if (collective == Collective::kSendRecv) {
+    lanes_[size_class].reset();
+    if (way != nullptr) lanes_[size_class] = exec::cpu::Lane{way->protocol, way->by_reference};
+    return;
+  }
+  RecipeOf(collective, size_class, root) = way == nullptr ? Recipe() : MakeRecipe(*way, collective, root);
 }
 
 }  // namespace tutti::comm

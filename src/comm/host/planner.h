@@ -37,6 +37,7 @@ struct Footprint;
 }  // namespace plan
 namespace tune {
 class Chooser;
+struct Choice;
 }
 }  // namespace tutti
 
@@ -73,6 +74,11 @@ class Planner {
   // "one_shot LL". REQUIRES: a valid operation.
   std::string Explain(const Operation& operation) const;
 
+  // For measurements (submitter.h): all ways from which one is chosen, the best by prediction first; and the way that calls of this
+  // size class and root take from now on, null: the chosen one. kSendRecv speaks for sends and receives.
+  std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
+  void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
+
  private:
   std::unique_ptr<exec::cpu::PreparedPlan> Prepare(plan::RankPlan plan, std::string name) const;
   // `depth`: RankPlan::Deepen.
@@ -83,6 +89,8 @@ class Planner {
     auto operator<=>(const Wanted&) const = default;
   };
   const exec::cpu::PreparedPlan* FindPlan(const Wanted& wanted);
+  Recipe& RecipeOf(Collective collective, int size_class, int root);
+  Recipe MakeRecipe(const tune::Choice& choice, Collective collective, int root);
   const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);
 
   const int rank_;

@@ -34,6 +34,8 @@ class Preparer {
   bool IsReadyFor(const Operation& operation) const {
     return PreparedFor(operation) && prepared_->in == operation.in && prepared_->out == operation.out;
   }
+  // The next call is prepared from the beginning, since it may go another way.
+  void Forget() { prepared_.reset(); }
   // Makes a job ready for one call, or for sends and receives together. REQUIRES: valid operations.
   Status Prepare(const Operation& operation, exec::cpu::Job& job);
   Status PrepareGroup(std::span<const Operation> operations, exec::cpu::Job& job);

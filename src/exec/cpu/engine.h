@@ -8,6 +8,7 @@
 // into the plan, so any number of engines can be moved on in turn.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "exec/cpu/job.h"
+#include "exec/cpu/stores_by_trial.h"
 
 namespace tutti {
 namespace proto {
@@ -153,6 +155,9 @@ class Engine {
     job.waiting_part = part;
     return false;
   }
+  // Writes what a peer reads next, by `write`, which gets the stores to use.
+  template <typename Write>
+  void WriteForPeers(int operands, std::size_t bytes, Write write);
   bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
   void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes);
 
@@ -192,6 +197,7 @@ class Engine {
   std::vector<Share> shares_;           // per channel and peer
   std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
   bool can_help_ = true;                // until writing to a peer's memory has failed
+  std::array<StoresByTrial, 3> writing_;  // for peers: copies, folds of two operands, folds of more
 };
 
 // What a step works on. Inline: the shortest calls take less than 40 ns.

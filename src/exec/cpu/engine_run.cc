@@ -10,6 +10,8 @@
 #include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
+#include "proto/simple.h"
+#include "sys/os/clock.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
@@ -132,28 +134,46 @@ bool Engine::TakePages(Job& job, Part& part, const Step& step, std::size_t bytes
   return part.pool_slot >= 0 || Waits(job, step.to[0], Job::WaitsFor::kPages, part.channel);
 }
 
+template <typename Write>
+void Engine::WriteForPeers(int operands, std::size_t bytes, Write write) {
+  if (bytes < proto::kLeastStreamedBytes) return write(Stores::kCached);
+  StoresByTrial& known = writing_[static_cast<std::size_t>(std::min(operands, static_cast<int>(writing_.size())) - 1)];
+  const std::int64_t begin_ns = sys::NowNs();
+  const Stores stores = known.Pick(begin_ns);
+  write(stores);
+  known.Note(stores, bytes, begin_ns, sys::NowNs());
+}
+
 // Folds or moves the operands to where the step wants its value, and gives the received ones back.
 template <Protocol P>
 void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   const int operand_count = static_cast<int>(step.operands.size());
   std::byte* pages = part.pool_slot >= 0 ? pool_->Data(part.pool_slot) : nullptr;
+  const bool refers = P == Protocol::kSimple && pages == nullptr && !step.to.empty();  // peers read the output itself
   part.value = static_cast<const std::byte*>(part.operands[0]);
   if (operand_count > 1) {
     std::byte* target = work.out;
     if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
-    job.fold(target, part.operands.data(), operand_count, work.elements,
-             target == work.out && step.to.empty() ? job.stores : Stores::kCached);
+    const auto fold = [&](Stores stores) {
+      job.fold(target, part.operands.data(), operand_count, work.elements, stores);
+    };
+    if (target == pages || refers) {
+      WriteForPeers(operand_count, work.bytes, fold);
+    } else {
+      fold(target == work.out && step.to.empty() ? job.stores : Stores::kCached);
+    }
     part.value = target;
   } else if (work.out != nullptr) {
-    if (job.stores == Stores::kNonTemporal && part.value != work.out) {
-      CopyBytesStreaming(work.out, part.value, work.bytes);
+    const auto copy = [&](Stores stores) { Copy(work.out, part.value, work.bytes, stores); };
+    if (refers && part.value != work.out) {
+      WriteForPeers(1, work.bytes, copy);
     } else {
-      CopyBytes(work.out, part.value, work.bytes);
+      copy(job.stores);
     }
     part.value = work.out;
   }
-  if (pages != nullptr) {
-    CopyBytes(pages, part.value, work.bytes);
+  if (pages != nullptr && part.value != pages) {
+    WriteForPeers(1, work.bytes, [&](Stores stores) { Copy(pages, part.value, work.bytes, stores); });
     part.value = pages;
   }
   if constexpr (P == Protocol::kSimple) {
@@ -341,7 +361,7 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
         return Waits(job, peer, Job::WaitsFor::kPages);
       const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
-      CopyBytes(pool_->Data(slot), data, bytes);
+      WriteForPeers(1, bytes, [&](Stores stores) { Copy(pool_->Data(slot), data, bytes, stores); });
       pool_->AddReader(slot, &tx, WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes));
       pool_->Release(slot);
       break;

@@ -44,6 +44,13 @@ inline void CopyBytes(void* out, const void* in, std::size_t bytes) {
 
 // The same with non-temporal stores; see Stores for when that pays.
 void CopyBytesStreaming(void* out, const void* in, std::size_t bytes);
+inline void Copy(void* out, const void* in, std::size_t bytes, Stores stores) {
+  if (stores == Stores::kCached || out == in) {
+    CopyBytes(out, in, bytes);
+  } else {
+    CopyBytesStreaming(out, in, bytes);
+  }
+}
 
 // Instruction sets that the folds are compiled for. kBaseline runs on every CPU of the architecture.
 enum class Isa : std::uint8_t {

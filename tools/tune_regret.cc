@@ -1,0 +1,323 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune_regret.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "comm/host/impl.h"
+#include "comm/host/planner.h"
+#include "comm/host/submitter.h"
+#include "sys/os/process.h"
+#include "tools/cli.h"
+#include "tools/json.h"
+#include "tools/launch.h"
+#include "tools/perf_shape.h"
+#include "tools/perf_table.h"
+#include "tune/chooser.h"
+#include "tune/machine.h"
+#include "tutti/tutti.h"
+
+namespace tutti::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kScreenBatches = 3;
+constexpr double kHopeless = 2.0;  // times the best time so far: screened no further
+constexpr double kNear = 1.25;     // times the best of the screen: takes part in the final
+constexpr std::size_t kFinalists = 4;
+constexpr int kFewest = 3, kMost = 1 << 16;  // operations of a batch
+constexpr double kBeyond = 0.10;
+constexpr int kBarriers = 64;  // whose mean is the pace
+constexpr std::size_t kPage = 4096;
+
+// Page-aligned memory in which every page has been written.
+struct Free {
+  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(kPage)); }
+};
+using Pages = std::unique_ptr<std::byte[], Free>;
+Pages MakePages(std::size_t bytes) {
+  const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  Pages pages(static_cast<std::byte*>(::operator new[](rounded, std::align_val_t(kPage))));
+  std::fill_n(pages.get(), rounded, std::byte{0});
+  return pages;
+}
+
+struct TimedWay {
+  tune::Choice choice;
+  int operations = kFewest;        // of a batch
+  std::vector<double> us;          // of the stage in hand
+  std::vector<double> pace_us;     // of a barrier, right before each batch of the screen
+  std::vector<double> screened_us; // of the screen
+  double screen_us = 0;            // the screen's median
+};
+
+// One rank.
+class Measurer {
+ public:
+  Measurer(Communicator& communicator, const RegretOptions& options)
+      : communicator_(communicator),
+        options_(options),
+        first_(MakePages(options.max_bytes)),
+        second_(MakePages(options.max_bytes)) {}
+
+  Status Run() {
+    for (const Collective collective : options_.collectives) {
+      Say(fmt::format("{}{}, {} ranks\n{:>10}  {:<36}{:>10}  {:<36}{:>10}  {}\n", lines_.empty() ? "" : "\n",
+                      Name(collective), communicator_.ranks(), "size", "chosen", "time (us)", "best", "time (us)",
+                      "regret"));
+      for (std::size_t bytes = options_.min_bytes; bytes <= options_.max_bytes;
+           bytes *= static_cast<std::size_t>(options_.factor)) {
+        TUTTI_RETURN_IF_ERROR(MeasureSize(collective, bytes));
+      }
+    }
+    Say("\n" + SummarizeRegret(lines_));
+    return Store();
+  }
+
+ private:
+  bool Speaks() const { return communicator_.rank() == 0; }
+  void Say(const std::string& text) const {
+    if (!Speaks()) return;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  Status MeasureSize(Collective collective, std::size_t bytes) {
+    const Work work{.collective = collective,
+                    .rank = communicator_.rank(),
+                    .ranks = communicator_.ranks(),
+                    .count = CountFor(collective, DataType::kFloat32, communicator_.ranks(), bytes, Rounding::kTo16Bytes)};
+    if (work.count == 0) return Status::Ok();  // less than an element for each rank
+    // A broadcast is in place, as MPI's and PyTorch's are.
+    const Placement placement = collective == Collective::kBroadcast ? Placement::kInPlace : Placement::kOutOfPlace;
+    operations_ = OperationsOf(work, PlaceOf(work, placement, first_.get(), second_.get()));
+    collective_ = collective;
+    way_bytes_ = work.count * sizeof(float);
+    std::vector<TimedWay> ways;
+    for (const tune::Choice& choice : communicator_.impl()->planner.Candidates(collective, way_bytes_)) {
+      ways.push_back({.choice = choice});
+    }
+    if (ways.empty()) return Status::Ok();  // settings leave none
+    const tune::Choice chosen = ways[0].choice;
+    TUTTI_RETURN_IF_ERROR(Screen(ways));
+    const Result<RegretLine> line = Judge(ways);
+    Use(nullptr);
+    if (!line.ok()) return line.status();
+    RegretLine known = *line;
+    known.collective = collective;
+    known.bytes = work.bytes();
+    lines_.push_back(known);
+    Say(FormatRegret(known));
+    Keep(known, ways);
+    return Status::Ok();
+  }
+
+  // Times every way, and how many operations make a batch of each. The chosen one stays the first.
+  Status Screen(std::vector<TimedWay>& ways) {
+    double best_us = 1e300;
+    for (TimedWay& way : ways) {
+      Use(&way.choice);
+      double us = 0;
+      TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));  // pages are touched for the first time: does not count
+      for (;;) {
+        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
+        if (us * way.operations >= 600 * options_.batch_ms || way.operations >= kMost || us > kHopeless * best_us) break;
+        way.operations = std::min(kMost, way.operations * 3);
+      }
+      way.operations = std::clamp(static_cast<int>(1000 * options_.batch_ms / us), kFewest, kMost);
+      for (int i = 0; i < kScreenBatches && us <= kHopeless * best_us; ++i) {
+        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
+        way.us.push_back(us);
+        way.pace_us.push_back(pace_us_);
+      }
+      way.screened_us = way.us;
+      way.screen_us = way.us.empty() ? us : MedianOf(way.us);
+      best_us = std::min(best_us, way.screen_us);
+    }
+    return Status::Ok();
+  }
+
+  Result<RegretLine> Judge(std::vector<TimedWay>& ways) {
+    std::vector<TimedWay*> rivals;
+    for (std::size_t i = 1; i < ways.size(); ++i) rivals.push_back(&ways[i]);
+    std::ranges::sort(rivals, {}, &TimedWay::screen_us);
+    double best_us = ways[0].screen_us;
+    if (!rivals.empty()) best_us = std::min(best_us, rivals[0]->screen_us);
+    while (!rivals.empty() && (rivals.size() > kFinalists || rivals.back()->screen_us > kNear * best_us)) {
+      rivals.pop_back();
+    }
+    TimedWay& chosen = ways[0];
+    RegretLine line{.chosen = tune::ToString(chosen.choice)};
+    if (!rivals.empty()) {
+      TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
+      TimedWay* const best = *std::ranges::max_element(rivals, {}, [&](const TimedWay* r) { return Ratio(chosen, *r); });
+      rivals = {best};
+    }
+    TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
+    line.best = line.chosen;
+    line.chosen_us = line.best_us = MedianOf(chosen.us);
+    if (rivals.empty() || Ratio(chosen, *rivals[0]) <= 1) return line;
+    line.best = tune::ToString(rivals[0]->choice);
+    line.best_us = MedianOf(rivals[0]->us);
+    line.regret = Ratio(chosen, *rivals[0]) - 1;
+    return line;
+  }
+
+  // The median of times in the same round.
+  static double Ratio(const TimedWay& a, const TimedWay& b) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.us.size(); ++i) ratios.push_back(a.us[i] / b.us[i]);
+    return MedianOf(std::move(ratios));
+  }
+
+  Status TakeTurns(TimedWay& chosen, std::span<TimedWay* const> rivals) {
+    std::vector<TimedWay*> all = {&chosen};
+    all.insert(all.end(), rivals.begin(), rivals.end());
+    for (TimedWay* way : all) way->us.clear();
+    for (int round = 0; round < options_.rounds; ++round) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        TimedWay& way = *all[(i + static_cast<std::size_t>(round)) % all.size()];
+        Use(&way.choice);
+        double us = 0;
+        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
+        way.us.push_back(us);
+      }
+    }
+    return Status::Ok();
+  }
+
+  void Use(const tune::Choice* way) { communicator_.impl()->submitter.Use(collective_, way_bytes_, 0, way); }
+
+  Status RunOnce() {
+    return operations_.size() == 1 ? communicator_.Run(operations_[0]) : communicator_.RunGroup(operations_);
+  }
+
+  // us per operation, of the slowest rank: the same on all. Some operations before it do not count.
+  Status TimeBatch(const TimedWay& way, double& us) {
+    for (int i = 0; i < std::max(1, way.operations / 8); ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
+    const Clock::time_point before = Clock::now();
+    for (int i = 0; i < kBarriers; ++i) TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < way.operations; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
+    using Us = std::chrono::duration<double, std::micro>;
+    const std::array<double, 2> own = {Us(Clock::now() - begin).count(), Us(begin - before).count()};
+    std::array<double, 2> slowest = {0, 0};
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(own, slowest, ReduceOp::kMax)));
+    us = std::max(slowest[0] / way.operations, 1e-4);
+    pace_us_ = slowest[1] / kBarriers;
+    return Status::Ok();
+  }
+
+  void Keep(const RegretLine& line, const std::vector<TimedWay>& ways) {
+    if (!Speaks() || options_.raw_file.empty()) return;
+    Json all = Json::Array();
+    for (const TimedWay& way : ways) {
+      Json times = Json::Array(), paces = Json::Array();
+      for (const double us : way.screened_us) times.Append(us);
+      for (const double us : way.pace_us) paces.Append(us);
+      all.Append({{"way", tune::ToString(way.choice)},
+                  {"predicted_us", way.choice.predicted_us},
+                  {"us", way.screen_us},
+                  {"times_us", times},
+                  {"paces_us", paces}});
+    }
+    raw_.Append({{"op", Name(line.collective)},
+                 {"ranks", communicator_.ranks()},
+                 {"bytes", line.bytes},
+                 {"chosen", line.chosen},
+                 {"chosen_us", line.chosen_us},
+                 {"best", line.best},
+                 {"best_us", line.best_us},
+                 {"regret", line.regret},
+                 {"ways", all}});
+  }
+
+  Status Store() const {
+    if (!Speaks() || options_.raw_file.empty()) return Status::Ok();
+    const Json document = {{"cpus", sys::UsableCpus()},
+                           {"constants", communicator_.impl()->machine->ToText()},
+                           {"lines", raw_}};
+    std::ofstream file(options_.raw_file);
+    file << document.Dump(1) << '\n';
+    if (file.flush()) return Status::Ok();
+    return Status(Code::kSystem, fmt::format("{} could not be written", options_.raw_file));
+  }
+
+  Communicator& communicator_;
+  const RegretOptions& options_;
+  Pages first_, second_;
+  std::vector<Operation> operations_;  // of the size in hand
+  Collective collective_ = Collective::kAllReduce;
+  double pace_us_ = 0;         // before the last batch
+  std::size_t way_bytes_ = 0;  // count * element size, by which ways are chosen
+  std::vector<RegretLine> lines_;
+  Json raw_ = Json::Array();
+};
+
+Status MeasureAsRank(int rank, const UniqueId& id, const RegretOptions& options) {
+  Result<Communicator> communicator = Communicator::Create({.rank = rank, .ranks = options.ranks, .id = id});
+  if (!communicator.ok()) return communicator.status();
+  return Measurer(*communicator, options).Run();
+}
+
+}  // namespace
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
+}
+
+std::string FormatRegret(const RegretLine& line) {
+  if (line.regret <= 0) {
+    return fmt::format("{:>10}  {:<36}{}\n", FormatBytes(line.bytes), line.chosen, FormatNumber(line.chosen_us, 10));
+  }
+  return fmt::format("{:>10}  {:<36}{}  {:<36}{}  {:5.1f} %{}\n", FormatBytes(line.bytes), line.chosen,
+                     FormatNumber(line.chosen_us, 10), line.best, FormatNumber(line.best_us, 10), 100 * line.regret,
+                     line.regret > kBeyond ? "  <--" : "");
+}
+
+std::string SummarizeRegret(std::span<const RegretLine> lines) {
+  if (lines.empty()) return "nothing was measured\n";
+  double sum = 0;
+  std::size_t beyond = 0;
+  const RegretLine* worst = &lines[0];
+  for (const RegretLine& line : lines) {
+    sum += line.regret;
+    beyond += line.regret > kBeyond ? 1 : 0;
+    if (line.regret > worst->regret) worst = &line;
+  }
+  std::string text = fmt::format("{} sizes: the chosen way takes {:.1f} % longer than the best one (mean)", lines.size(),
+                                 100 * sum / static_cast<double>(lines.size()));
+  if (worst->regret > 0) {
+    text += fmt::format(", at worst {:.1f} %: {} of {}", 100 * worst->regret, Name(worst->collective),
+                        FormatBytes(worst->bytes));
+  }
+  return text + fmt::format("\n{} of them more than {:.0f} % longer\n", beyond, 100 * kBeyond);
+}
+
+int MeasureRegret(const RegretOptions& options) {
+  const Result<UniqueId> id = CreateUniqueId();
+  if (!id.ok()) {
+    fmt::print(stderr, "tutti tune: {}\n", id.status().message());
+    return kExitFailed;
+  }
+  return LaunchRanks(options.ranks, {.name = "tutti tune", .quiet_codes = {kExitFailed}}, [&](int rank) {
+    const Status done = MeasureAsRank(rank, *id, options);
+    if (!done.ok()) fmt::print(stderr, "tutti tune: {}\n", done.message());
+    return done.ok() ? kExitOk : kExitFailed;
+  });
+}
+
+}  // namespace tutti::tools

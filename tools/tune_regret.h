@@ -1,0 +1,56 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TOOLS_TUNE_REGRET_H_
+#define TUTTI_TOOLS_TUNE_REGRET_H_
+
+// `tutti tune --regret`: what the library's choices cost on this machine's host memory. For every operation and size the chosen
+// way is timed against all others (algorithms, protocols, ways of copying), which take turns on the same buffers and links:
+//
+//   screen    every way, a few batches each
+//   final     the chosen way and the fastest others of the screen, round by round in another order
+//   confirm   the chosen way and the fastest of the final, in turns again: their median ratio is the regret
+//
+// The last stage is there because the fastest of many noisy times is not the fastest way.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/types.h"
+
+namespace tutti::tools {
+
+struct RegretOptions {
+  int ranks = 2;
+  std::vector<Collective> collectives;
+  std::size_t min_bytes = 8;
+  std::size_t max_bytes = std::size_t{64} << 20;
+  int factor = 4;        // from a size to the next
+  int rounds = 9;        // of the final, and of the confirmation
+  double batch_ms = 2;   // a batch of operations back to back
+  std::string raw_file;  // JSON with all times; empty: none
+};
+
+// Measures in processes of its own and prints a line for each operation and size, then the mean and the worst. Returns the exit
+// code. REQUIRES: this process has one thread.
+int MeasureRegret(const RegretOptions& options);
+
+// Of one operation and size.
+struct RegretLine {
+  Collective collective = Collective::kAllReduce;
+  std::size_t bytes = 0;
+  std::string chosen, best;
+  double chosen_us = 0, best_us = 0;
+  double regret = 0;  // the median of chosen / best in the same round, less 1; 0 where the chosen way is the best
+};
+std::string FormatRegret(const RegretLine& line);
+// Two lines: how many there are, the mean, the worst, and how many are beyond 10 %.
+std::string SummarizeRegret(std::span<const RegretLine> lines);
+
+// The median of these, which may be in any order. REQUIRES: there is one.
+double MedianOf(std::vector<double> values);
+
+}  // namespace tutti::tools
+
+#endif  // TUTTI_TOOLS_TUNE_REGRET_H_
