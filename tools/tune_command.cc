@@ -218,9 +218,10 @@ int TuneCommand(int argc, char** argv) {
   line.AddFlag("--ranges", ranges, "one line for each run of sizes with the same choice");
   line.Group("Regret");
   const CommandLine::Option judge =
-      line.AddFlag("--regret", regret,
-                   "time the chosen way of every operation and size against all other ways, in turns, and print where it "
-                   "loses and by how much; takes about a minute for 2 ranks")
+      line.AddFlag(
+              "--regret", regret,
+              "time the chosen way of every operation and size against all other ways, in turns, and print where it "
+              "loses and by how much; takes about a minute for 2 ranks")
           .Excludes(host_only);
   line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
   line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);

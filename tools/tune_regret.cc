@@ -32,8 +32,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kScreenBatches = 3;
-constexpr double kHopeless = 2.0;  // times the best time so far: screened no further
+constexpr int kScreenRounds = 5;
+constexpr double kHopeless = 2.5;  // times the best time so far: screened no further
 constexpr double kNear = 1.25;     // times the best of the screen: takes part in the final
 constexpr std::size_t kFinalists = 4;
 constexpr int kFewest = 3, kMost = 1 << 16;  // operations of a batch
@@ -55,11 +55,11 @@ Pages MakePages(std::size_t bytes) {
 
 struct TimedWay {
   tune::Choice choice;
-  int operations = kFewest;        // of a batch
-  std::vector<double> us;          // of the stage in hand
-  std::vector<double> pace_us;     // of a barrier, right before each batch of the screen
-  std::vector<double> screened_us; // of the screen
-  double screen_us = 0;            // the screen's median
+  int operations = kFewest;         // of a batch
+  std::vector<double> us;           // of the stage in hand
+  std::vector<double> pace_us;      // of a barrier, right before each batch of the screen
+  std::vector<double> screened_us;  // of the screen
+  double screen_us = 0;             // the screen's median
 };
 
 // One rank.
@@ -94,10 +94,11 @@ class Measurer {
   }
 
   Status MeasureSize(Collective collective, std::size_t bytes) {
-    const Work work{.collective = collective,
-                    .rank = communicator_.rank(),
-                    .ranks = communicator_.ranks(),
-                    .count = CountFor(collective, DataType::kFloat32, communicator_.ranks(), bytes, Rounding::kTo16Bytes)};
+    const Work work{
+        .collective = collective,
+        .rank = communicator_.rank(),
+        .ranks = communicator_.ranks(),
+        .count = CountFor(collective, DataType::kFloat32, communicator_.ranks(), bytes, Rounding::kTo16Bytes)};
     if (work.count == 0) return Status::Ok();  // less than an element for each rank
     // A broadcast is in place, as MPI's and PyTorch's are.
     const Placement placement = collective == Collective::kBroadcast ? Placement::kInPlace : Placement::kOutOfPlace;
@@ -127,24 +128,39 @@ class Measurer {
   Status Screen(std::vector<TimedWay>& ways) {
     double best_us = 1e300;
     for (TimedWay& way : ways) {
-      Use(&way.choice);
-      double us = 0;
-      TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));  // pages are touched for the first time: does not count
-      for (;;) {
-        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
-        if (us * way.operations >= 600 * options_.batch_ms || way.operations >= kMost || us > kHopeless * best_us) break;
-        way.operations = std::min(kMost, way.operations * 3);
-      }
-      way.operations = std::clamp(static_cast<int>(1000 * options_.batch_ms / us), kFewest, kMost);
-      for (int i = 0; i < kScreenBatches && us <= kHopeless * best_us; ++i) {
-        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
-        way.us.push_back(us);
-        way.pace_us.push_back(pace_us_);
-      }
-      way.screened_us = way.us;
-      way.screen_us = way.us.empty() ? us : MedianOf(way.us);
+      TUTTI_RETURN_IF_ERROR(Calibrate(way, kHopeless * best_us));
       best_us = std::min(best_us, way.screen_us);
     }
+    std::vector<TimedWay*> all;
+    for (TimedWay& way : ways) {
+      if (&way == &ways[0] || way.screen_us <= kHopeless * best_us) all.push_back(&way);
+    }
+    // The machine's pace may change within seconds, so what counts is the ratio to the chosen way's time of the same round.
+    for (int round = 0; round < kScreenRounds; ++round) {
+      for (TimedWay* way : all) {
+        TUTTI_RETURN_IF_ERROR(TimeBatch(*way, way->us.emplace_back()));
+        way->pace_us.push_back(pace_us_);
+      }
+    }
+    const double chosen_us = MedianOf(ways[0].us);
+    for (TimedWay* way : all) {
+      way->screened_us = way->us;
+      way->screen_us = chosen_us / Ratio(ways[0], *way);
+    }
+    return Status::Ok();
+  }
+
+  // Leaves a first estimate in screen_us. Ends early where that is beyond `hopeless_us`.
+  Status Calibrate(TimedWay& way, double hopeless_us) {
+    double us = 0;
+    TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));  // pages are touched for the first time: does not count
+    do {
+      TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
+      if (us * way.operations >= 600 * options_.batch_ms || way.operations >= kMost || us > hopeless_us) break;
+      way.operations = std::min(kMost, way.operations * 3);
+    } while (true);
+    way.operations = std::clamp(static_cast<int>(1000 * options_.batch_ms / us), kFewest, kMost);
+    way.screen_us = us;
     return Status::Ok();
   }
 
@@ -161,7 +177,8 @@ class Measurer {
     RegretLine line{.chosen = tune::ToString(chosen.choice)};
     if (!rivals.empty()) {
       TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
-      TimedWay* const best = *std::ranges::max_element(rivals, {}, [&](const TimedWay* r) { return Ratio(chosen, *r); });
+      TimedWay* const best =
+          *std::ranges::max_element(rivals, {}, [&](const TimedWay* r) { return Ratio(chosen, *r); });
       rivals = {best};
     }
     TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
@@ -188,10 +205,7 @@ class Measurer {
     for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         TimedWay& way = *all[(i + static_cast<std::size_t>(round)) % all.size()];
-        Use(&way.choice);
-        double us = 0;
-        TUTTI_RETURN_IF_ERROR(TimeBatch(way, us));
-        way.us.push_back(us);
+        TUTTI_RETURN_IF_ERROR(TimeBatch(way, way.us.emplace_back()));
       }
     }
     return Status::Ok();
@@ -205,6 +219,7 @@ class Measurer {
 
   // us per operation, of the slowest rank: the same on all. Some operations before it do not count.
   Status TimeBatch(const TimedWay& way, double& us) {
+    Use(&way.choice);
     for (int i = 0; i < std::max(1, way.operations / 8); ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
     TUTTI_RETURN_IF_ERROR(communicator_.Run(Barrier()));
     const Clock::time_point before = Clock::now();
@@ -246,9 +261,8 @@ class Measurer {
 
   Status Store() const {
     if (!Speaks() || options_.raw_file.empty()) return Status::Ok();
-    const Json document = {{"cpus", sys::UsableCpus()},
-                           {"constants", communicator_.impl()->machine->ToText()},
-                           {"lines", raw_}};
+    const Json document = {
+        {"cpus", sys::UsableCpus()}, {"constants", communicator_.impl()->machine->ToText()}, {"lines", raw_}};
     std::ofstream file(options_.raw_file);
     file << document.Dump(1) << '\n';
     if (file.flush()) return Status::Ok();
@@ -298,8 +312,8 @@ std::string SummarizeRegret(std::span<const RegretLine> lines) {
     beyond += line.regret > kBeyond ? 1 : 0;
     if (line.regret > worst->regret) worst = &line;
   }
-  std::string text = fmt::format("{} sizes: the chosen way takes {:.1f} % longer than the best one (mean)", lines.size(),
-                                 100 * sum / static_cast<double>(lines.size()));
+  std::string text = fmt::format("{} sizes: the chosen way takes {:.1f} % longer than the best one (mean)",
+                                 lines.size(), 100 * sum / static_cast<double>(lines.size()));
   if (worst->regret > 0) {
     text += fmt::format(", at worst {:.1f} %: {} of {}", 100 * worst->regret, Name(worst->collective),
                         FormatBytes(worst->bytes));

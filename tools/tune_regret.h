@@ -6,7 +6,7 @@
 // `tutti tune --regret`: what the library's choices cost on this machine's host memory. For every operation and size the chosen
 // way is timed against all others (algorithms, protocols, ways of copying), which take turns on the same buffers and links:
 //
-//   screen    every way, a few batches each
+//   screen    every way, in turns, a few rounds
 //   final     the chosen way and the fastest others of the screen, round by round in another order
 //   confirm   the chosen way and the fastest of the final, in turns again: their median ratio is the regret
 //

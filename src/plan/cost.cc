@@ -32,7 +32,7 @@ class BlockSize {
 void AddRank(const RankPlan& plan, Cost* cost) {
   const BlockSize block(plan);
   double sent = 0, posted = 0, received = 0, folded = 0, stored = 0;
-  int messages = 0;
+  int messages = 0, receives = 0;
   std::vector<int> peers;
   for (int i = 0; i < plan.step_count(); ++i) {
     const Step step = plan.step(i);
@@ -46,6 +46,7 @@ void AddRank(const RankPlan& plan, Cost* cost) {
     for (const Operand& operand : step.operands) {
       if (operand.kind != Operand::Kind::kRecv) continue;
       received += size;
+      ++receives;
       peers.push_back(operand.index);
     }
     cost->stages = std::max(cost->stages, step.stage + 1);
@@ -56,10 +57,38 @@ void AddRank(const RankPlan& plan, Cost* cost) {
   cost->sent_max = std::max(cost->sent_max, sent);
   cost->posted_max = std::max(cost->posted_max, posted);
   cost->received_max = std::max(cost->received_max, received);
+  cost->moved_max = std::max(cost->moved_max, posted + received);
+  cost->posted_mean += posted / plan.ranks;
+  cost->received_mean += received / plan.ranks;
+  cost->folded_mean += folded / plan.ranks;
   cost->folded_max = std::max(cost->folded_max, folded);
   cost->stored_max = std::max(cost->stored_max, stored);
   cost->messages_max = std::max(cost->messages_max, messages);
+  cost->ends_max = std::max(cost->ends_max, messages + receives);
   cost->peers_max = std::max(cost->peers_max, static_cast<int>(peers.size()));
+}
+
+// Whether messages go from rank to rank without ever coming back.
+bool IsOneWay(std::span<const RankPlan> plans) {
+  std::vector<std::vector<int>> peers(plans.size());  // that a rank sends to
+  std::vector<int> senders(plans.size(), 0);          // to it, that have not been taken away
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    for (int i = 0; i < plans[rank].step_count(); ++i) {
+      const Step step = plans[rank].step(i);
+      peers[rank].insert(peers[rank].end(), step.to.begin(), step.to.end());
+    }
+    for (const int peer : peers[rank]) ++senders[static_cast<std::size_t>(peer)];
+  }
+  std::vector<std::size_t> free;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    if (senders[rank] == 0) free.push_back(rank);
+  }
+  for (std::size_t next = 0; next < free.size(); ++next) {
+    for (const int peer : peers[free[next]]) {
+      if (--senders[static_cast<std::size_t>(peer)] == 0) free.push_back(static_cast<std::size_t>(peer));
+    }
+  }
+  return free.size() == plans.size();
 }
 
 }  // namespace
@@ -67,6 +96,7 @@ void AddRank(const RankPlan& plan, Cost* cost) {
 Cost Evaluate(std::span<const RankPlan> plans) {
   Cost cost;
   for (const RankPlan& plan : plans) AddRank(plan, &cost);
+  cost.one_way = IsOneWay(plans);
   cost.hops = MakeTimeline(plans).hops;
   return cost;
 }
@@ -78,10 +108,16 @@ void TakeMost(const Cost& other, Cost& cost) {
   cost.sent_max = std::max(cost.sent_max, other.sent_max);
   cost.posted_max = std::max(cost.posted_max, other.posted_max);
   cost.received_max = std::max(cost.received_max, other.received_max);
+  cost.moved_max = std::max(cost.moved_max, other.moved_max);
+  cost.posted_mean = std::max(cost.posted_mean, other.posted_mean);
+  cost.received_mean = std::max(cost.received_mean, other.received_mean);
+  cost.folded_mean = std::max(cost.folded_mean, other.folded_mean);
   cost.folded_max = std::max(cost.folded_max, other.folded_max);
   cost.stored_max = std::max(cost.stored_max, other.stored_max);
   cost.peers_max = std::max(cost.peers_max, other.peers_max);
   cost.messages_max = std::max(cost.messages_max, other.messages_max);
+  cost.ends_max = std::max(cost.ends_max, other.ends_max);
+  cost.one_way = cost.one_way && other.one_way;
 }
 
 }  // namespace tutti::plan

@@ -22,10 +22,16 @@ struct Cost {
   double sent_max = 0;      // data sent, once for every target
   double posted_max = 0;    // data sent, a step with several targets once: what a shared buffer would carry
   double received_max = 0;  // data received
-  double folded_max = 0;    // operands of folds (steps of two operands or more)
-  double stored_max = 0;    // data stored to the output
-  int peers_max = 0;        // ranks that a rank exchanges messages with
-  int messages_max = 0;     // messages that a rank sends
+  double moved_max = 0;     // data sent, with several targets once, and received: at most posted_max + received_max
+  // Of all ranks together / ranks.
+  double posted_mean = 0, received_mean = 0, folded_mean = 0;
+  double folded_max = 0;  // operands of folds (steps of two operands or more)
+  double stored_max = 0;  // data stored to the output
+  int peers_max = 0;      // ranks that a rank exchanges messages with
+  int messages_max = 0;   // messages that a rank sends
+  int ends_max = 0;       // messages that a rank sends or receives
+  bool one_way =
+      false;  // no rank gets anything that depends on what it has sent: ranks may be operations ahead of others
 
   bool operator==(const Cost&) const = default;
 };

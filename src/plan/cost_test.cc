@@ -24,10 +24,15 @@ TEST(CostTest, RingReduceScatter) {
                          .sent_max = 2,
                          .posted_max = 2,
                          .received_max = 2,
+                         .moved_max = 4,
+                         .posted_mean = 2,
+                         .received_mean = 2,
+                         .folded_mean = 4,
                          .folded_max = 4,
                          .stored_max = 1,
                          .peers_max = 2,
-                         .messages_max = 2};
+                         .messages_max = 2,
+                         .ends_max = 4};
   EXPECT_EQ(CostOf(R"(
 reduce_scatter rank 0 of 3 in 3 out 1 slots 2
   in2 -> >1
@@ -52,10 +57,16 @@ TEST(CostTest, TreeBroadcast) {
                          .sent_max = 2,
                          .posted_max = 1,
                          .received_max = 1,
+                         .moved_max = 2,
+                         .posted_mean = 0.5,
+                         .received_mean = 0.75,
+                         .folded_mean = 0,
                          .folded_max = 0,
                          .stored_max = 1,
                          .peers_max = 2,
-                         .messages_max = 2};
+                         .messages_max = 2,
+                         .ends_max = 2,
+                         .one_way = true};
   EXPECT_EQ(CostOf(R"(
 broadcast rank 0 of 4 root 0 in 1 out 1 slots 1
   in0 -> >1 >3
@@ -77,10 +88,15 @@ TEST(CostTest, OneShotAllReduce) {
                          .sent_max = 2,
                          .posted_max = 1,
                          .received_max = 2,
+                         .moved_max = 3,
+                         .posted_mean = 1,
+                         .received_mean = 2,
+                         .folded_mean = 3,
                          .folded_max = 3,
                          .stored_max = 1,
                          .peers_max = 2,
-                         .messages_max = 2};
+                         .messages_max = 2,
+                         .ends_max = 4};
   EXPECT_EQ(CostOf(R"(
 all_reduce rank 0 of 3 in 1 out 1 slots 2
   @1 in0 + <1 + <2 -> out0

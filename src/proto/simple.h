@@ -27,9 +27,13 @@
 
 namespace tutti::proto {
 
-// Messages from here on may be written past the caches, where that is faster (exec/cpu/stores_by_trial.h). Shorter ones take longer to
-// read from memory than is saved: on an EPYC 16 KiB take 2.3 us instead of 1.8.
-inline constexpr std::size_t kLeastStreamedBytes = std::size_t{32} << 10;
+// Messages from here on may be written past the caches, where that is faster (exec/cpu/stores_by_trial.h). Of shorter ones reading
+// from memory would cost what is saved, and finding out does.
+inline constexpr std::size_t kLeastStreamedBytes = std::size_t{16} << 10;
+
+// A sender with nothing else to do helps to copy messages from here on (exec/cpu/shared_copy.h): two copies of half a shorter one would
+// not be faster. At 32 KiB on two cores of a Xeon one copy takes 2.0 us and two halves 1.4; at 16 KiB 1.0 and 1.2.
+inline constexpr std::size_t kLeastSharedBytes = std::size_t{32} << 10;
 
 // Where a post's data lies.
 enum class PostKind : std::uint32_t {

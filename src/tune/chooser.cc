@@ -17,11 +17,6 @@ namespace {
 using algo::Algorithm;
 using proto::Protocol;
 
-// Sends and receives come in pairs as a rule: both ends write their pools at the same time, then both read, with nothing
-// of their own to do in between, and a byte takes longer than where one writes and one reads, as the constants were
-// measured. On two cores of a Xeon exchanges of 8 to 64 KiB take 0.15 to 0.17 us per KiB, the constants sum up to 0.11.
-constexpr double kBothWays = 1.5;
-
 // A reduce of several hosts that folds in the one order sends every host's values to the root: (hosts - 1) * S. two_shot between
 // hosts sends the root's host S, for one hop more and an order of its own (algo::Entry::orders_long). By the built-in constants that pays from 44 KiB on for
 // 3 hosts, and earlier for more. Not measured anew anywhere: the order would follow.
@@ -143,9 +138,7 @@ double Chooser::LeastUs(const algo::Entry& entry, Collective collective) const {
   const Machine& m = options_.machine;
   const double message_us =
       std::min({m.ll.message_us, m.ll128.message_us, m.simple.message_us, m.reference.message_us});
-  const Ranks who = WhoRuns();
-  const double crowd = std::max(1.0, static_cast<double>(who.of_host) / who.cpus);
-  return costs_->MessagesOfRankZero(entry.algorithm, collective) * message_us * options_.min_channels * crowd;
+  return costs_->MessagesOfRankZero(entry.algorithm, collective) * message_us / 2 * options_.min_channels;
 }
 
 std::vector<Choice> Chooser::Collect(Collective collective, std::size_t bytes, std::optional<Algorithm> order,
@@ -211,7 +204,9 @@ std::vector<Choice> Chooser::TransferCandidates(std::size_t bytes) const {
   one.cost.hops = 1;
   one.cost.steps_max = 1;
   one.cost.messages_max = 1;
-  one.cost.posted_max = one.cost.received_max = one.cost.sent_max = 1.0;
+  one.cost.ends_max = 2;
+  one.cost.moved_max = 2.0;
+  one.cost.posted_max = one.cost.posted_mean = one.cost.received_max = one.cost.received_mean = one.cost.sent_max = 1.0;
   std::vector<Choice> candidates;
   const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
     if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
@@ -221,10 +216,7 @@ std::vector<Choice> Chooser::TransferCandidates(std::size_t bytes) const {
   };
   consider(Protocol::kLl, false, m.ll);
   consider(Protocol::kLl128, false, m.ll128);
-  Way pool = m.simple;
-  pool.write_us_per_kib *= kBothWays;
-  pool.read_us_per_kib *= kBothWays;
-  if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, pool);
+  if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, m.simple);
   if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts(), false));
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;

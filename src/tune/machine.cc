@@ -31,6 +31,8 @@ std::vector<Constant> ConstantsOf(Machine& m) {
           {"copy_us_per_kib", &m.copy_us_per_kib},
           {"switch_us", &m.switch_us},
           // Files were stored before there were these.
+          {.name = "simple_long_write_us_per_kib", .value = &m.simple.long_write_us_per_kib, .optional = true},
+          {.name = "simple_long_read_us_per_kib", .value = &m.simple.long_read_us_per_kib, .optional = true},
           {.name = "network_hop_us", .value = &m.network.hop_us, .optional = true},
           {.name = "network_message_us", .value = &m.network.message_us, .optional = true},
           {.name = "network_send_us_per_kib", .value = &m.network.send_us_per_kib, .optional = true},

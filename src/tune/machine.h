@@ -24,6 +24,9 @@ struct Way {
   bool folds_in_place;    // received values are folded where they lie: reading them is part of the fold
   proto::Protocol protocol;
   int closing_hops;  // until the sender may use its buffer again
+  // Of messages from proto::kLeastStreamedBytes on, which may be written past the caches; 0: as shorter ones.
+  double long_write_us_per_kib = 0, long_read_us_per_kib = 0;
+  bool shares_copies = false;  // a sender with nothing else to do copies a part of what is received
 };
 
 // Constants of the network between hosts.
@@ -41,7 +44,7 @@ struct Machine {
   Way ll128{0.09, 0.035, 0.090, 0.090, false, false, proto::Protocol::kLl128, 0};
   Way simple{0.10, 0.05, 0.018, 0.018, true, true, proto::Protocol::kSimple, 0};
   // By reference: message_us holds the system call; nothing is written.
-  Way reference{0.10, 1.40, 0.0, 0.050, true, false, proto::Protocol::kSimple, 1};
+  Way reference{0.10, 1.40, 0.0, 0.050, true, false, proto::Protocol::kSimple, 1, 0, 0, true};
   // The same where the peer has just written what is read, as reductions do.
   double reference_fresh_read_us_per_kib = 0.060;
   double fold_us_per_kib = 0.006;  // per operand

@@ -15,6 +15,10 @@
 //                   + folded * fold + copied * copy)
 //   first chunk = hops * (message + chunk * (write + read))
 //
+// Messages from 32 KiB on have times to write and read of their own. By reference they are received in as much as all ranks do
+// on average, since who only sends helps to copy. Where those that write most and those that read most are not the same ranks, both
+// go on at a time: their sum counts as far as one rank does it. So do operations that follow each other, and a hop counts less.
+//
 // with written (sent, or posted where one copy serves all), received, folded and copied in units of the operation's
 // bytes; where values are folded where they lie, reading them is their fold. Where ranks outnumber cores, work is
 // multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings

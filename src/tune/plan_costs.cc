@@ -23,6 +23,7 @@ std::vector<int> TypicalRoots(Collective collective, const algo::Hosts& hosts) {
 PlanCost FindOut(algo::Algorithm algorithm, Collective collective, const algo::Hosts& hosts) {
   PlanCost cost;
   cost.footprint.collective = collective;
+  cost.cost.one_way = true;
   for (const int root : TypicalRoots(collective, hosts)) {
     const std::vector<plan::RankPlan> plans = algo::BuildAll(algorithm, collective, hosts, root);
     TakeMost(plan::Evaluate(plans), cost.cost);

@@ -24,8 +24,9 @@ using WaitAtInit = std::function<Status(const std::function<bool()>& ready, cons
 
 // Called by every rank of rank 0's host, once these are connected: rank 0 and the next one measure, the others wait. The same
 // result on all of them. A rank 0 that is alone on its host measures its own memory only.
-// Constants that are not measured are scaled from the built-in ones. Each figure is the least of several tries, timed by
-// one rank alone, so that other load on the machine does little harm.
+// Both measure at the same time, as they work at the same time in an operation. A figure is the mean of what both find, and each one's
+// is the least of several tries, so that other load on the machine does little harm. Constants that are not measured follow from those
+// that are, or are the built-in ones.
 Result<tune::Machine> MeasureMachine(transport::shm::Fabric& fabric, const WaitAtInit& wait);
 
 }  // namespace tutti::comm

@@ -38,7 +38,7 @@ struct Footprint;
 namespace tune {
 class Chooser;
 struct Choice;
-}
+}  // namespace tune
 }  // namespace tutti
 
 namespace tutti::comm {

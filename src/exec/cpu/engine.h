@@ -194,9 +194,9 @@ class Engine {
     std::uint64_t index;
   };
   std::vector<Reference> references_;
-  std::vector<Share> shares_;           // per channel and peer
-  std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
-  bool can_help_ = true;                // until writing to a peer's memory has failed
+  std::vector<Share> shares_;             // per channel and peer
+  std::vector<std::uint64_t> to_come_;    // per peer: the first post that AwaitAhead has not looked at
+  bool can_help_ = true;                  // until writing to a peer's memory has failed
   std::array<StoresByTrial, 3> writing_;  // for peers: copies, folds of two operands, folds of more
 };
 

@@ -24,6 +24,10 @@ using proto::Protocol;
 namespace {
 
 constexpr std::size_t kSlotsPerPeer = 2;
+// A plan's messages take turns in so many times the pages that it needs at least. A writer need not wait for a late reader then, and
+// writes pages that have left the reader's closest cache meanwhile. On an EPYC with near cores an all_reduce of 512 KiB takes 53 us
+// with 1, 33 with 2 or 4, a broadcast of 2 MiB 160, 112 and 69.
+constexpr std::size_t kWindows = 4;
 
 // Whether a step's value lies in user memory, where receivers may read it.
 bool StaysInPlace(const Step& step) {
@@ -40,7 +44,7 @@ inline int Engine::SpinsFor(const transport::Incoming& link) const {
 bool Engine::RunCollective(Job& job) {
   if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
     if (job.chunk_bytes <= chunks_->MostOfPool() &&
-        !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window, job.channels))
+        !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * kWindows, job.channels))
       return Waits(job, -1, Job::WaitsFor::kPages);
   }
   bool all_done = true;
@@ -357,7 +361,7 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
         PostReference(kTransferChannel, peer, block.mark, data, bytes);
         break;
       }
-      if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer, ranks_ - 1))
+      if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer * kWindows, ranks_ - 1))
         return Waits(job, peer, Job::WaitsFor::kPages);
       const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);

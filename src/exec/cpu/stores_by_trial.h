@@ -45,8 +45,10 @@ class StoresByTrial {
   }
   Stores Best() const {
     const double cached = sides_[0].us_per_kib, past = sides_[1].us_per_kib;
-    return cached > 0 && past > 0 && cached > past + kReaderUsPerKib ? Stores::kNonTemporal : Stores::kCached;
+    return cached > 0 && past > 0 && PaysPastCaches(cached, past) ? Stores::kNonTemporal : Stores::kCached;
   }
+  // By what a KiB takes to write, us.
+  static bool PaysPastCaches(double cached, double past) { return cached > past + kReaderUsPerKib; }
 
  private:
   // What past the caches has to save: reading from memory takes longer, and more so where both ends write and read at a time. (An

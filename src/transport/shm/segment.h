@@ -52,7 +52,7 @@ Geometry MakeGeometry(int ranks, int channels, std::size_t bytes);
 using transport::RankState;
 
 inline constexpr std::size_t kReasonBytes = 480;
-inline constexpr std::size_t kNoteBytes = 256;
+inline constexpr std::size_t kNoteBytes = 512;
 
 // The first page of a segment.
 struct Header {
