@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "comm/host/impl.h"
+#include "comm/host/parts.h"
 #include "comm/host/planner.h"
-#include "comm/host/submitter.h"
 #include "sys/os/process.h"
 #include "tools/cli.h"
 #include "tools/json.h"
@@ -211,7 +211,11 @@ class Measurer {
     return Status::Ok();
   }
 
-  void Use(const tune::Choice* way) { communicator_.impl()->submitter.Use(collective_, way_bytes_, 0, way); }
+  void Use(const tune::Choice* way) {
+    Communicator::Impl& c = *communicator_.impl();
+    c.planner.Use(collective_, way_bytes_, 0, way);
+    c.parts->preparer.Forget();
+  }
 
   Status RunOnce() {
     return operations_.size() == 1 ? communicator_.Run(operations_[0]) : communicator_.RunGroup(operations_);

@@ -4,10 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
-
-#include "comm/agree/gpu_machine.h"
-#include "comm/agree/machine_file.h"
 #include "comm/gpu/memory.h"
 #include "comm/host/core.h"
 #include "sys/cuda/cuda.h"
@@ -16,16 +12,6 @@
 namespace tutti::comm {
 bool CanUseGpuFor(const Core& host) {
   return host.settings.gpu && (host.several_hosts || host.ranks <= transport::p2p::kMaxRanks) && CanUseGpu();
-}
-
-int BlocksOfPart(const Core& host, sys::cuda::Device device, std::optional<int> parts) {
-  const Result<tune::TuningFile> file = LoadTables(host.settings);  // read before, when `host` was made
-  const tune::TuningFile stored = file.ok() ? *file : tune::TuningFile();
-  const GpuProfile own = ProfileOf(**sys::cuda::OpenDriver(), device);
-  tune::GpuSituation situation = SituationOf(std::span(&own, 1), false);
-  situation.ranks = host.ranks;
-  const tune::GpuMachine& machine = tune::FindGpuTable(stored.gpus, situation).machine;
-  return tune::MostBlocks(machine, own.multiprocessors, parts.value_or(machine.beside_parts));
 }
 
 std::optional<std::string> WhyHostOnly(const Core& c) {

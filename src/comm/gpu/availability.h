@@ -15,9 +15,6 @@ namespace tutti::comm {
 struct Core;
 
 bool CanUseGpuFor(const Core& host);
-// The most blocks of a rank where its GPU is shared out in so many parts; nothing: as where the process has other communicators
-// there (docs/decisions/0012-part-of-a-gpu.md). Before anything is agreed: a rank's own view.
-int BlocksOfPart(const Core& host, sys::cuda::Device device, std::optional<int> parts = {});
 // Why a communicator works on host memory only although this process has a GPU: the end of a sentence. None where it has not.
 std::optional<std::string> WhyHostOnly(const Core& host);
 

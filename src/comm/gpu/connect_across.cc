@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "comm/gpu/availability.h"
 #include "comm/gpu/exchange.h"
 #include "comm/gpu/host_children.h"
 #include "comm/gpu/impl.h"

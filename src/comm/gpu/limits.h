@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "plan/cuts.h"
 #include "tutti/status.h"
@@ -26,6 +27,7 @@ struct GpuMachine;
 
 namespace tutti::comm {
 
+struct Core;
 class GpuExchange;
 struct GpuCore;
 
@@ -51,6 +53,9 @@ Result<std::shared_ptr<const tune::GpuMachine>> AgreeOnMachine(Communicator& com
 // The segment of each rank.
 transport::p2p::Sections SectionsFor(int ranks, const tune::GpuMachine& machine, const GpuOptions& options,
                                      const Settings& settings);
+// The most blocks of a rank where its GPU is shared out in so many parts; nothing: as where the process has other communicators
+// there (docs/decisions/0012-part-of-a-gpu.md). Before anything is agreed: a rank's own view.
+int BlocksOfPart(const Core& host, int device, std::optional<int> parts = {});
 // Collective, once segments are connected.
 Result<GpuLimits> FindLimits(const GpuCore& core, const tune::GpuMachine& machine, const GpuOptions& options,
                              GpuExchange& exchange);

@@ -9,7 +9,6 @@
 #include "comm/host/jobs.h"
 #include "comm/host/ledger.h"
 #include "comm/host/log_operation.h"
-#include "comm/host/planner.h"
 #include "comm/host/preparer.h"
 #include "comm/host/validate.h"
 #include "exec/cpu/engine.h"
@@ -247,11 +246,6 @@ bool Submitter::Tend() {
   if (!core_.broken.load(std::memory_order_relaxed)) return false;
   Fail();
   return true;
-}
-
-void Submitter::Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way) {
-  planner_.Use(collective, bytes, root, way);
-  preparer_.Forget();
 }
 
 void Submitter::Fail() {

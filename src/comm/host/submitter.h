@@ -20,10 +20,6 @@
 #include "tutti/operation.h"
 #include "tutti/status.h"
 
-namespace tutti::tune {
-struct Choice;
-}
-
 namespace tutti::comm {
 
 class Jobs;
@@ -58,10 +54,6 @@ class Submitter final : public Unfinished {
   bool Tend();
   // Ends what is unfinished with the failure that has broken the communicator.
   void Fail();
-
-  // Calls of this size class and root go this way from now on (null: the chosen one): for measurements. All ranks have to do
-  // alike. REQUIRES: idle(); a way of Planner::Candidates.
-  void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
 
   std::size_t unfinished() const { return open_.size() - first_open_; }
   bool idle() const override { return unfinished() == 0; }

@@ -8,7 +8,6 @@
 // into the plan, so any number of engines can be moved on in turn.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include "exec/cpu/job.h"
-#include "exec/cpu/stores_by_trial.h"
 
 namespace tutti {
 namespace proto {
@@ -40,6 +38,7 @@ namespace tutti::exec::cpu {
 
 struct ChunkRules;
 class Pool;
+class StoresByTrial;
 
 inline constexpr int kTransferChannel = 0;  // of sends and receives
 
@@ -194,10 +193,11 @@ class Engine {
     std::uint64_t index;
   };
   std::vector<Reference> references_;
-  std::vector<Share> shares_;             // per channel and peer
-  std::vector<std::uint64_t> to_come_;    // per peer: the first post that AwaitAhead has not looked at
-  bool can_help_ = true;                  // until writing to a peer's memory has failed
-  std::array<StoresByTrial, 3> writing_;  // for peers: copies, folds of two operands, folds of more
+  std::vector<Share> shares_;           // per channel and peer
+  std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
+  bool can_help_ = true;                // until writing to a peer's memory has failed
+  std::shared_ptr<StoresByTrial[]>
+      writing_;  // for peers: copies, folds of two operands, folds of more; since the first
 };
 
 // What a step works on. Inline: the shortest calls take less than 40 ns.
