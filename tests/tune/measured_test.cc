@@ -143,7 +143,7 @@ void Expect(const std::string& name, double most_mean, double most_beyond) {
 }
 
 TEST(Measured, ChoicesOnTwoCores) { Expect("epyc_2_cores", 0.10, 0.27); }
-TEST(Measured, ChoicesOnSixteenCores) { Expect("xeon_16_cores", 0.18, 0.35); }
+TEST(Measured, ChoicesOnSixteenCores) { Expect("xeon_16_cores", 0.22, 0.40); }
 
 }  // namespace
 }  // namespace tutti::tune
