@@ -221,7 +221,8 @@ int TuneCommand(int argc, char** argv) {
       line.AddFlag(
               "--regret", regret,
               "time the chosen way of every operation and size against all other ways, in turns, and print where it "
-              "loses and by how much; takes about a minute for 2 ranks")
+              "loses and by how much; takes two minutes for 2 ranks. Sizes are those of the larger buffer, as in tutti "
+              "perf")
           .Excludes(host_only);
   line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
   line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);
@@ -229,7 +230,8 @@ int TuneCommand(int argc, char** argv) {
   line.Add("--rounds", rounds, "of the chosen way against the best others (default 9)").Between(1, 1001).Needs(judge);
   line.Add("--json", raw_file, "write all times there").Shown("FILE").Needs(judge);
   line.Footer(
-      "Times are the cost model's, for an otherwise idle machine; sizes are one rank's count in bytes.\n\n"
+      "Without --regret times are the cost model's, for an otherwise idle machine, and sizes one rank's count in "
+      "bytes.\n\n"
       "Examples:\n  tutti tune --ranks 4 --op all_reduce\n  tutti tune --ranks 4 --calibrate --ranges\n  tutti tune "
       "--gpu --ranks 2\n  tutti tune --regret --ranks 2 --op all_reduce");
   if (const std::optional<int> code = line.Parse(argc, argv)) return *code;

@@ -29,6 +29,7 @@
 #include "tools/cli.h"
 #include "tools/gpu_timer.h"
 #include "tools/launch.h"
+#include "tools/median.h"
 #include "tools/tuning_store.h"
 #include "transport/p2p/fabric.h"
 #include "tune/gpu_model.h"
@@ -60,11 +61,6 @@ struct Board {
   char failure[512];
 };
 static_assert(std::is_trivially_copyable_v<Board>);
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // A rank with its GPU and two buffers there.
 class Rank {
@@ -180,7 +176,7 @@ class Rank {
       us.push_back(time->us);
     }
     timer_->Forget(*batch);
-    return Median(std::move(us));
+    return MedianOf(std::move(us));
   }
 
   void Note(const GpuMeasurement& measurement) {

@@ -9,9 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <map>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "comm/host/impl.h"
@@ -21,6 +18,8 @@
 #include "tools/cli.h"
 #include "tools/json.h"
 #include "tools/launch.h"
+#include "tools/median.h"
+#include "tools/perf_buffers.h"
 #include "tools/perf_shape.h"
 #include "tools/perf_table.h"
 #include "tune/chooser.h"
@@ -39,19 +38,6 @@ constexpr std::size_t kFinalists = 4;
 constexpr int kFewest = 3, kMost = 1 << 16;  // operations of a batch
 constexpr double kBeyond = 0.10;
 constexpr int kBarriers = 64;  // whose mean is the pace
-constexpr std::size_t kPage = 4096;
-
-// Page-aligned memory in which every page has been written.
-struct Free {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(kPage)); }
-};
-using Pages = std::unique_ptr<std::byte[], Free>;
-Pages MakePages(std::size_t bytes) {
-  const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage;
-  Pages pages(static_cast<std::byte*>(::operator new[](rounded, std::align_val_t(kPage))));
-  std::fill_n(pages.get(), rounded, std::byte{0});
-  return pages;
-}
 
 struct TimedWay {
   tune::Choice choice;
@@ -65,11 +51,9 @@ struct TimedWay {
 // One rank.
 class Measurer {
  public:
-  Measurer(Communicator& communicator, const RegretOptions& options)
-      : communicator_(communicator),
-        options_(options),
-        first_(MakePages(options.max_bytes)),
-        second_(MakePages(options.max_bytes)) {}
+  // `buffers`: of options.max_bytes.
+  Measurer(Communicator& communicator, const RegretOptions& options, const Buffers& buffers)
+      : communicator_(communicator), options_(options), buffers_(buffers) {}
 
   Status Run() {
     for (const Collective collective : options_.collectives) {
@@ -102,7 +86,7 @@ class Measurer {
     if (work.count == 0) return Status::Ok();  // less than an element for each rank
     // A broadcast is in place, as MPI's and PyTorch's are.
     const Placement placement = collective == Collective::kBroadcast ? Placement::kInPlace : Placement::kOutOfPlace;
-    operations_ = OperationsOf(work, PlaceOf(work, placement, first_.get(), second_.get()));
+    operations_ = OperationsOf(work, PlaceOf(work, placement, buffers_.first(), buffers_.second()));
     collective_ = collective;
     way_bytes_ = work.count * sizeof(float);
     std::vector<TimedWay> ways;
@@ -110,7 +94,6 @@ class Measurer {
       ways.push_back({.choice = choice});
     }
     if (ways.empty()) return Status::Ok();  // settings leave none
-    const tune::Choice chosen = ways[0].choice;
     TUTTI_RETURN_IF_ERROR(Screen(ways));
     const Result<RegretLine> line = Judge(ways);
     Use(nullptr);
@@ -275,7 +258,7 @@ class Measurer {
 
   Communicator& communicator_;
   const RegretOptions& options_;
-  Pages first_, second_;
+  const Buffers& buffers_;
   std::vector<Operation> operations_;  // of the size in hand
   Collective collective_ = Collective::kAllReduce;
   double pace_us_ = 0;         // before the last batch
@@ -287,15 +270,13 @@ class Measurer {
 Status MeasureAsRank(int rank, const UniqueId& id, const RegretOptions& options) {
   Result<Communicator> communicator = Communicator::Create({.rank = rank, .ranks = options.ranks, .id = id});
   if (!communicator.ok()) return communicator.status();
-  return Measurer(*communicator, options).Run();
+  const Result<Buffers> buffers = Buffers::Allocate(options.max_bytes);
+  if (!buffers.ok()) return buffers.status();
+  for (std::byte* buffer : {buffers->first(), buffers->second()}) std::fill_n(buffer, options.max_bytes, std::byte{0});
+  return Measurer(*communicator, options, *buffers).Run();
 }
 
 }  // namespace
-
-double MedianOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
-}
 
 std::string FormatRegret(const RegretLine& line) {
   if (line.regret <= 0) {

@@ -48,9 +48,6 @@ std::string FormatRegret(const RegretLine& line);
 // Two lines: how many there are, the mean, the worst, and how many are beyond 10 %.
 std::string SummarizeRegret(std::span<const RegretLine> lines);
 
-// The median of these, which may be in any order. REQUIRES: there is one.
-double MedianOf(std::vector<double> values);
-
 }  // namespace tutti::tools
 
 #endif  // TUTTI_TOOLS_TUNE_REGRET_H_

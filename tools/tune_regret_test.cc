@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tools/cli.h"
+#include "tools/median.h"
 
 namespace tutti::tools {
 namespace {

@@ -29,7 +29,8 @@ class BlockSize {
   int per_piece_ = 1;
 };
 
-void AddRank(const RankPlan& plan, Cost* cost) {
+// Returns how many messages the rank receives.
+int AddRank(const RankPlan& plan, Cost* cost) {
   const BlockSize block(plan);
   double sent = 0, posted = 0, received = 0, folded = 0, stored = 0;
   int messages = 0, receives = 0;
@@ -66,9 +67,10 @@ void AddRank(const RankPlan& plan, Cost* cost) {
   cost->messages_max = std::max(cost->messages_max, messages);
   cost->ends_max = std::max(cost->ends_max, messages + receives);
   cost->peers_max = std::max(cost->peers_max, static_cast<int>(peers.size()));
+  return receives;
 }
 
-// Whether messages go from rank to rank without ever coming back.
+// Whether messages go from rank to rank without ever coming back: then some rank receives nothing.
 bool IsOneWay(std::span<const RankPlan> plans) {
   std::vector<std::vector<int>> peers(plans.size());  // that a rank sends to
   std::vector<int> senders(plans.size(), 0);          // to it, that have not been taken away
@@ -79,7 +81,7 @@ bool IsOneWay(std::span<const RankPlan> plans) {
     }
     for (const int peer : peers[rank]) ++senders[static_cast<std::size_t>(peer)];
   }
-  std::vector<std::size_t> free;
+  std::vector<std::size_t> free;  // ranks without senders
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     if (senders[rank] == 0) free.push_back(rank);
   }
@@ -95,8 +97,9 @@ bool IsOneWay(std::span<const RankPlan> plans) {
 
 Cost Evaluate(std::span<const RankPlan> plans) {
   Cost cost;
-  for (const RankPlan& plan : plans) AddRank(plan, &cost);
-  cost.one_way = IsOneWay(plans);
+  bool all_receive = true;
+  for (const RankPlan& plan : plans) all_receive = AddRank(plan, &cost) > 0 && all_receive;
+  cost.one_way = !all_receive && IsOneWay(plans);
   cost.hops = MakeTimeline(plans).hops;
   return cost;
 }

@@ -30,8 +30,7 @@ struct Cost {
   int peers_max = 0;      // ranks that a rank exchanges messages with
   int messages_max = 0;   // messages that a rank sends
   int ends_max = 0;       // messages that a rank sends or receives
-  bool one_way =
-      false;  // no rank gets anything that depends on what it has sent: ranks may be operations ahead of others
+  bool one_way = false;   // no rank gets anything that depends on what it has sent: it may be operations ahead
 
   bool operator==(const Cost&) const = default;
 };

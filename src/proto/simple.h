@@ -27,8 +27,8 @@
 
 namespace tutti::proto {
 
-// Messages from here on may be written past the caches, where that is faster (exec/cpu/stores_by_trial.h). Of shorter ones reading
-// from memory would cost what is saved, and finding out does.
+// Messages from here on may be written past the caches, where that is faster (exec/cpu/stores_by_trial.h). With shorter ones the reader,
+// who then reads memory, loses about what the writer gains.
 inline constexpr std::size_t kLeastStreamedBytes = std::size_t{16} << 10;
 
 // A sender with nothing else to do helps to copy messages from here on (exec/cpu/shared_copy.h): two copies of half a shorter one would

@@ -10,19 +10,21 @@
 //   T = (hops + closing hops) * hop                           every hop on the longest chain
 //     + max(work, first chunk + work of the other rounds)     whichever takes longer: a rank's own work, or the longest
 //                                                             chain of messages, one after the other
-//   work = rounds * messages * message                        the price of each message, at either end
+//   work = rounds * (sent + received messages) / 2 * message  the price of each message, half at either end
 //        + bytes * (written * write + received * read         each byte written and read
 //                   + folded * fold + copied * copy)
 //   first chunk = hops * (message + chunk * (write + read))
 //
-// Messages from 32 KiB on have times to write and read of their own. By reference they are received in as much as all ranks do
-// on average, since who only sends helps to copy. Where those that write most and those that read most are not the same ranks, both
-// go on at a time: their sum counts as far as one rank does it. So do operations that follow each other, and a hop counts less.
-//
 // with written (sent, or posted where one copy serves all), received, folded and copied in units of the operation's
-// bytes; where values are folded where they lie, reading them is their fold. Where ranks outnumber cores, work is
-// multiplied by ranks / cpus and a hop costs a turn of the scheduler. Channels share the rank's one core: each brings
-// messages of its own and hides nothing.
+// bytes; where values are folded where they lie, reading them is their fold. Where ranks outnumber cores, a hop costs a turn of
+// the scheduler, and work is that of the rank that has most, or ranks / cpus times the mean, whichever is more. Channels share
+// the rank's one core: each brings messages of its own and hides nothing.
+//
+// Messages from proto::kLeastStreamedBytes on have times to write and read of their own. A message costs a rank half its price at either
+// end; by reference the whole price, a system call, at the end that has most of them. Long messages by reference are received in as much
+// as all ranks do on average, since who only sends helps to copy. Where those that write most and those that read most are not the same
+// ranks, they work at the same time: their sum counts only as far as one rank does both. Where data go one way (plan::Cost::one_way)
+// operations overlap, and a hop counts less.
 //
 // Among several hosts (plan::NetworkCost) a message to another one is written and read as inside a host, and crosses the network
 // in between (Network), which comes on top:

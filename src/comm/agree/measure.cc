@@ -89,7 +89,6 @@ class Measurer {
   Measurer(Fabric& fabric, int peer, const WaitAtInit& wait)
       : fabric_(fabric), peer_(peer), first_(fabric.rank() < peer), wait_(wait) {}
 
-  // Moves on with the other one.
   Status Measure() {
     std::vector<std::byte> source(kFetched + kSmall, std::byte{1}), memory(kFetched + kSmall);
     fabric_.own().header()->address = reinterpret_cast<std::uint64_t>(memory.data());
@@ -127,14 +126,11 @@ class Measurer {
             .large_us = large_.us(),
             .small_us = small_.us()};
   }
-  Status Meet() { return Meet(met_ + 1); }
-
- private:
-  Status Meet(std::uint32_t what) {
-    met_ = what;
-    Tell(fabric_.own().header(), what);
+  // Waits until the other one has come as far.
+  Status Meet() {
+    Tell(fabric_.own().header(), ++met_);
     const Header* theirs = fabric_.segment(peer_).header();
-    const auto there = [&] { return theirs->told.load(std::memory_order_acquire) >= what; };
+    const auto there = [&] { return theirs->told.load(std::memory_order_acquire) >= met_; };
     for (int i = 0; i < kSpins; ++i) {
       if (there()) return Status::Ok();
       sys::CpuPause();
@@ -142,6 +138,7 @@ class Measurer {
     return wait_(there, "waited for another rank to measure the machine");
   }
 
+ private:
   template <typename Call>
   void Time(Least& least, Call&& call) {
     if (counts_) {
@@ -163,7 +160,7 @@ class Measurer {
 
   Status MeasurePool(const std::vector<std::byte>& source, std::size_t bytes, Stores stores, Least& write,
                      Least& read) {
-    Time(write, [&] { Copy(fabric_.own().pool(), source.data(), bytes, stores); });
+    Time(write, [&] { CopyBytes(fabric_.own().pool(), source.data(), bytes, stores); });
     TUTTI_RETURN_IF_ERROR(Meet());
     const transport::Incoming& link = fabric_.in(0, peer_);
     Time(read, [&] { CopyBytes(landing_.data(), link.PoolData(0, bytes, kLarge), bytes); });
@@ -209,8 +206,8 @@ void MeasureOwnMemory(tune::Machine& machine) {
 // From what was measured to all constants. The factors make the model choose as well as it can by the times of all ways on two
 // machines (tests/tune/measured): an EPYC with 2 cores and 2 and 4 ranks, and a Xeon with 16 cores and 2 to 16 ranks.
 constexpr double kUnloaded = 0.9;  // what is written and read is a little less in the way than when only that is done
-constexpr double kColder =
-    0.56;  // operations write long messages to pages that have left their reader's closest cache meanwhile
+// Operations write long messages to pages that have left their reader's closest cache meanwhile.
+constexpr double kColder = 0.56;
 constexpr double kReadAhead = 0.85, kReadAheadOfMemory = 0.63;
 
 void DeriveProtocols(tune::Machine& machine, const Readings& read) {

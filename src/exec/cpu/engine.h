@@ -196,8 +196,8 @@ class Engine {
   std::vector<Share> shares_;           // per channel and peer
   std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
   bool can_help_ = true;                // until writing to a peer's memory has failed
-  std::shared_ptr<StoresByTrial[]>
-      writing_;  // for peers: copies, folds of two operands, folds of more; since the first
+  // For peers: copies, folds of two operands, folds of more. Since the first of them.
+  std::shared_ptr<StoresByTrial[]> writing_;
 };
 
 // What a step works on. Inline: the shortest calls take less than 40 ns.

@@ -170,7 +170,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
     }
     part.value = target;
   } else if (work.out != nullptr) {
-    const auto copy = [&](Stores stores) { Copy(work.out, part.value, work.bytes, stores); };
+    const auto copy = [&](Stores stores) { CopyBytes(work.out, part.value, work.bytes, stores); };
     if (refers && part.value != work.out) {
       WriteForPeers(1, work.bytes, copy);
     } else {
@@ -179,7 +179,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
     part.value = work.out;
   }
   if (pages != nullptr && part.value != pages) {
-    WriteForPeers(1, work.bytes, [&](Stores stores) { Copy(pages, part.value, work.bytes, stores); });
+    WriteForPeers(1, work.bytes, [&](Stores stores) { CopyBytes(pages, part.value, work.bytes, stores); });
     part.value = pages;
   }
   if constexpr (P == Protocol::kSimple) {
@@ -367,7 +367,7 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
         return Waits(job, peer, Job::WaitsFor::kPages);
       const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
-      WriteForPeers(1, bytes, [&](Stores stores) { Copy(pool_->Data(slot), data, bytes, stores); });
+      WriteForPeers(1, bytes, [&](Stores stores) { CopyBytes(pool_->Data(slot), data, bytes, stores); });
       pool_->AddReader(slot, &tx, WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes));
       pool_->Release(slot);
       break;

@@ -44,7 +44,7 @@ inline void CopyBytes(void* out, const void* in, std::size_t bytes) {
 
 // The same with non-temporal stores; see Stores for when that pays.
 void CopyBytesStreaming(void* out, const void* in, std::size_t bytes);
-inline void Copy(void* out, const void* in, std::size_t bytes, Stores stores) {
+inline void CopyBytes(void* out, const void* in, std::size_t bytes, Stores stores) {
   if (stores == Stores::kCached || out == in) {
     CopyBytes(out, in, bytes);
   } else {

@@ -76,11 +76,7 @@ void FoldInPlace(benchmark::State& state, DataType type, std::size_t bytes) {
 void Copy(benchmark::State& state, std::size_t bytes, Stores stores) {
   const Arrays arrays(2, bytes);
   for (auto _ : state) {
-    if (stores == Stores::kCached) {
-      CopyBytes(arrays[1], arrays[0], bytes);
-    } else {
-      CopyBytesStreaming(arrays[1], arrays[0], bytes);
-    }
+    CopyBytes(arrays[1], arrays[0], bytes, stores);
     benchmark::ClobberMemory();
   }
   Report(state, bytes);

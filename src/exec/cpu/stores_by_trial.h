@@ -28,10 +28,9 @@ class StoresByTrial {
  public:
   // How to write the next message that is long enough.
   Stores Pick(std::int64_t now_ns) {
-    const Stores best = Best();
-    Side& other = SideOf(best == Stores::kCached ? Stores::kNonTemporal : Stores::kCached);
-    if (other.us_per_kib > 0 && now_ns - other.tried_ns < kTryAgainNs) return best;
-    return best == Stores::kCached ? Stores::kNonTemporal : Stores::kCached;
+    const Stores best = Best(), other = best == Stores::kCached ? Stores::kNonTemporal : Stores::kCached;
+    const Side& known = SideOf(other);
+    return known.us_per_kib > 0 && now_ns - known.tried_ns < kTryAgainNs ? best : other;
   }
   // So long it took.
   void Note(Stores stores, std::size_t bytes, std::int64_t began_ns, std::int64_t ended_ns) {

@@ -132,7 +132,7 @@ class End {
                                          nullptr, memory_.data());
   }
 
-  RemoteRank& rank() { return *rank_; }
+  RemoteRank& rank() const { return *rank_; }
   int placed() const { return placed_; }
   // Nothing may be put there any more.
   void FillPlaces(std::byte value) {
@@ -332,23 +332,30 @@ TEST(RemoteRank, ItsWordComesAfterAllItHasSent) {
   EXPECT_TRUE(b.Done());
 }
 
+// Two ends that write and read over connection 0 for so long, or as long as one of them has its connection 1.
+void WorkWhileConnected(End& a, End& b, const End& watched, std::int64_t most_ns, Random& random) {
+  const std::int64_t end_ns = sys::NowNs() + most_ns;
+  while (sys::NowNs() < end_ns && watched.rank().IsConnected(1)) {
+    for (End* end : {&a, &b}) end->Write(random);
+    for (End* end : {&a, &b}) end->rank().ExchangeAll(RemoteRank::Credits::kAll);
+    ASSERT_EQ(a.Read(), "");
+    ASSERT_EQ(b.Read(), "");
+  }
+}
+
+void ConnectBoth(End& a, End& b, const std::shared_ptr<Cable>& cable) {
+  a.rank().Join(0, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
+  b.rank().Join(0, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+}
+
 // Of two connections one has just been made, and the caller is slow to speak over it.
 TEST(RemoteRank, AConnectionOverWhichNothingWasSaidHasNotStalled) {
   Random random(1);
   End a(0, {.all = 2, .first = 2}, 1U << 30), b(1, {.all = 2, .first = 2}, 1U << 30);
-  const auto cable = std::make_shared<Cable>(random), silent = std::make_shared<Cable>(random);
-  a.rank().Join(0, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
-  b.rank().Join(0, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+  ConnectBoth(a, b, std::make_shared<Cable>(random));
+  const auto silent = std::make_shared<Cable>(random);
   b.rank().Join(1, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(silent, 1), 2);
-  const std::int64_t end_ns = sys::NowNs() + 1500 * sys::kNsPerMs;
-  while (sys::NowNs() < end_ns && b.rank().IsConnected(1)) {
-    a.Write(random);
-    b.Write(random);
-    a.rank().ExchangeAll(RemoteRank::Credits::kAll);
-    b.rank().ExchangeAll(RemoteRank::Credits::kAll);
-    ASSERT_EQ(a.Read(), "");
-    ASSERT_EQ(b.Read(), "");
-  }
+  WorkWhileConnected(a, b, b, 1500 * sys::kNsPerMs, random);
   EXPECT_TRUE(b.rank().IsConnected(1));
   EXPECT_TRUE(b.rank().IsConnected(0));
 }
@@ -357,19 +364,10 @@ TEST(RemoteRank, AConnectionOverWhichNothingWasSaidHasNotStalled) {
 TEST(RemoteRank, AConnectionOverWhichNothingArrivesAnyMoreIsGivenUp) {
   Random random(1);
   End a(0, {.all = 2, .first = 2}, 1U << 30), b(1, {.all = 2, .first = 2}, 1U << 30);
-  const auto cable = std::make_shared<Cable>(random), dead = std::make_shared<Cable>(random);
-  a.rank().Join(0, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(cable, 0), 1);
-  b.rank().Join(0, RemoteRank::Side::kCalled, std::make_unique<ScriptedWire>(cable, 1), 1);
+  ConnectBoth(a, b, std::make_shared<Cable>(random));
+  const auto dead = std::make_shared<Cable>(random);
   a.rank().Join(1, RemoteRank::Side::kCaller, std::make_unique<ScriptedWire>(dead, 0), 2);
-  const std::int64_t end_ns = sys::NowNs() + 20 * sys::kNsPerSecond;
-  while (sys::NowNs() < end_ns && a.rank().IsConnected(1)) {
-    a.Write(random);
-    b.Write(random);
-    a.rank().ExchangeAll(RemoteRank::Credits::kAll);
-    b.rank().ExchangeAll(RemoteRank::Credits::kAll);
-    ASSERT_EQ(a.Read(), "");
-    ASSERT_EQ(b.Read(), "");
-  }
+  WorkWhileConnected(a, b, a, 20 * sys::kNsPerSecond, random);
   EXPECT_FALSE(a.rank().IsConnected(1));
   EXPECT_TRUE(a.rank().IsConnected(0));
 }
