@@ -3,7 +3,8 @@
 // Feeds arbitrary bytes to every parser of what leaders and the rendezvous send each other. What a parser accepts must encode to
 // the same bytes again: so nothing in a message goes unread, and nothing outside of it is read.
 //
-// Canary: with TUTTI_FUZZ_CANARY set, a planted fault (two arrivals or more "crash") must be found within seconds.
+// Canary: with TUTTI_FUZZ_CANARY set, a planted fault (arrivals of which the first is rank 2 or more "crash") must be found within
+// seconds.
 
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +30,7 @@ void Check(std::span<const std::byte> message) {
     const auto arrivals = ParseArrivals(message, kind);
     if (!arrivals.ok()) continue;
 #ifdef TUTTI_FUZZ_CANARY
-    Require(arrivals->size() < 2);
+    Require(arrivals->empty() || arrivals->front().rank < 2);
 #endif
     RequireSame(Encode(kind, *arrivals), message);
   }
