@@ -13,9 +13,14 @@ status, which is 1 only when Tutti's own program failed.
 
 With --hosts the ranks are spread over several hosts. These are network name spaces of this machine, which are made for the
 run and removed at its end. Two ranks on two hosts are also compared with TCP alone ("raw"): what an all_reduce cannot pass.
+
+On one host, sizes from 1 MiB on are also compared with what the machine can do ("plain"): copies and folds by as many cores,
+which read and write each other's memory and do not wait for each other within a batch. With --neighbour another program
+works half of the time on one core.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -34,11 +39,12 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import goals
 import hosts
+import neighbour
 import plot
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-LIBRARIES = ("tutti", "openmpi", "mpich", "gloo", "raw")
-TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo", "raw": "raw TCP"}
+LIBRARIES = ("tutti", "openmpi", "mpich", "gloo", "plain", "raw")
+TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo", "plain": "plain copy", "raw": "raw TCP"}
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter", "all_to_all",
        "send_recv")
 
@@ -54,7 +60,7 @@ class Peer:
         self.name, self.network, self.raw_flows, self.may_yield = name, network, raw_flows, may_yield
         self.program = os.path.join(build, "bench", "peers", f"{name}_peer")
         self.launcher = {"tutti": os.path.join(build, "tools", "tutti"), "openmpi": shutil.which("mpirun.openmpi"),
-                         "mpich": shutil.which("mpirun.mpich"), "gloo": "", "raw": ""}[name]
+                         "mpich": shutil.which("mpirun.mpich"), "gloo": "", "plain": "", "raw": ""}[name]
 
     def why_absent(self):
         if not os.path.exists(self.program):
@@ -64,7 +70,11 @@ class Peer:
         return None
 
     def takes_part(self, ranks, op):
-        return self.name != "raw" or (ranks, op) == (2, "all_reduce")
+        return self.name != goals.FLOOR or (ranks, op) == (2, "all_reduce")
+
+    def least_bytes(self):
+        """The sizes from which on it takes part."""
+        return goals.PLAIN_BYTES if self.name == goals.PLAIN else 0
 
     def commands(self, ranks, arguments, store):
         """(command, extra environment) of every process to start, rank 0's first."""
@@ -79,6 +89,8 @@ class Peer:
             return [([self.launcher, *options, "-n", str(ranks), *program], {})]
         if self.name == "mpich":
             return [([self.launcher, "-n", str(ranks), *program], {})]
+        if self.name == goals.PLAIN:
+            return [(program, {"PEER_RANKS": str(ranks)})]
         return [(program, {"PEER_RANK": str(r), "PEER_RANKS": str(ranks), "PEER_STORE": store}) for r in range(ranks)]
 
     def commands_on_hosts(self, ranks, program, store):
@@ -294,10 +306,11 @@ class Comparison:
             while size <= high and active:
                 progress(f"{ranks} ranks  {op}  {title}  {size} bytes")
                 counts = {peer: use(peer, lambda p=peer: self.prepare(sessions[p], ranks, op, size))
-                          for peer in list(active)}
-                active[:] = [peer for peer in active if counts[peer] is not None]
+                          for peer in list(active) if size >= peer.least_bytes()}
+                active[:] = [peer for peer in active if counts.get(peer, 0) is not None]
                 if counted := max((count for count in counts.values() if count), default=0):
-                    self.take_turns((ranks, op, counted), active, lambda p: use(p, sessions[p].batch))
+                    self.take_turns((ranks, op, counted), lambda: [peer for peer in active if counts.get(peer)],
+                                    lambda p: use(p, sessions[p].batch))
                 size *= factor
             for peer, session in list(sessions.items()):
                 use(peer, session.end)
@@ -313,12 +326,14 @@ class Comparison:
             session.fail(f"{count} bytes: less than that went over the network between the hosts")
         return count
 
-    def take_turns(self, key, active, batch):
+    def take_turns(self, key, peers, batch):
+        """`peers()`: those that take part now; one that fails does no more."""
         turns = self.turns.setdefault(key, [])
         start = time.monotonic()
         for number in range(self.options.turns):
             if number >= self.LEAST_TURNS and time.monotonic() - start > self.options.size_limit:
                 break
+            active = peers()
             if not active:
                 break
             shift = number % len(active)
@@ -374,7 +389,7 @@ def print_table(comparison, ranks, op, libraries):
             if name in peers:
                 reached = ratios[key].get(name)
                 line += f" {f'({reached:.2f})' if reached is not None else '':>8}"
-        missed = goals.row_violations(ratios, key, comparison.options.hosts)
+        missed = goals.row_violations(ratios, key, comparison.options.hosts, comparison.options.neighbour)
         print(line + ("   <-- " + "; ".join(missed) if missed else ""))
     for title, *sizes_in in goals.size_ranges(comparison.options.hosts):
         means = [(n, goals.geomean_ratio(ratios, ranks, op, n, *sizes_in)) for n in peers]
@@ -383,7 +398,7 @@ def print_table(comparison, ranks, op, libraries):
                   ", ".join(f"{mean:.2f} x as fast as {TITLES[n]}" for n, mean in means if mean))
 
 
-def print_summary(ratios, libraries, host_count=1):
+def print_summary(ratios, libraries, host_count=1, with_neighbour=False):
     peers = [name for name in libraries if name != "tutti"]
     if "tutti" not in libraries or not peers:
         return
@@ -396,7 +411,7 @@ def print_summary(ratios, libraries, host_count=1):
             means = [goals.geomean_ratio(ratios, ranks, op, name, *sizes_in) for _, *sizes_in in ranges]
             line += f"{'   '.join(f'{m:.2f}' if m else '-' for m in means):>20}"
         print(line)
-    missed = [(key, text) for key in ratios for text in goals.row_violations(ratios, key, host_count)]
+    missed = [(key, text) for key in ratios for text in goals.row_violations(ratios, key, host_count, with_neighbour)]
     print(f"\nGoals missed at single sizes: {len(missed)} (marked above with <--)")
     for ranks, op, text in goals.mean_violations(ratios, host_count):
         print(f"Goal missed: {op}, {ranks} ranks: {text}")
@@ -448,7 +463,8 @@ def write_json(path, head, comparison):
                              for turn in comparison.turns[(ranks, op, size)]]}
                for (ranks, op, size), row in times.items() for name, us in row.items()]
     missed = [{"ranks": key[0], "op": key[1], "bytes": key[2], "what": text}
-              for key in ratios for text in goals.row_violations(ratios, key, head["hosts"]["count"])]
+              for key in ratios
+              for text in goals.row_violations(ratios, key, head["hosts"]["count"], comparison.options.neighbour)]
     missed += [{"ranks": ranks, "op": op, "bytes": None, "what": text}
                for ranks, op, text in goals.mean_violations(ratios, head["hosts"]["count"])]
     with open(path, "w", encoding="utf-8") as file:
@@ -516,7 +532,9 @@ def parse_options():
                         help="best: each library's fastest batch, for a machine that is busy with other things")
     parser.add_argument("--libraries", type=names(LIBRARIES), metavar="A,B",
                         help=f"of {','.join(LIBRARIES)} (default: all); raw, which is TCP alone, takes part in "
-                             "all_reduce of 2 ranks on 2 hosts")
+                             "all_reduce of 2 ranks on 2 hosts; plain, from 1 MiB on one host")
+    parser.add_argument("--neighbour", action="store_true",
+                        help="another program works half of the time on one core, as a service under load does; one host only")
     parser.add_argument("--hosts", type=int, default=1, metavar="N",
                         help="spread the ranks evenly over so many hosts, which are network name spaces of this machine; "
                              "needs root and iproute2 (default 1: no name spaces)")
@@ -544,7 +562,8 @@ def parse_options():
     if wrong := wrong_about_hosts(options):
         parser.error(wrong)
     floor = options.hosts == 2 and 2 in options.ranks
-    options.libraries = options.libraries or [name for name in LIBRARIES if name != "raw" or floor]
+    floors = {goals.FLOOR: floor, goals.PLAIN: not across}
+    options.libraries = options.libraries or [name for name in LIBRARIES if floors.get(name, True)]
     options.sizes = options.sizes or sizes("8:4M:8" if quick else "8:16M:2" if across else "8:64M:4")
     options.rounds = options.rounds or (1 if quick else 3)
     options.turns = options.turns or (3 if quick else 9)
@@ -562,6 +581,10 @@ def wrong_about_hosts(options):
         if options.libraries and "raw" in options.libraries:
             return "raw is a floor between two hosts: add --hosts 2"
         return None
+    if options.neighbour:
+        return "--neighbour is for ranks on one host: leave --hosts out"
+    if options.libraries and goals.PLAIN in options.libraries:
+        return "plain is what one host's memory can do: leave --hosts out"
     if uneven := [ranks for ranks in options.ranks if ranks < 1 or ranks % options.hosts]:
         return f"{uneven[0]} ranks cannot be spread evenly over {options.hosts} hosts: give --ranks a multiple of them"
     if not 1 <= options.nics <= 8:
@@ -579,7 +602,8 @@ def main():
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     if options.hosts == 1:
-        return compare(options, None)
+        with neighbour.Neighbour() if options.neighbour else contextlib.nullcontext():
+            return compare(options, None)
     try:
         with hosts.Hosts(options.hosts, options.nics, options.rate) as network:
             return compare(options, network)
@@ -613,7 +637,7 @@ def compare(options, network):
     except KeyboardInterrupt:
         print("\nStopped; what was measured until now:")
     libraries = [peer.name for peer in peers]
-    print_summary(comparison.ratios(), libraries, options.hosts)
+    print_summary(comparison.ratios(), libraries, options.hosts, options.neighbour)
     for name, version in comparison.versions.items():
         print(f"# {TITLES[name]}: {version}")
     if options.json:

@@ -7,10 +7,12 @@ import contextlib
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import xml.dom.minidom
 from unittest import mock
@@ -18,6 +20,7 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import goals
 import hosts
+import neighbour
 import plot
 import run
 
@@ -49,6 +52,9 @@ class FakePeer:
 
     def takes_part(self, ranks, op):
         return self.name != "raw" or (ranks, op) == (2, "all_reduce")
+
+    def least_bytes(self):
+        return goals.PLAIN_BYTES if self.name == "plain" else 0
 
     def commands(self, ranks, arguments, store):
         return [([sys.executable, "-c", self.script, str(number), *arguments], {}) for number in range(ranks)]
@@ -115,6 +121,17 @@ class GoalsTest(unittest.TestCase):
         for best, missed in ((1 / 1.09, 0), (1 / 1.12, 1)):
             ratios = {(2, "gather", 8): {"openmpi": 7.0, "mpich": best}}
             self.assertEqual(len(goals.row_violations(ratios, (2, "gather", 8))), missed)
+
+    def test_fifteen_percent_beside_a_neighbour(self):
+        for best, missed in ((1 / 1.14, 0), (1 / 1.16, 1)):
+            ratios = {(2, "gather", 8): {"openmpi": best, "plain": 0.1}}
+            self.assertEqual(len(goals.row_violations(ratios, (2, "gather", 8), neighbour=True)), missed)
+
+    def test_the_limit_of_the_machine_is_no_peer(self):
+        key = (2, "gather", 1 << 20)
+        self.assertEqual(goals.row_violations({key: {"openmpi": 2.0, "plain": 1 / 1.24}}, key), [])
+        missed = goals.row_violations({key: {"openmpi": 2.0, "plain": 1 / 1.3}}, key)
+        self.assertEqual(missed, ["1.30 x the time of plain, goal 1.25"])
 
     def test_four_ranks_all_reduce(self):
         key = (4, "all_reduce", 8)
@@ -364,7 +381,8 @@ class WholeTest(unittest.TestCase):
 
     def test_wrong_options_about_hosts(self):
         for words, said in (("--nics 2", "add --hosts 2"), ("--rate 1gbit", "add --hosts 2"),
-                            ("--libraries raw", "add --hosts 2"), ("--hosts 2 --ranks 2,3", "3 ranks cannot be spread"),
+                            ("--libraries raw", "add --hosts 2"), ("--hosts 2 --neighbour", "leave --hosts out"),
+                            ("--hosts 2 --libraries plain", "leave --hosts out"), ("--hosts 2 --ranks 2,3", "3 ranks cannot be spread"),
                             ("--hosts 2 --nics 2 --rate 1gbit", "one rate for each card, so 2"), ("--hosts 0", "--hosts")):
             with self.subTest(words), mock.patch.object(sys, "argv", ["run.py", *words.split()]), \
                     contextlib.redirect_stderr(io.StringIO()) as error, self.assertRaises(SystemExit):
@@ -377,6 +395,7 @@ class WholeTest(unittest.TestCase):
                 with mock.patch.object(sys, "argv", ["run.py", *words.split()]):
                     options = run.parse_options()
                 self.assertEqual((options.ranks, "raw" in options.libraries), (ranks, has_raw))
+                self.assertEqual("plain" in options.libraries, "--hosts" not in words)
 
     def run_main(self, scripts, *arguments):
         argv = ["run.py", "--ops", "all_reduce,gather", "--ranks", "2", "--libraries", ",".join(scripts),
@@ -402,6 +421,26 @@ class WholeTest(unittest.TestCase):
                 results = json.load(file)["results"]
         self.assertEqual({r["library"] for r in results if r["op"] == "gather"}, {"tutti", "openmpi"})
         self.assertEqual([(r["us_turns"], r["ratio"]) for r in results if r["library"] == "gloo"], [([7.0] * 6, 1.4)])
+
+    def test_the_machines_limit_stands_beside_large_sizes(self):
+        scripts = {"tutti": rank_program(us=4, size=f"ready 5 {1 << 20}"), "plain": rank_program(us=2, size=f"ready 5 {1 << 20}")}
+        _, text = self.run_main(scripts, "--quick", "--sizes", "512K:1M")
+        self.assertEqual(text.count("2.00 x the time of plain, goal 1.25"), 2)
+        _, text = self.run_main(scripts, "--quick", "--sizes", "8:512K")
+        self.assertNotIn("(0.50)", text)
+
+    def test_with_a_neighbour(self):
+        with mock.patch.object(neighbour, "Neighbour") as started:
+            _, text = self.run_main({"tutti": rank_program(us=5), "openmpi": rank_program(us=4)}, "--quick", "--neighbour")
+        started.assert_called_once()
+        self.assertIn("1.25 x the time of openmpi, goal 1.15", text)
+
+    def test_the_neighbour_works_half_of_the_time(self):
+        with neighbour.Neighbour() as working:
+            pid = working.child.pid
+            time.sleep(0.5)
+        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        self.assertGreater(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, 0.1)
 
     def test_a_failure_of_tutti_is_one(self):
         status, text = self.run_main({"tutti": rank_program(size="wrong")}, "--quick")

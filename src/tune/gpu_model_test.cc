@@ -132,7 +132,9 @@ TEST(GpuModel, LargeReductionsAndBroadcastsAreRelays) {
           << Name(c) << " " << ranks;
     }
     // A chain takes longer to fill.
-    if (ranks > 2) EXPECT_EQ(best(Collective::kBroadcast, std::size_t{16} << 20).algorithm, Algorithm::kTwoShot);
+    if (ranks > 2) {
+      EXPECT_EQ(best(Collective::kBroadcast, std::size_t{16} << 20).algorithm, Algorithm::kTwoShot);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -23,7 +24,8 @@ using transport::Reach;
 using transport::shm::Fabric;
 using transport::shm::Header;
 
-constexpr std::uint32_t kTries = 8;
+constexpr std::uint32_t kTries = 8;  // fewer where they take longer than this together, as on a machine that is busy
+constexpr std::int64_t kEnoughNs = 5 * sys::kNsPerMs;
 constexpr std::uint32_t kAgreed = 1U << 30;
 constexpr int kHops = 8;
 constexpr int kSpins = 500;  // before the core is given away: the other one is there, as a rule
@@ -92,9 +94,12 @@ class Measurer {
   Status Measure() {
     std::vector<std::byte> source(kFetched + kSmall, std::byte{1}), memory(kFetched + kSmall);
     fabric_.own().header()->address = reinterpret_cast<std::uint64_t>(memory.data());
+    const std::int64_t begin_ns = sys::NowNs();
     for (std::uint32_t turn = 0; turn < kTries; ++turn) {
       fabric_.PublishCpu(sys::CurrentCpu());
+      if (first_) Say(turn > 0 && sys::NowNs() - begin_ns > kEnoughNs ? Next::kNothing : Next::kTry);
       TUTTI_RETURN_IF_ERROR(Meet());
+      if (WhatIsNext() == Next::kNothing) break;
       // Ranks on one core share its caches, and would take figures that hold nowhere else.
       counts_ = fabric_.CpuOf(peer_) != sys::CurrentCpu() || sys::UsableCpus() == 1;
       if (!counts_ && !first_) StepAside(fabric_);
@@ -139,6 +144,15 @@ class Measurer {
   }
 
  private:
+  // What the first of both has decided. Said before a Meet; the other one looks after that.
+  enum class Next : std::uint8_t { kTry, kNothing };
+  void Say(Next next) { std::memcpy(fabric_.own().header()->notes, &next, sizeof(next)); }
+  Next WhatIsNext() const {
+    Next next;
+    std::memcpy(&next, fabric_.segment(first_ ? fabric_.rank() : peer_).header()->notes, sizeof(next));
+    return next;
+  }
+
   template <typename Call>
   void Time(Least& least, Call&& call) {
     if (counts_) {
@@ -255,13 +269,11 @@ tune::Machine Derive(const Readings& read, bool can_refer) {
 
 Readings MeanOf(const Readings& a, const Readings& b) {
   static_assert(sizeof(Readings) % sizeof(double) == 0);
-  std::array<double, sizeof(Readings) / sizeof(double)> all, others;
-  std::memcpy(all.data(), &a, sizeof(a));
-  std::memcpy(others.data(), &b, sizeof(b));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = (all[i] + others[i]) / 2;
-  Readings mean;
-  std::memcpy(&mean, all.data(), sizeof(mean));
-  return mean;
+  using Doubles = std::array<double, sizeof(Readings) / sizeof(double)>;
+  auto mean = std::bit_cast<Doubles>(a);
+  const auto others = std::bit_cast<Doubles>(b);
+  for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + others[i]) / 2;
+  return std::bit_cast<Readings>(mean);
 }
 
 // Rank 0 and `reader`. Rank 0 draws up the constants for everybody.

@@ -5,7 +5,7 @@
 
 // The constants of the cost model that matter most and differ most between machines, measured anew by every
 // communicator at init: what it costs to write pages that a peer has read, to read pages that a peer has written, and
-// to read a peer's own memory. Takes about a millisecond; `tutti tune --calibrate` measures all constants, with more
+// to read a peer's own memory. Takes some milliseconds at most; `tutti tune --calibrate` measures all constants, with more
 // care, and stores them.
 
 #include <functional>

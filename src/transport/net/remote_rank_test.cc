@@ -303,7 +303,9 @@ TEST(RemoteRank, NothingIsPutWhereItWasAwaitedAfterTheEnd) {
       b.Await(random);
       a.rank().ExchangeAll(RemoteRank::Credits::kAll);
       b.rank().ExchangeAll(RemoteRank::Credits::kAll);
-      if (turn < 100) ASSERT_EQ(b.Read(), "");
+      if (turn < 100) {
+        ASSERT_EQ(b.Read(), "");
+      }
     }
     EXPECT_TRUE(b.PlacesHold(kFreed)) << "seed " << seed;
     cut_short += b.placed() > 0 ? 1 : 0;
