@@ -11,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "comm/host/entry.h"
 #include "comm/host/impl.h"
 #include "comm/host/parts.h"
 #include "comm/host/planner.h"
@@ -94,6 +95,7 @@ class Measurer {
       ways.push_back({.choice = choice});
     }
     if (ways.empty()) return Status::Ok();  // settings leave none
+    TUTTI_RETURN_IF_ERROR(PutChosenFirst(ways));
     TUTTI_RETURN_IF_ERROR(Screen(ways));
     const Result<RegretLine> line = Judge(ways);
     Use(nullptr);
@@ -104,6 +106,23 @@ class Measurer {
     lines_.push_back(known);
     Say(FormatRegret(known));
     Keep(known, ways);
+    return Status::Ok();
+  }
+
+  // What is chosen once the library has tried some ways itself (comm/host/trials.h).
+  Status PutChosenFirst(std::vector<TimedWay>& ways) {
+    if (collective_ == Collective::kSendRecv) return Status::Ok();
+    comm::Planner& planner = communicator_.impl()->planner;
+    Use(nullptr);
+    const auto entry = planner.FindEntry(collective_, way_bytes_, 0);
+    if (!entry.ok()) return entry.status();
+    const std::uint64_t calls = planner.CallsUntilDecided(**entry);
+    for (std::uint64_t i = 0; i < calls; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
+    tune::Choice chosen;
+    TUTTI_RETURN_IF_ERROR(planner.FindCurrent(collective_, way_bytes_, 0, chosen));
+    const auto found = std::ranges::find(ways, tune::ToString(chosen),
+                                         [](const TimedWay& way) { return tune::ToString(way.choice); });
+    if (found != ways.end()) std::rotate(ways.begin(), found, found + 1);
     return Status::Ok();
   }
 

@@ -33,6 +33,9 @@ struct Settings {
   std::int64_t init_timeout_ms = 60000;
   // TUTTI_SINGLE_COPY: auto, off, force.
   SingleCopy single_copy = SingleCopy::kAuto;
+  // TUTTI_TRIAL_AFTER: after how many calls of a kind in host memory the ways that the cost model thinks best are tried, and again
+  // after as many. 0: never. -1: after 128 calls and 10 ms, and again after 4096 calls and half a second.
+  std::int64_t calls_before_trial = -1;
   // TUTTI_SHARED_BYTES: shared pages of one rank, bytes, for all its links together.
   std::int64_t shared_bytes = 6 << 20;
   // NCCL_MAX_NCHANNELS: most channels that one operation may use.

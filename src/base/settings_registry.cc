@@ -218,6 +218,15 @@ constexpr Setting kSettings[] = {
          .meaning = "An old name of NCCL_MIN_NCHANNELS; where both are set, the larger holds.",
          .bounds = "NCCL_MIN_NCHANNELS"},
         kFewestColumns),
+    Row({.name = "TUTTI_TRIAL_AFTER",
+         .unit = "calls",
+         .values = "-1 to 1000000000000",
+         .meaning =
+             "After how many calls of one collective, size and root in host memory some calls try other ways than "
+             "the one that is thought best, of which the fastest stays; and again after as many. 0: never. -1: after "
+             "128 calls and 10 ms, and again after 4096 calls and half a second.",
+         .agreement = Agreement::kRankZero},
+        kNumber<&S::calls_before_trial, Kind::kCount, -1, kLongest>),
     Row({.name = "TUTTI_SHARED_BYTES",
          .unit = "bytes",
          .values = "at least 4096; K, M or G may follow",

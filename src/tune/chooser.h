@@ -21,6 +21,7 @@
 
 #include "algo/algorithm.h"
 #include "proto/protocol.h"
+#include "tune/choice.h"
 #include "tune/filter.h"
 #include "tune/machine.h"
 #include "tutti/status.h"
@@ -35,20 +36,9 @@ struct PlanCost;
 class PlanCosts;
 struct Ranks;
 
-struct Choice {
-  algo::Algorithm algorithm = algo::Algorithm::kOneShot;
-  proto::Protocol protocol = proto::Protocol::kSimple;
-  bool by_reference = false;  // large blocks are read straight from the sender's memory
-  int channels = 1;
-  double predicted_us = 0;
-};
-
 // Settings::algo and Settings::proto: sets of algo::Algorithm and proto::Protocol. Fail where they name something that
 // does not exist.
 Result<Filters> ParseFilters(std::string_view algo_filter, std::string_view proto_filter);
-
-// "two_shot Simple", "ring LL128, by reference".
-std::string ToString(const Choice& choice);
 
 // The only algorithm that reductions of so many bytes may take unasked; nothing: all with the one order of folding may.
 std::optional<algo::Algorithm> OrderOf(Collective collective, const algo::Hosts& hosts, std::size_t bytes);

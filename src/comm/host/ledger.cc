@@ -53,6 +53,13 @@ void Ledger::RecordCollective(Job& job) {
     TimeCalls(calls);
 }
 
+void Ledger::Accompany(const Job& job, Job& ahead) {
+  ahead.calls.count = 0;
+  ahead.calls.last = job.calls.last;
+  // As of a call that no program makes.
+  ahead.calls.mark = job.calls.mark == 0 ? 0 : trace::NextMark(job.calls.mark, trace::Signature(0xf, ahead.count));
+}
+
 std::uint64_t Ledger::NumberTransfer(const Operation& o) {
   ++transfers_;
   return ++(o.kind == Collective::kSend ? sends_ : receives_)[o.root];

@@ -30,6 +30,8 @@ class Ledger {
   // A call, or sends and receives that proceed together, for which `job` was prepared.
   void Record(const Operation& operation, exec::cpu::Job& job);
   void RecordGroup(std::span<const Operation> operations, exec::cpu::Job& job);
+  // A job of the library's own, which goes before `job` and belongs to its call.
+  static void Accompany(const exec::cpu::Job& job, exec::cpu::Job& ahead);
   // A collective that moves nothing.
   void RecordEmpty(const Operation& operation);
   // A call that the GPU runs, or a collective on device memory that moves nothing. It counts as ended here when it is in its

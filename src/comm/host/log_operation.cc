@@ -3,6 +3,7 @@
 #include "comm/host/log_operation.h"
 
 #include <fmt/format.h>
+#include "algo/algorithm.h"
 
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "comm/host/log_choice.h"
 #include "comm/host/planner.h"
 #include "exec/cpu/prepared_plan.h"
+#include "tune/choice.h"
 
 namespace tutti::comm {
 void LogCall(Core& core, const Operation& o) {
@@ -30,12 +32,11 @@ void LogOperation(Core& core, Planner& planner, const Operation& o) {
                proto::Name(lane.protocol), lane.by_reference ? " by reference" : "");
     return;
   }
-  const Result<const Recipe*> recipe = planner.FindRecipe(o.kind, bytes, o.root);
-  if (!recipe.ok()) return;                             // the operation itself will say so
-  const std::string& plan = (*recipe)->plans[0]->name;  // "all_reduce ring"
+  tune::Choice way;
+  if (!planner.FindCurrent(o.kind, bytes, o.root, way).ok()) return;  // the operation itself will say so
   TUTTI_INFO(log::kTuning, "{}: {} Bytes -> Algo {} proto {}{} channel{{Lo..Hi}}={{0..{}}}", NcclName(o.kind), bytes,
-             plan.substr(plan.rfind(' ') + 1), proto::Name((*recipe)->protocol),
-             (*recipe)->by_reference ? " by reference" : "", (*recipe)->plans.size() - 1);
+             algo::Get(way.algorithm).name, proto::Name(way.protocol), way.by_reference ? " by reference" : "",
+             way.channels - 1);
 }
 
 }  // namespace tutti::comm

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "algo/algorithm.h"
-#include "comm/host/jobs.h"
+#include "comm/host/entry.h"
 #include "comm/host/log_choice.h"
+#include "comm/host/size_class.h"
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/prepared_plan.h"
 #include "plan/footprint.h"
@@ -17,16 +18,20 @@
 #include "tune/chooser.h"
 
 namespace tutti::comm {
-
 using exec::cpu::PreparedPlan;
 
-Planner::Planner(int rank, int ranks, const Jobs& jobs) : rank_(rank), ranks_(ranks), jobs_(jobs) {}
+struct Planner::EntryTable : std::array<Entry, kSizeClasses> {};
+
+Planner::Planner(int rank, int ranks, const Jobs& jobs)
+    : rank_(rank), ranks_(ranks), jobs_(jobs), lanes_(kSizeClasses) {}
 Planner::~Planner() = default;
 
-void Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open) {
+void Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open,
+                    std::int64_t calls_before_trial) {
   chooser_ = std::make_unique<tune::Chooser>(std::move(chooser));
   rules_ = &rules;
   open_ = std::move(open);
+  calls_before_trial_ = calls_before_trial;
 }
 
 std::unique_ptr<PreparedPlan> Planner::Prepare(plan::RankPlan plan, std::string name) const {
@@ -69,19 +74,19 @@ const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
   return slot.get();
 }
 
-Recipe& Planner::RecipeOf(Collective collective, int size_class, int root) {
+Entry& Planner::EntryOf(Collective collective, int size_class, int root) {
   const int c = static_cast<int>(collective);
-  std::unique_ptr<RecipeTable>* table = &recipes_[c];
+  std::unique_ptr<EntryTable>* table = &entries_[c];
   if (HasRoot(collective)) {
-    if (rooted_recipes_[c].empty()) rooted_recipes_[c].resize(ranks_);
-    table = &rooted_recipes_[c][root];
+    if (rooted_entries_[c].empty()) rooted_entries_[c].resize(ranks_);
+    table = &rooted_entries_[c][root];
   }
-  if (*table == nullptr) *table = std::make_unique<RecipeTable>();
+  if (*table == nullptr) *table = std::make_unique<EntryTable>();
   return (**table)[size_class];
 }
 
 Recipe Planner::MakeRecipe(const tune::Choice& choice, Collective collective, int root) {
-  Recipe recipe{.protocol = choice.protocol, .by_reference = choice.by_reference};
+  Recipe recipe{.choice = choice};
   const plan::Footprint& shallow = FindFootprint(choice.algorithm, collective, root);
   const int depth = rules_->DepthFor(shallow, choice.protocol, choice.by_reference);
   for (int channel = 0; channel < choice.channels; ++channel) {
@@ -98,35 +103,18 @@ Recipe Planner::MakeRecipe(const tune::Choice& choice, Collective collective, in
   return recipe;
 }
 
-Result<const Recipe*> Planner::FindRecipe(Collective collective, std::size_t bytes, int root) {
+Result<Entry*> Planner::FindEntry(Collective collective, std::size_t bytes, int root) {
   const int size_class = SizeClass(bytes);
-  Recipe& recipe = RecipeOf(collective, size_class, root);
-  if (recipe.plans.empty()) [[unlikely]] {
+  Entry& entry = EntryOf(collective, size_class, root);
+  if (entry.recipe.plans.empty()) [[unlikely]] {
     const Result<tune::Choice> choice = chooser_->Choose(collective, SmallestOfClass(size_class));
     if (!choice.ok()) return choice.status();
     LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
-    recipe = MakeRecipe(*choice, collective, root);
+    entry.recipe = MakeRecipe(*choice, collective, root);
+    const bool tries = calls_before_trial_ != 0 && collective != Collective::kBarrier;
+    entry.left = entry.granted = tries ? CallsBetween(*choice, true) + 1 : Entry::kNever;
   }
-  return &recipe;
-}
-
-const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operations) {
-  ends_.clear();
-  for (const Operation& operation : operations) ends_.push_back(EndOf(operation));
-  if (const PreparedPlan* known = groups_.Find(ends_)) return known;
-  std::string name = operations.size() == 1 ? std::string(Name(operations[0].kind)) : "a group of sends and receives";
-  auto plan = Prepare(BuildGroup(ends_, rank_, ranks_), std::move(name));
-  return groups_.Keep(ends_, std::move(plan), [&](const PreparedPlan& old) { return !jobs_.Hold(&old); });
-}
-
-exec::cpu::Lane Planner::FindLane(std::size_t bytes) {
-  const int size_class = SizeClass(bytes);
-  std::optional<exec::cpu::Lane>& lane = lanes_[size_class];
-  if (!lane) [[unlikely]] {
-    const tune::Choice choice = chooser_->ChooseTransfer(SmallestOfClass(size_class));
-    lane = exec::cpu::Lane{choice.protocol, choice.by_reference};
-  }
-  return *lane;
+  return &entry;
 }
 
 Result<double> Planner::PredictUs(const Operation& o) {
@@ -138,11 +126,12 @@ Result<double> Planner::PredictUs(const Operation& o) {
   return choice->predicted_us;
 }
 
-std::string Planner::Explain(const Operation& o) const {
-  const std::size_t bytes = SmallestOfClass(SizeClass(o.count * SizeOf(o.type)));
-  if (IsTransfer(o.kind)) return tune::ToString(chooser_->ChooseTransfer(bytes));
-  const Result<tune::Choice> choice = chooser_->Choose(o.kind, bytes);
-  return choice.ok() ? tune::ToString(*choice) : choice.status().ToString();
+std::string Planner::Explain(const Operation& o) {
+  const std::size_t bytes = o.count * SizeOf(o.type);
+  if (IsTransfer(o.kind)) return tune::ToString(chooser_->ChooseTransfer(SmallestOfClass(SizeClass(bytes))));
+  tune::Choice way;
+  const Status found = FindCurrent(o.kind, bytes, o.root, way);
+  return found.ok() ? tune::ToString(way) : found.ToString();
 }
 
 std::vector<tune::Choice> Planner::Candidates(Collective collective, std::size_t bytes) const {
@@ -158,7 +147,9 @@ void Planner::Use(Collective collective, std::size_t bytes, int root, const tune
     if (way != nullptr) lanes_[size_class] = exec::cpu::Lane{way->protocol, way->by_reference};
     return;
   }
-  RecipeOf(collective, size_class, root) = way == nullptr ? Recipe() : MakeRecipe(*way, collective, root);
+  Entry& entry = EntryOf(collective, size_class, root);
+  entry = Entry();
+  if (way != nullptr) entry.recipe = MakeRecipe(*way, collective, root);
 }
 
 }  // namespace tutti::comm

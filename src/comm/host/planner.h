@@ -17,9 +17,7 @@
 #include <vector>
 
 #include "comm/host/group_plan.h"
-#include "comm/host/size_class.h"
 #include "exec/cpu/lane.h"
-#include "proto/protocol.h"
 #include "tutti/operation.h"
 #include "tutti/status.h"
 
@@ -29,6 +27,7 @@ enum class Algorithm : std::uint8_t;
 }
 namespace exec::cpu {
 struct ChunkRules;
+struct Job;
 struct PreparedPlan;
 }  // namespace exec::cpu
 namespace plan {
@@ -44,16 +43,9 @@ struct Choice;
 namespace tutti::comm {
 
 class Jobs;
-
-// What to do for a collective in a size class, decided at its first use.
-struct Recipe {
-  std::vector<const exec::cpu::PreparedPlan*> plans;  // one per channel; empty: not decided yet
-  proto::Protocol protocol = proto::Protocol::kSimple;
-  bool by_reference = false;
-  std::size_t chunk_bytes = 0;
-  std::size_t pool_chunk_bytes = 0;  // where an operation can not refer after all
-  std::uint16_t how = 0;             // trace::How::Pack
-};
+class Trials;
+struct Entry;
+struct Recipe;
 
 // Chooses how calls are done, and keeps the plans that were chosen. Decided as it is first needed; alike on all ranks.
 class Planner {
@@ -62,23 +54,32 @@ class Planner {
   Planner(int rank, int ranks, const Jobs& jobs);
   ~Planner();
   // Before the first call of the others. `chooser`, `rules`: what choices go by; `rules` outlives this object. `open` is called
-  // for each rank that a plan exchanges messages with before the plan is handed out.
-  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int peer)> open);
+  // for each rank that a plan exchanges messages with before the plan is handed out. `calls_before_trial`: as Settings has it.
+  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int peer)> open,
+             std::int64_t calls_before_trial);
 
-  Result<const Recipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
+  // How a collective is done in a size class, from a root.
+  Result<Entry*> FindEntry(Collective collective, std::size_t bytes, int root);
+  // The call that came when one was left gets its way, which may be one on trial. Returns a job that has to be submitted before it,
+  // or null. REQUIRES: `job` is filled in but for its way.
+  exec::cpu::Job* Try(Entry& entry, exec::cpu::Job& job);
   // Of a group, whatever its sizes.
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
   exec::cpu::Lane FindLane(std::size_t bytes);
   // The cost model's estimate. REQUIRES: a valid operation.
   Result<double> PredictUs(const Operation& operation);
   // "one_shot LL". REQUIRES: a valid operation.
-  std::string Explain(const Operation& operation) const;
+  std::string Explain(const Operation& operation);
 
   // For measurements: all ways from which one is chosen, the best by prediction first; and the way that calls of this size class and
   // root take from now on, null: the chosen one. kSendRecv speaks for sends and receives. All ranks have to do alike, with nothing
   // unfinished, and Preparer::Forget comes next.
   std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
+  // After so many more calls the first trial has been decided for sure. REQUIRES: it has not begun.
+  std::uint64_t CallsUntilDecided(const Entry& entry) const;
+  // The way that the next calls take, as far as is known now. Not of sends and receives.
+  Status FindCurrent(Collective collective, std::size_t bytes, int root, tune::Choice& way);
 
  private:
   std::unique_ptr<exec::cpu::PreparedPlan> Prepare(plan::RankPlan plan, std::string name) const;
@@ -90,7 +91,10 @@ class Planner {
     auto operator<=>(const Wanted&) const = default;
   };
   const exec::cpu::PreparedPlan* FindPlan(const Wanted& wanted);
-  Recipe& RecipeOf(Collective collective, int size_class, int root);
+  Entry& EntryOf(Collective collective, int size_class, int root);
+  std::uint64_t CallsBetween(const tune::Choice& choice, bool first) const;
+  std::uint64_t CallsOfTurn(const tune::Choice& choice) const;
+  std::unique_ptr<Trials> MakeTrials(const exec::cpu::Job& job, const Entry& entry);
   Recipe MakeRecipe(const tune::Choice& choice, Collective collective, int root);
   const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);
 
@@ -104,13 +108,14 @@ class Planner {
   std::map<Wanted, std::unique_ptr<exec::cpu::PreparedPlan>> plans_;
   using Rooted = std::tuple<algo::Algorithm, Collective, int>;
   std::map<Rooted, std::unique_ptr<plan::Footprint>> footprints_;
-  using RecipeTable = std::array<Recipe, kSizeClasses>;
-  std::array<std::unique_ptr<RecipeTable>, kCollectives> recipes_;
-  std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives> rooted_recipes_;
+  struct EntryTable;
+  std::array<std::unique_ptr<EntryTable>, kCollectives> entries_;
+  std::array<std::vector<std::unique_ptr<EntryTable>>, kCollectives> rooted_entries_;
+  std::int64_t calls_before_trial_ = 0;
   GroupPlans<exec::cpu::PreparedPlan> groups_;
-  std::vector<int> ends_;                                           // of the group in hand; kept for its memory
-  std::set<std::string> said_;                                      // by LogChoice
-  std::array<std::optional<exec::cpu::Lane>, kSizeClasses> lanes_;  // of sends and receives, by size
+  std::vector<int> ends_;                              // of the group in hand; kept for its memory
+  std::set<std::string> said_;                         // by LogChoice
+  std::vector<std::optional<exec::cpu::Lane>> lanes_;  // of sends and receives, by size class
 };
 
 }  // namespace tutti::comm

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "comm/host/entry.h"
 #include "comm/host/group_plan.h"
 #include "comm/host/jobs.h"
 #include "comm/host/planner.h"
@@ -27,10 +28,9 @@ Status Preparer::PrepareCollective(const Operation& o, Job& job) {
   static const std::uint8_t kBarrierInput = 0;
   const bool barrier = o.kind == Collective::kBarrier;
   const std::size_t element = SizeOf(o.type);
-  const Result<const Recipe*> recipe = planner_.FindRecipe(collective, barrier ? 1 : o.count * element, o.root);
-  if (!recipe.ok()) return recipe.status();
+  const Result<Entry*> entry = planner_.FindEntry(collective, barrier ? 1 : o.count * element, o.root);
+  if (!entry.ok()) return entry.status();
   job.collective = collective;
-  job.protocol = (*recipe)->protocol;
   job.in = barrier ? reinterpret_cast<const std::byte*>(&kBarrierInput) : static_cast<const std::byte*>(o.in);
   job.out = barrier ? reinterpret_cast<std::byte*>(&barrier_output_) : static_cast<std::byte*>(o.out);
   job.count = barrier ? 1 : o.count;
@@ -51,39 +51,40 @@ Status Preparer::PrepareCollective(const Operation& o, Job& job) {
       job.scale = {0, 1.0 / ranks_};
     }
   }
-  // A value that was scaled first lies nowhere but in the pool; the chunks stay as the recipe's on all ranks.
-  job.by_reference = (*recipe)->by_reference && !job.scale_inputs;
-  job.chunk_bytes = job.by_reference == (*recipe)->by_reference ? (*recipe)->chunk_bytes : (*recipe)->pool_chunk_bytes;
   const std::size_t out_bytes = job.count * job.element * plan::OutPieces(collective, ranks_);
   job.stores = out_bytes >= kStreamingBytes ? Stores::kNonTemporal : Stores::kCached;
-  // Each channel gets an equal part of every piece, cut at cache lines.
-  const std::vector<const PreparedPlan*>& by_channel = (*recipe)->plans;
-  job.channels = static_cast<int>(by_channel.size());
-  job.cut = false;
-  if (job.parts.size() < by_channel.size()) job.parts.resize(by_channel.size());
-  const plan::BlockCut cut = plan::BlockCut::Equal(job.count, job.channels, std::max<std::size_t>(64 / job.element, 1));
-  for (int c = 0; c < job.channels; ++c) {
-    exec::cpu::Part& part = job.parts[c];
-    part.plan = by_channel[c];
-    part.channel = c;
-    part.first = cut.Begin(c);
-    part.count = cut.Size(c);
-  }
-  job.calls.how = (*recipe)->how;
   job.calls.word = trace::PackCall(o);
   job.calls.elements = barrier ? 0 : o.count;
   job.calls.signature = trace::Signature(job.calls.word, job.calls.elements);
+  TakeWay(**entry, job);
   return Status::Ok();
+}
+
+// Counts the call.
+void Preparer::TakeWay(Entry& entry, Job& job) {
+  if (jobs_.IsFirst(job)) left_ = &entry.left;
+  if (entry.left > 1) [[likely]] {
+    --entry.left;
+    job.calls.watcher = nullptr;
+    Follow(entry.recipe, job);
+  } else {
+    prepared_.reset();
+    ahead_ = planner_.Try(entry, job);
+  }
 }
 
 Status Preparer::Prepare(const Operation& o, Job& job) {
   const bool repeatable = jobs_.IsFirst(job);
-  if (!repeatable || !PreparedFor(o)) {
+  if (!repeatable || !PreparedFor(o) || *left_ <= 1) {
     if (repeatable) prepared_.reset();
     job.calls.run = exec::cpu::JobCalls::kNoRun;
     TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : PrepareCollective(o, job));
-    if (repeatable && o.op != ReduceOp::kPreMulSum) prepared_ = o;
-  } else if (prepared_->in != o.in || prepared_->out != o.out) {
+    // A call whose way is tried is no pattern for the next.
+    if (repeatable && o.op != ReduceOp::kPreMulSum && job.calls.watcher == nullptr) prepared_ = o;
+    return Status::Ok();
+  }
+  --*left_;
+  if (prepared_->in != o.in || prepared_->out != o.out) {
     ChangeBuffers(o, job);
     *prepared_ = o;
   }
@@ -125,7 +126,9 @@ Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& jo
   }
   TUTTI_RETURN_IF_ERROR(CheckOwn(rank_, to_self_, from_self_));
   job.collective = Collective::kSendRecv;
+  job.calls.watcher = nullptr;
   job.divisor = 1;
+  if (jobs_.IsFirst(job)) left_ = &never_;
   job.group.plan = planner_.FindTransferPlan(operations);
   return Status::Ok();
 }

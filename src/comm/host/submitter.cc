@@ -42,6 +42,10 @@ Status Submitter::BeginPrepared(Prepare prepare, Record record, Job** begun) {
     return s;
   }
   record(*job);
+  if (Job* ahead = preparer_.TakeAhead()) [[unlikely]] {
+    ledger_.Accompany(*job, *ahead);
+    core_.engine->Submit(ahead);
+  }
   core_.engine->Submit(job);
   *begun = job;
   return Status::Ok();
@@ -110,6 +114,7 @@ Job* Submitter::BeginAgain(const Operation& o) {
   if (!jobs_.FirstIsFree()) [[unlikely]]
     return nullptr;
   Job* job = jobs_.Take();
+  preparer_.Repeats();
   ledger_.Record(o, *job);
   core_.engine->Submit(job);
   return job;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algo/algorithm.h"
+#include "comm/host/entry.h"
 #include "comm/host/jobs.h"
 #include "comm/host/planner.h"
 #include "exec/cpu/chunks.h"
@@ -54,19 +55,20 @@ class Team {
   std::vector<const Recipe*> Recipes(Collective collective, std::size_t bytes, int root) {
     std::vector<const Recipe*> recipes;
     for (int rank = 0; rank < ranks(); ++rank) {
-      const Result<const Recipe*> recipe = planner(rank).FindRecipe(collective, bytes, root);
-      EXPECT_TRUE(recipe.ok()) << recipe.status().message();
-      if (!recipe.ok()) return {};
-      recipes.push_back(*recipe);
+      const Result<Entry*> entry = planner(rank).FindEntry(collective, bytes, root);
+      EXPECT_TRUE(entry.ok()) << entry.status().message();
+      if (!entry.ok()) return {};
+      const Recipe* const recipe = &(*entry)->recipe;
+      recipes.push_back(recipe);
       const Recipe& first = *recipes.front();
-      EXPECT_EQ((*recipe)->how, first.how);
-      EXPECT_EQ((*recipe)->chunk_bytes, first.chunk_bytes);
-      EXPECT_EQ((*recipe)->pool_chunk_bytes, first.pool_chunk_bytes);
-      EXPECT_EQ((*recipe)->plans.size(), first.plans.size());
+      EXPECT_EQ(recipe->how, first.how);
+      EXPECT_EQ(recipe->chunk_bytes, first.chunk_bytes);
+      EXPECT_EQ(recipe->pool_chunk_bytes, first.pool_chunk_bytes);
+      EXPECT_EQ(recipe->plans.size(), first.plans.size());
       EXPECT_GT(first.chunk_bytes, 0u);
       for (std::size_t i = 0; i < first.plans.size(); ++i) {
-        EXPECT_EQ((*recipe)->plans[i]->footprint, first.plans[i]->footprint);
-        EXPECT_EQ((*recipe)->plans[i]->by_reference, first.plans[i]->by_reference);
+        EXPECT_EQ(recipe->plans[i]->footprint, first.plans[i]->footprint);
+        EXPECT_EQ(recipe->plans[i]->by_reference, first.plans[i]->by_reference);
       }
     }
     return recipes;

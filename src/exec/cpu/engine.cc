@@ -53,6 +53,8 @@ void Engine::Submit(Job* job) {
 }
 
 void Engine::Start(Job& job) {
+  if (job.calls.watcher != nullptr) [[unlikely]]
+    job.calls.watcher->Starts(job);
   if (job.collective == Collective::kSendRecv) return StartTransfers(job);
   for (int c = 0; c < job.channels; ++c) {
     if (!job.cut) CutPart(job, job.parts[c]);
@@ -105,9 +107,11 @@ bool Engine::Advance() {
     }
     if (remote_ != nullptr) RestRemote();
     job.done = true;
-    recorder_->Finish(job.calls.last);
+    recorder_->Finish(job.calls.count > 0 ? job.calls.last : job.calls.last - 1);
     if (job.calls.timed) [[unlikely]]
       TimeFinished(job);
+    if (job.calls.watcher != nullptr) [[unlikely]]
+      job.calls.watcher->Ended(job);
     first_ = job.next;
     if (first_ == nullptr) {
       last_ = nullptr;

@@ -77,6 +77,17 @@ struct TransferGroup {
   int left = 0;
 };
 
+struct Job;
+
+// Whoever wants to know of a job.
+class JobWatcher {
+ public:
+  virtual ~JobWatcher() = default;
+  // It is the first of the engine's jobs now. Its way may still be changed.
+  virtual void Starts(Job& job) = 0;
+  virtual void Ended(Job& job) = 0;  // not called where it has failed
+};
+
 // The calls that a job runs, as the black box and messages know them (trace/call.h): one collective, or all sends and
 // receives of a group.
 struct JobCalls {
@@ -87,13 +98,15 @@ struct JobCalls {
   std::uint16_t how = 0;        // trace::How
   std::uint64_t mark = 0;       // of a collective's messages
   std::uint64_t next_mark = 0;  // where it is called again at once: known before the call, which waits for it
-  // Their numbers in the black box: [first(), last].
+  // Their numbers in the black box: [first(), last]. No call: the job belongs to the one that `last` names, and goes before it.
   std::uint64_t count = 1;
   std::uint64_t last = 0;
   std::uint64_t first() const { return last + 1 - count; }
   static constexpr std::uint64_t kNoRun = ~std::uint64_t{0};
-  std::uint64_t run = kNoRun;  // trace::Recorder::run when it was last written down; kNoRun: for another call
-  bool timed = false;          // their times are taken
+  std::uint64_t run = kNoRun;     // trace::Recorder::run when it was last written down; kNoRun: for another call
+  bool timed = false;             // their times are taken
+  JobWatcher* watcher = nullptr;  // outlives them
+  std::uint64_t watched = 0;      // the watcher's number for them
 };
 
 // One operation on its way through the executor. Filled by the communicator, then owned by the engine until done.

@@ -276,7 +276,9 @@ TEST(RemoteRank, WhatIsWrittenIsRead) {
       ASSERT_EQ(Play(seed, script, placed), "") << script.flows << " flows, " << script.first << " first, one break in "
                                                 << script.break_one_in << ", seed " << seed;
     }
-    if (!script.awaits) EXPECT_EQ(placed, 0);
+    if (!script.awaits) {
+      EXPECT_EQ(placed, 0);
+    }
     awaited += placed;
   }
   EXPECT_GT(awaited, 0);

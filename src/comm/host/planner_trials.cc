@@ -1,0 +1,98 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// When ways are tried, and which.
+#include <algorithm>
+#include <utility>
+
+#include "algo/algorithm.h"
+#include "comm/host/entry.h"
+#include "comm/host/log_choice.h"
+#include "comm/host/planner.h"
+#include "comm/host/size_class.h"
+#include "comm/host/trials.h"
+#include "trace/call.h"
+#include "tune/chooser.h"
+
+namespace tutti::comm {
+namespace {
+
+// By prediction, what passes before the first trial of a kind of call, and from one trial to the next: so much that trials do not
+// count. Short programs and benchmarks see none.
+constexpr double kBeforeTrialUs = 10e3, kBetweenTrialsUs = 500e3;
+constexpr std::uint64_t kFewestBeforeTrial = 128, kFewestBetweenTrials = 4096;
+
+}  // namespace
+
+Entry::Entry() = default;
+Entry::Entry(Entry&&) noexcept = default;
+Entry& Entry::operator=(Entry&&) noexcept = default;
+Entry::~Entry() = default;
+
+// Ordinary calls before the first trial, or from one trial to the next.
+std::uint64_t Planner::CallsBetween(const tune::Choice& choice, bool first) const {
+  if (calls_before_trial_ > 0) return static_cast<std::uint64_t>(calls_before_trial_);
+  const double us = (first ? kBeforeTrialUs : kBetweenTrialsUs) / std::max(choice.predicted_us, 1e-3);
+  return std::max(first ? kFewestBeforeTrial : kFewestBetweenTrials, static_cast<std::uint64_t>(us));
+}
+
+// So many that what is under way as one way takes its turn after another one counts little.
+std::uint64_t Planner::CallsOfTurn(const tune::Choice& choice) const {
+  constexpr double kTurnUs = 200;
+  constexpr std::uint64_t kFewest = 3, kMost = 64;
+  const std::uint64_t most =
+      calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), kFewest, kMost) : kMost;
+  return std::clamp(static_cast<std::uint64_t>(kTurnUs / std::max(choice.predicted_us, 1e-3)), kFewest, most);
+}
+
+std::uint64_t Planner::CallsUntilDecided(const Entry& entry) const {
+  return entry.left < Entry::kNever ? entry.left + Trials::MostCalls(CallsOfTurn(entry.recipe.choice)) : 0;
+}
+
+// Null where there is only one way.
+std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Entry& entry) {
+  const Collective collective = job.collective;
+  const int root = trace::Call{.word = job.calls.word}.root();
+  const std::size_t smallest = SmallestOfClass(SizeClass(job.count * job.element));
+  std::vector<tune::Choice> ways = Trials::Contestants(chooser_->Candidates(collective, smallest));
+  if (ways.size() < 2) return nullptr;
+  const Trials::Rules rules{.begin = entry.granted - 1,
+                            .period = CallsBetween(entry.recipe.choice, false),
+                            .turn = CallsOfTurn(entry.recipe.choice)};
+  return std::make_unique<Trials>(
+      std::move(ways), rules,
+      [this, collective, root](const tune::Choice& choice) { return MakeRecipe(choice, collective, root); },
+      [this](std::size_t bytes) {
+        const int size_class = SizeClass(bytes);
+        // Whatever the filters say of this operation: it is not the user's.
+        const Result<tune::Choice> choice = chooser_->Choose(Collective::kAllReduce, SmallestOfClass(size_class));
+        return MakeRecipe(choice.ok() ? *choice : tune::Choice{}, Collective::kAllReduce, 0);
+      });
+}
+
+exec::cpu::Job* Planner::Try(Entry& entry, exec::cpu::Job& job) {
+  if (entry.trials == nullptr) entry.trials = MakeTrials(job, entry);
+  if (entry.trials == nullptr) {
+    entry.left = entry.granted = Entry::kNever;
+    job.calls.watcher = nullptr;
+    Follow(entry.recipe, job);
+    return nullptr;
+  }
+  exec::cpu::Job* const ahead = entry.trials->Next(job, entry.granted);
+  const std::uint64_t ordinary = entry.trials->Ordinary();
+  entry.left = entry.granted = ordinary + 1;
+  if (ordinary > 0) {
+    entry.recipe = entry.trials->current();
+    const tune::Choice& choice = entry.recipe.choice;
+    LogChoice(said_, job.collective, algo::Get(choice.algorithm).name, proto::Name(choice.protocol));
+  }
+  return ahead;
+}
+
+Status Planner::FindCurrent(Collective collective, std::size_t bytes, int root, tune::Choice& way) {
+  const Result<Entry*> entry = FindEntry(collective, bytes, root);
+  if (!entry.ok()) return entry.status();
+  way = (*entry)->trials != nullptr ? (*entry)->trials->current().choice : (*entry)->recipe.choice;
+  return Status::Ok();
+}
+
+}  // namespace tutti::comm

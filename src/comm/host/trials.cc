@@ -1,0 +1,154 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/trials.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "exec/cpu/fold.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::cpu::Job;
+
+constexpr double kHopeless = 3;                         // times the best prediction
+constexpr double kBetter = 0.95;                        // of the current way's time: another one takes its place
+constexpr std::uint64_t kExchange = ~std::uint64_t{0};  // in Job::watched
+
+}  // namespace
+
+std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways) {
+  std::vector<tune::Choice> best(ways.begin(),
+                                 ways.begin() + static_cast<std::ptrdiff_t>(std::min(ways.size(), kMostWays)));
+  while (best.size() > 1 && best.back().predicted_us > kHopeless * best.front().predicted_us) best.pop_back();
+  return best;
+}
+
+Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,
+               std::function<Recipe(std::size_t bytes)> exchange)
+    : rules_(rules),
+      counted_(rules.turn - (rules.turn + 2) / 3),
+      prepare_(std::move(prepare)),
+      exchange_way_(std::move(exchange)),
+      trial_begin_(rules.begin),
+      decided_begin_(rules.begin),
+      times_(ways.size() * kTurns * counted_ * 2) {
+  for (const tune::Choice& choice : ways) {
+    ranking_.push_back(ways_.size());
+    ways_.push_back({.choice = choice});
+  }
+}
+
+Trials::~Trials() = default;
+
+std::size_t Trials::WaysOf(std::uint64_t trial) const {
+  return trial == 0 ? ways_.size() : std::min(ways_.size(), kFinalists);
+}
+
+// Forwards, backwards and forwards, so that a machine that changes its pace meanwhile favours none.
+Trials::Place Trials::PlaceOf(std::size_t position, std::size_t ways) const {
+  const std::size_t round = position / (ways * rules_.turn), rest = position % (ways * rules_.turn);
+  const std::size_t at = rest / rules_.turn, call = rest % rules_.turn;
+  const std::size_t way = round % 2 == 0 ? at : ways - 1 - at;
+  const std::size_t first = rules_.turn - counted_;
+  return {.way = way, .sample = ((way * kTurns + round) * counted_ + call - first) * 2, .counts = call >= first};
+}
+
+const Recipe& Trials::Ready(std::size_t way) {
+  Way& ready = ways_[way];
+  if (ready.recipe.plans.empty()) ready.recipe = prepare_(ready.choice);
+  return ready.recipe;
+}
+
+// Of the greatest begins and ends: one job after the other may be under way.
+Job* Trials::MakeExchange() {
+  auto free = std::ranges::find_if(jobs_, [](const auto& job) { return job->done; });
+  if (free == jobs_.end()) free = jobs_.insert(free, std::make_unique<Job>());
+  Job& job = **free;
+  job.collective = Collective::kAllReduce;
+  job.in = reinterpret_cast<const std::byte*>(times_.data());
+  job.out = reinterpret_cast<std::byte*>(times_.data());
+  job.count = WaysOf(trial_) * kTurns * counted_ * 2;
+  job.element = sizeof(std::int64_t);
+  job.type = DataType::kInt64;
+  job.fold = GetFold(job.type, ReduceOp::kMax);
+  Follow(exchange_way_(job.count * job.element), job);
+  job.calls.watcher = this;
+  job.calls.watched = kExchange;
+  ++exchanges_;
+  return &job;
+}
+
+Job* Trials::Next(Job& job, std::uint64_t calls) {
+  call_ += calls;
+  const std::uint64_t call = call_ - 1;
+  Follow(current(), job);
+  job.calls.watcher = this;
+  job.calls.watched = call;
+  const std::uint64_t end = trial_begin_ + LengthOf(WaysOf(trial_));
+  if (call < end) return nullptr;
+  Job* const exchange = MakeExchange();
+  ++trial_;
+  trial_begin_ = end + rules_.period;
+  return exchange;
+}
+
+std::uint64_t Trials::Ordinary() const {
+  return decided_ == exchanges_ && call_ < trial_begin_ ? trial_begin_ - call_ : 0;
+}
+
+void Trials::Starts(Job& job) {
+  if (job.calls.watched == kExchange) return;
+  const std::size_t ways = WaysOf(decided_);
+  if (job.calls.watched < decided_begin_ || job.calls.watched >= decided_begin_ + LengthOf(ways)) {
+    Follow(current(), job);
+    return;
+  }
+  const Place place = PlaceOf(job.calls.watched - decided_begin_, ways);
+  Follow(Ready(ranking_[place.way]), job);
+  if (place.counts) times_[place.sample] = rules_.now_ns();
+}
+
+void Trials::Ended(Job& job) {
+  if (job.calls.watched == kExchange) {
+    Decide();
+    return;
+  }
+  const std::size_t ways = WaysOf(decided_);
+  if (job.calls.watched < decided_begin_ || job.calls.watched >= decided_begin_ + LengthOf(ways)) return;
+  const Place place = PlaceOf(job.calls.watched - decided_begin_, ways);
+  if (place.counts) times_[place.sample + 1] = rules_.now_ns();
+}
+
+// us. Not the median of single calls: of those that only go one way, many are sent before one is received.
+double Trials::MeanOf(std::size_t way, std::size_t turn) const {
+  std::int64_t sum_ns = 0;
+  for (std::size_t call = 0; call < counted_; ++call) {
+    const std::int64_t* const time = &times_[((way * kTurns + turn) * counted_ + call) * 2];
+    sum_ns += time[1] - time[0];
+  }
+  return static_cast<double>(sum_ns) / 1000 / static_cast<double>(counted_);
+}
+
+void Trials::Decide() {
+  const std::size_t ways = WaysOf(decided_);
+  for (std::size_t w = 0; w < ways; ++w) {
+    std::array<double, kTurns> us;
+    for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = MeanOf(w, turn);
+    std::ranges::sort(us);
+    ways_[ranking_[w]].us = us[kTurns / 2];
+  }
+  const auto contestants = std::span(ranking_).first(ways);
+  std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].us; });
+  if (ways_[contestants[0]].us < kBetter * ways_[best_].us) best_ = contestants[0];
+  // The current way is in every trial.
+  std::ranges::rotate(ranking_.begin(), std::ranges::find(ranking_, best_), std::ranges::find(ranking_, best_) + 1);
+  std::ranges::fill(times_, 0);
+  decided_begin_ += LengthOf(ways) + rules_.period;
+  ++decided_;
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,112 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_HOST_TRIALS_H_
+#define TUTTI_COMM_HOST_TRIALS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/host/recipe.h"
+#include "exec/cpu/job.h"
+#include "sys/os/clock.h"
+#include "tune/choice.h"
+
+namespace tutti::comm {
+
+// The cost model predicts which way is best; this finds out, by the program's own calls. Calls of one collective, size class and root
+// are counted, alike on all ranks. Those of a trial take one of the best ways by prediction in turn, while every rank notes when they
+// begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. Later
+// trials, now and then, are among those that were best: the machine may have changed.
+//
+//   calls      | first way | trial: each way some calls, and again backwards | the winner ... | trial of the best | ...
+//                                                                            ^ an all_reduce of the times
+//
+// A call takes as long as from the last rank's begin to the last rank's end, so ranks that come late do not count. That needs one
+// clock for all: the ranks of one host.
+//
+// What a call does is decided as it begins, not as it is submitted: many may be under way, and then the decision has been made by
+// those before it. How many calls a trial has does not depend on what comes out of it.
+//
+// Threads: as the Submitter's.
+class Trials final : public exec::cpu::JobWatcher {
+ public:
+  // How the schedule is spread, alike on all ranks.
+  struct Rules {
+    std::uint64_t begin;                    // calls before the first trial
+    std::uint64_t period;                   // calls from the end of a trial to the next one
+    std::uint64_t turn;                     // calls of a way one after the other, 2 at least
+    std::int64_t (*now_ns)() = sys::NowNs;  // one clock for all ranks
+  };
+  // `ways`: the model's choice first; two at least. `prepare` makes a way ready for use, `exchange` is the way of the ranks' exchange.
+  using Prepare = std::function<Recipe(const tune::Choice&)>;
+  Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,
+         std::function<Recipe(std::size_t bytes)> exchange);
+  ~Trials() override;
+
+  static constexpr std::size_t kMostWays = 8;
+  // Calls from the first of a trial to the first that takes what was decided for sure, at most.
+  static constexpr std::uint64_t MostCalls(std::uint64_t turn) { return kMostWays * kTurns * turn + 2; }
+  // Of ways with predictions, best first, those that take part in the first trial.
+  static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
+
+  // The next call, which is filled in in `job`, gets its way. Returns a job that has to be submitted right before it, or null.
+  // `calls`: how many calls came since the last Next, this one included.
+  exec::cpu::Job* Next(exec::cpu::Job& job, std::uint64_t calls);
+  // Calls that take the current way for sure, from the next one on.
+  std::uint64_t Ordinary() const;
+  // What has been decided up to now.
+  const Recipe& current() { return Ready(best_); }
+
+  void Starts(exec::cpu::Job& job) override;
+  void Ended(exec::cpu::Job& job) override;
+
+ private:
+  static constexpr std::size_t kTurns = 3;      // of a way in a trial
+  static constexpr std::size_t kFinalists = 4;  // ways of the later trials
+
+  struct Way {
+    tune::Choice choice;
+    Recipe recipe;  // without plans: not made yet
+    double us = 0;  // in the last trial
+  };
+  struct Place {
+    std::size_t way;     // index into ranking_
+    std::size_t sample;  // index into times_
+    bool counts;
+  };
+  std::size_t LengthOf(std::size_t ways) const { return ways * kTurns * rules_.turn; }
+  Place PlaceOf(std::size_t position, std::size_t ways) const;
+  std::size_t WaysOf(std::uint64_t trial) const;
+  const Recipe& Ready(std::size_t way);
+  double MeanOf(std::size_t way, std::size_t turn) const;
+  exec::cpu::Job* MakeExchange();
+  void Decide();
+
+  std::vector<Way> ways_;
+  const Rules rules_;
+  // The first calls of a turn find the caches and what is under way as another way left them, and do not count.
+  const std::size_t counted_;
+  const Prepare prepare_;
+  const std::function<Recipe(std::size_t bytes)> exchange_way_;
+
+  // As calls are submitted.
+  std::uint64_t call_ = 0;                             // the number of the next
+  std::uint64_t trial_ = 0;                            // the trial that it is in, or the next one
+  std::uint64_t trial_begin_;                          // that trial's first call
+  std::uint64_t exchanges_ = 0;                        // submitted
+  std::vector<std::unique_ptr<exec::cpu::Job>> jobs_;  // of exchanges
+
+  // As calls begin and end.
+  std::uint64_t decided_ = 0;         // trials
+  std::uint64_t decided_begin_;       // the first call of the trial that is not decided yet
+  std::size_t best_ = 0;              // index into ways_
+  std::vector<std::size_t> ranking_;  // indices into ways_, best first
+  std::vector<std::int64_t> times_;   // of the trial in hand, for each way, turn and counted call: begin, end; ns
+};
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_HOST_TRIALS_H_

@@ -1,0 +1,306 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host/trials.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "comm/host/entry.h"
+#include "comm/host/impl.h"
+#include "comm/host/planner.h"
+#include "exec/cpu/prepared_plan.h"
+#include "tests/support/ranks.h"
+#include "tests/support/reference.h"
+
+namespace tutti::comm {
+namespace {
+
+using exec::cpu::Job;
+
+std::int64_t now_ns = 0;
+std::int64_t Now() { return now_ns; }
+
+// A way is known by its channels, from 1 on. It takes so many us.
+using Costs = std::map<int, int>;
+
+std::vector<tune::Choice> WaysOf(const Costs& costs) {
+  std::vector<tune::Choice> ways;
+  for (const auto& [channels, us] : costs) ways.push_back({.channels = channels, .predicted_us = 10.0 + channels});
+  return ways;
+}
+
+const exec::cpu::PreparedPlan* PlanOf(int channels) {
+  static std::deque<exec::cpu::PreparedPlan> plans(32);
+  return &plans[static_cast<std::size_t>(channels)];
+}
+
+Recipe RecipeOf(const tune::Choice& choice) {
+  return {.choice = choice, .plans = {PlanOf(choice.channels)}, .chunk_bytes = 64, .pool_chunk_bytes = 64};
+}
+
+// A rank with its queue of jobs, as an engine has it. Ordinary calls are told from others as Planner::Entry does.
+class Rank {
+ public:
+  Rank(const Costs& costs, const Trials::Rules& rules)
+      : trials_(WaysOf(costs), rules, RecipeOf, [](std::size_t) { return RecipeOf({.channels = 31}); }),
+        left_(rules.begin + 1),
+        granted_(left_) {}
+
+  void Submit() {
+    Job& job = jobs_.emplace_back();
+    job.count = 16;
+    if (left_ > 1) {
+      --left_;
+      Follow(trials_.current(), job);
+      ++ordinary;
+    } else {
+      if (Job* ahead = trials_.Next(job, granted_)) queue_.push_back(ahead);
+      left_ = granted_ = trials_.Ordinary() + 1;
+    }
+    queue_.push_back(&job);
+  }
+  bool idle() const { return queue_.empty(); }
+  Job& first() { return *queue_.front(); }
+  void Start() {
+    if (first().calls.watcher != nullptr) first().calls.watcher->Starts(first());
+  }
+  void End() {
+    first().done = true;
+    if (first().calls.watcher != nullptr) first().calls.watcher->Ended(first());
+    queue_.pop_front();
+  }
+  const Recipe& current() { return trials_.current(); }
+
+  int ordinary = 0;
+
+ private:
+  Trials trials_;
+  std::uint64_t left_, granted_;
+  std::deque<Job> jobs_;
+  std::deque<Job*> queue_;
+};
+
+class Ranks {
+ public:
+  Ranks(int count, const Costs& costs, const Trials::Rules& rules) : costs(costs) {
+    for (int i = 0; i < count; ++i) ranks.emplace_back(costs, rules);
+  }
+
+  // The first jobs of all; they must be of one call and take one way.
+  void RunOne() {
+    const int way = Begin();
+    if (way == 31) {
+      Exchange();
+    } else {
+      now_ns += costs.at(way) * 1000;
+      taken.push_back(way);
+    }
+    for (Rank& rank : ranks) rank.End();
+  }
+  void RunAll(int calls) {
+    for (int i = 0; i < calls; ++i) {
+      for (Rank& rank : ranks) rank.Submit();
+      while (!ranks[0].idle()) RunOne();
+    }
+  }
+
+  Costs costs;
+  std::deque<Rank> ranks;
+  std::vector<int> taken;  // by one call after the other
+
+ private:
+  int Begin() {
+    std::set<const void*> plans;
+    for (Rank& rank : ranks) {
+      if (&rank == &ranks.back())
+        now_ns += 70000 + 1000 * static_cast<std::int64_t>(taken.size() % 50);  // it comes late
+      rank.Start();
+      plans.insert(rank.first().parts.at(0).plan);
+    }
+    EXPECT_EQ(plans.size(), 1U) << "call " << taken.size();
+    for (int way = 0; way < 32; ++way) {
+      if (plans.contains(PlanOf(way))) return way;
+    }
+    return -1;
+  }
+  void Exchange() {
+    ++exchanges;
+    std::vector<std::int64_t> greatest(ranks[0].first().count);
+    for (Rank& rank : ranks) {
+      ASSERT_EQ(rank.first().count, greatest.size());
+      const auto* own = reinterpret_cast<const std::int64_t*>(rank.first().in);
+      for (std::size_t i = 0; i < greatest.size(); ++i) greatest[i] = std::max(greatest[i], own[i]);
+    }
+    for (Rank& rank : ranks) std::ranges::copy(greatest, reinterpret_cast<std::int64_t*>(rank.first().out));
+  }
+
+ public:
+  int exchanges = 0;
+};
+
+TEST(Trials, TheFastestWayStays) {
+  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}, {4, 80}}, {.begin = 10, .period = 100, .turn = 3, .now_ns = Now});
+  three.RunAll(120);
+  EXPECT_EQ(three.exchanges, 1);
+  // Ten of the first way, four ways of nine calls each, and the winner.
+  EXPECT_EQ(std::ranges::count(three.taken, 1), 10 + 9);
+  EXPECT_EQ(std::ranges::count(three.taken, 2), 9);
+  EXPECT_EQ(std::ranges::count(three.taken, 3), 9 + 120 - 46);
+  EXPECT_EQ(three.taken.back(), 3);
+  // All but those of the trial, the one before which it is decided, and the next, which learns of it.
+  for (const Rank& rank : three.ranks) EXPECT_EQ(rank.ordinary, 120 - 36 - 2);
+}
+
+TEST(Trials, OneThatIsAsFastAsTheCurrentWayDoesNotTakeItsPlace) {
+  Ranks two(2, {{1, 200}, {2, 199}, {3, 400}}, {.begin = 3, .period = 50, .turn = 3, .now_ns = Now});
+  two.RunAll(45);
+  EXPECT_EQ(two.exchanges, 1);
+  EXPECT_EQ(two.taken.back(), 1);
+}
+
+// Ways beyond the best four take part in the first trial only.
+TEST(Trials, LaterTrialsFollowTheMachine) {
+  Ranks two(2, {{1, 40}, {2, 10}, {3, 120}, {4, 60}, {5, 80}, {6, 100}},
+            {.begin = 0, .period = 20, .turn = 3, .now_ns = Now});
+  two.RunAll(54 + 20);
+  EXPECT_EQ(two.taken.back(), 2);
+  two.costs = {{1, 40}, {2, 100}, {3, 10}, {4, 60}, {5, 10}, {6, 10}};
+  two.taken.clear();
+  two.RunAll(36 + 20);
+  EXPECT_EQ(two.exchanges, 2);
+  EXPECT_EQ(two.taken.back(), 5);
+  EXPECT_EQ(std::ranges::count(two.taken, 3) + std::ranges::count(two.taken, 6), 0);
+}
+
+// Ranks that submit as far ahead as they like go the same way in every call.
+TEST(Trials, ManyCallsUnderWay) {
+  std::mt19937 random(7);
+  for (const int begin : {0, 1, 5}) {
+    Ranks three(3, {{1, 9}, {2, 6}, {3, 1}},
+                {.begin = static_cast<std::uint64_t>(begin), .period = 4, .turn = 3, .now_ns = Now});
+    std::vector<int> submitted(3);
+    constexpr int kCalls = 400;
+    while (std::ranges::min(submitted) < kCalls) {
+      for (int r = 0; r < 3; ++r) {
+        const int more =
+            std::min<int>(kCalls - submitted[r], std::uniform_int_distribution(0, r == 1 ? 90 : 10)(random));
+        for (int i = 0; i < more; ++i) three.ranks[r].Submit();
+        submitted[r] += more;
+      }
+      while (std::ranges::none_of(three.ranks, [](const Rank& rank) { return rank.idle(); })) three.RunOne();
+    }
+    EXPECT_EQ(three.taken.size(), static_cast<std::size_t>(kCalls));
+    EXPECT_GT(three.exchanges, 5);
+  }
+}
+
+TEST(Trials, WaysWithoutHopeDoNotTakePart) {
+  std::vector<tune::Choice> ways;
+  for (const double us : {1.0, 1.5, 2.9, 3.1, 4.0}) ways.push_back({.predicted_us = us});
+  EXPECT_EQ(Trials::Contestants(ways).size(), 3U);
+  EXPECT_EQ(Trials::Contestants(std::vector<tune::Choice>(20, {.predicted_us = 1})).size(), Trials::kMostWays);
+  EXPECT_EQ(Trials::Contestants({}).size(), 0U);
+}
+
+Settings TriedAfter(int calls) {
+  Settings settings;
+  settings.calls_before_trial = calls;
+  return settings;
+}
+
+// Every operation by every way that is tried, against the reference. A trial takes 72 calls at most.
+TEST(TriedCalls, GiveTheRightResults) {
+  for (const int ranks : {2, 3, 5}) {
+    std::vector<tests::Case> cases;
+    for (const Collective kind :
+         {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kBroadcast,
+          Collective::kReduce, Collective::kGather, Collective::kScatter, Collective::kAllToAll}) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{1001}, std::size_t{20011}}) {
+        for (int call = 0; call < 90; ++call) {
+          const bool in_place = call % 3 == 1 && kind != Collective::kAllToAll;
+          cases.push_back({.kind = kind,
+                           .count = count,
+                           .op = call % 5 == 4 ? ReduceOp::kPreMulSum : ReduceOp::kSum,
+                           .root = ranks - 1,
+                           .in_place = in_place,
+                           .misalign = call % 7 == 6 ? 4U : 0U});
+        }
+      }
+    }
+    ASSERT_EQ(tests::RunRanks(ranks, TriedAfter(2), [&](Communicator& c) { return tests::RunCase(c, cases); }), "");
+  }
+}
+
+// Some ranks submit far ahead of others, and sends and receives lie between.
+TEST(TriedCalls, ManyUnderWay) {
+  constexpr int kCalls = 200, kElements = 700;
+  using Values = std::vector<std::int32_t>;
+  ASSERT_EQ(tests::RunRanks(3, TriedAfter(1),
+                            [](Communicator& c) -> Status {
+                              std::vector<Values> in(kCalls), out(kCalls), received(kCalls);
+                              std::vector<Request> requests;
+                              for (int i = 0; i < kCalls; ++i) {
+                                in[i].assign(kElements, c.rank() + i);
+                                out[i].resize(kElements);
+                                if (i % 10 == 3 && c.rank() == 0) requests.push_back(c.Start(Send(in[i], 1)));
+                                if (i % 10 == 3 && c.rank() == 1) {
+                                  received[i].resize(kElements);
+                                  requests.push_back(c.Start(Recv(received[i], 0)));
+                                }
+                                requests.push_back(c.Start(AllReduce(in[i], out[i])));
+                                if (i % (20 * (c.rank() + 1)) == 0) TUTTI_RETURN_IF_ERROR(requests.back().Wait());
+                              }
+                              for (Request& request : requests) TUTTI_RETURN_IF_ERROR(request.Wait());
+                              for (int i = 0; i < kCalls; ++i) {
+                                if (out[i] != Values(kElements, 3 + 3 * i) ||
+                                    (!received[i].empty() && received[i] != Values(kElements, i)))
+                                  return Status(Code::kInternal, "wrong values");
+                              }
+                              return Status::Ok();
+                            }),
+            "");
+}
+
+// What is current after a trial is one of the ways, and the same on all ranks.
+TEST(TriedCalls, AllRanksComeToTheSameWay) {
+  for (int turn = 0; turn < 5; ++turn) {
+    std::vector<std::string> ways(3);
+    ASSERT_EQ(
+        tests::RunRanks(3, TriedAfter(4),
+                        [&](Communicator& c) -> Status {
+                          std::vector<float> in(3000, 1), out(3000);
+                          for (int call = 0; call < 100; ++call) {
+                            TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+                          }
+                          tune::Choice way;
+                          TUTTI_RETURN_IF_ERROR(c.impl()->planner.FindCurrent(Collective::kAllReduce, 12000, 0, way));
+                          ways[static_cast<std::size_t>(c.rank())] = tune::ToString(way);
+                          return Status::Ok();
+                        }),
+        "");
+    EXPECT_EQ(ways[0], ways[1]);
+    EXPECT_EQ(ways[0], ways[2]);
+  }
+}
+
+TEST(TriedCalls, NeverWhereTheSettingSaysSo) {
+  ASSERT_EQ(tests::RunRanks(2, TriedAfter(0),
+                            [&](Communicator& c) -> Status {
+                              std::vector<float> in(3000, 1), out(3000);
+                              for (int call = 0; call < 300; ++call) {
+                                TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+                              }
+                              const auto entry = c.impl()->planner.FindEntry(Collective::kAllReduce, 12000, 0);
+                              return (*entry)->trials == nullptr ? Status::Ok() : Status(Code::kInternal, "a trial");
+                            }),
+            "");
+}
+
+}  // namespace
+}  // namespace tutti::comm
