@@ -120,8 +120,8 @@ class Measurer {
     for (std::uint64_t i = 0; i < calls; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
     tune::Choice chosen;
     TUTTI_RETURN_IF_ERROR(planner.FindCurrent(collective_, way_bytes_, 0, chosen));
-    const auto found = std::ranges::find(ways, tune::ToString(chosen),
-                                         [](const TimedWay& way) { return tune::ToString(way.choice); });
+    const auto found =
+        std::ranges::find(ways, tune::ToString(chosen), [](const TimedWay& way) { return tune::ToString(way.choice); });
     if (found != ways.end()) std::rotate(ways.begin(), found, found + 1);
     return Status::Ok();
   }

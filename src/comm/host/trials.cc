@@ -145,7 +145,8 @@ void Trials::Decide() {
   std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].us; });
   if (ways_[contestants[0]].us < kBetter * ways_[best_].us) best_ = contestants[0];
   // The current way is in every trial.
-  std::ranges::rotate(ranking_.begin(), std::ranges::find(ranking_, best_), std::ranges::find(ranking_, best_) + 1);
+  const auto current = std::ranges::find(ranking_, best_);
+  std::rotate(ranking_.begin(), current, current + 1);
   std::ranges::fill(times_, 0);
   decided_begin_ += LengthOf(ways) + rules_.period;
   ++decided_;

@@ -22,6 +22,8 @@ using transport::shm::RankState;
 constexpr std::int64_t kNsPerMs = 1000000;
 constexpr std::uint32_t kTurnsPerLook = 16;
 constexpr std::uint32_t kPausesPerBalance = 1024;
+// Where every rank could have a core of its own, and another program has driven two of them together.
+constexpr std::uint32_t kTurnsTogether = 64;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
 constexpr std::int64_t kSleepNs = 500000;
 // Yielding is useless where the ranks that share the core are not the scheduler's next choice: in sessions of their own
@@ -180,7 +182,7 @@ void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
       core_.engine->waits_for()));
 }
 
-// Where ranks share cores and some core has two ranks more than another, the last rank of the fuller one steps over.
+// Where some core has two ranks more than another, the last rank of the fuller one steps over.
 // The system's own balancing does not see a difference: all ranks look busy.
 void Waiter::BalanceCores() {
   constexpr int kMostCpus = 1024;  // fixed, since nothing is allocated here; beyond, nobody steps over
@@ -214,7 +216,11 @@ std::int64_t Waiter::SleepFor(int peer) const {
 void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   const int cpu = sys::CurrentCpu();
   core_.fabric->PublishCpu(cpu);
-  if (core_.crowded && ++pauses_ % kPausesPerBalance == 0) BalanceCores();
+  if (core_.crowded) {
+    if (++pauses_ % kPausesPerBalance == 0) BalanceCores();
+  } else if (core_.engine->WaitsForPeerOn(cpu) && ++pauses_ % kTurnsTogether == 0) {
+    BalanceCores();
+  }
   if (wait.waited_ns < core_.spin_ns && !core_.engine->WaitsForPeerOn(cpu)) {
     sys::CpuPause();
   } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
