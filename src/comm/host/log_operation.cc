@@ -3,14 +3,13 @@
 #include "comm/host/log_operation.h"
 
 #include <fmt/format.h>
-#include "algo/algorithm.h"
 
 #include <string>
 
+#include "algo/algorithm.h"
 #include "comm/host/core.h"
 #include "comm/host/log_choice.h"
 #include "comm/host/planner.h"
-#include "exec/cpu/prepared_plan.h"
 #include "tune/choice.h"
 
 namespace tutti::comm {

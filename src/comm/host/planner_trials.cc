@@ -3,6 +3,7 @@
 // When ways are tried, and which.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "algo/algorithm.h"
 #include "comm/host/entry.h"
@@ -53,7 +54,18 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
   const Collective collective = job.collective;
   const int root = trace::Call{.word = job.calls.word}.root();
   const std::size_t smallest = SmallestOfClass(SizeClass(job.count * job.element));
-  std::vector<tune::Choice> ways = Trials::Contestants(chooser_->Candidates(collective, smallest));
+  std::vector<tune::Choice> all = chooser_->Candidates(collective, smallest);
+  // A setting may name algorithms that fold in orders of their own: then results would change with the way.
+  if (Reduces(collective) && !all.empty()) {
+    const auto ordered = [&](const tune::Choice& way) {
+      return algo::Get(way.algorithm).rank_ordered(collective, chooser_->hosts());
+    };
+    std::erase_if(all, [&, first = all.front()](const tune::Choice& way) {
+      const bool same = way.algorithm == first.algorithm && way.channels == first.channels;
+      return !same && !(ordered(way) && ordered(first));
+    });
+  }
+  std::vector<tune::Choice> ways = Trials::Contestants(all);
   if (ways.size() < 2) return nullptr;
   const Trials::Rules rules{.begin = entry.granted - 1,
                             .period = CallsBetween(entry.recipe.choice, false),

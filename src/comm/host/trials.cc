@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <optional>
 #include <utility>
 
 #include "exec/cpu/fold.h"
@@ -49,12 +49,15 @@ std::size_t Trials::WaysOf(std::uint64_t trial) const {
 }
 
 // Forwards, backwards and forwards, so that a machine that changes its pace meanwhile favours none.
-Trials::Place Trials::PlaceOf(std::size_t position, std::size_t ways) const {
+std::optional<Trials::Place> Trials::PlaceOf(std::uint64_t call_number) const {
+  const std::size_t ways = WaysOf(decided_);
+  if (call_number < decided_begin_ || call_number >= decided_begin_ + LengthOf(ways)) return std::nullopt;
+  const std::size_t position = call_number - decided_begin_;
   const std::size_t round = position / (ways * rules_.turn), rest = position % (ways * rules_.turn);
   const std::size_t at = rest / rules_.turn, call = rest % rules_.turn;
   const std::size_t way = round % 2 == 0 ? at : ways - 1 - at;
   const std::size_t first = rules_.turn - counted_;
-  return {.way = way, .sample = ((way * kTurns + round) * counted_ + call - first) * 2, .counts = call >= first};
+  return Place{.way = way, .sample = ((way * kTurns + round) * counted_ + call - first) * 2, .counts = call >= first};
 }
 
 const Recipe& Trials::Ready(std::size_t way) {
@@ -78,7 +81,6 @@ Job* Trials::MakeExchange() {
   Follow(exchange_way_(job.count * job.element), job);
   job.calls.watcher = this;
   job.calls.watched = kExchange;
-  ++exchanges_;
   return &job;
 }
 
@@ -96,20 +98,13 @@ Job* Trials::Next(Job& job, std::uint64_t calls) {
   return exchange;
 }
 
-std::uint64_t Trials::Ordinary() const {
-  return decided_ == exchanges_ && call_ < trial_begin_ ? trial_begin_ - call_ : 0;
-}
+std::uint64_t Trials::Ordinary() const { return decided_ == trial_ && call_ < trial_begin_ ? trial_begin_ - call_ : 0; }
 
 void Trials::Starts(Job& job) {
   if (job.calls.watched == kExchange) return;
-  const std::size_t ways = WaysOf(decided_);
-  if (job.calls.watched < decided_begin_ || job.calls.watched >= decided_begin_ + LengthOf(ways)) {
-    Follow(current(), job);
-    return;
-  }
-  const Place place = PlaceOf(job.calls.watched - decided_begin_, ways);
-  Follow(Ready(ranking_[place.way]), job);
-  if (place.counts) times_[place.sample] = rules_.now_ns();
+  const std::optional<Place> place = PlaceOf(job.calls.watched);
+  Follow(place ? Ready(ranking_[place->way]) : current(), job);
+  if (place && place->counts) times_[place->sample] = rules_.now_ns();
 }
 
 void Trials::Ended(Job& job) {
@@ -117,10 +112,8 @@ void Trials::Ended(Job& job) {
     Decide();
     return;
   }
-  const std::size_t ways = WaysOf(decided_);
-  if (job.calls.watched < decided_begin_ || job.calls.watched >= decided_begin_ + LengthOf(ways)) return;
-  const Place place = PlaceOf(job.calls.watched - decided_begin_, ways);
-  if (place.counts) times_[place.sample + 1] = rules_.now_ns();
+  const std::optional<Place> place = PlaceOf(job.calls.watched);
+  if (place && place->counts) times_[place->sample + 1] = rules_.now_ns();
 }
 
 // us. Not the median of single calls: of those that only go one way, many are sent before one is received.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,8 @@ namespace tutti::comm {
 // begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. Later
 // trials, now and then, are among those that were best: the machine may have changed.
 //
-//   calls      | first way | trial: each way some calls, and again backwards | the winner ... | trial of the best | ...
-//                                                                            ^ an all_reduce of the times
+//   calls      | first way | trial: each way some calls, three times over | the winner ... | trial of the best | ...
+//                                                                         ^ an all_reduce of the times
 //
 // A call takes as long as from the last rank's begin to the last rank's end, so ranks that come late do not count. That needs one
 // clock for all: the ranks of one host.
@@ -78,7 +79,8 @@ class Trials final : public exec::cpu::JobWatcher {
     bool counts;
   };
   std::size_t LengthOf(std::size_t ways) const { return ways * kTurns * rules_.turn; }
-  Place PlaceOf(std::size_t position, std::size_t ways) const;
+  // Of a call of the trial that is not decided yet; none for other calls.
+  std::optional<Place> PlaceOf(std::uint64_t call_number) const;
   std::size_t WaysOf(std::uint64_t trial) const;
   const Recipe& Ready(std::size_t way);
   double MeanOf(std::size_t way, std::size_t turn) const;
@@ -93,10 +95,9 @@ class Trials final : public exec::cpu::JobWatcher {
   const std::function<Recipe(std::size_t bytes)> exchange_way_;
 
   // As calls are submitted.
-  std::uint64_t call_ = 0;                             // the number of the next
-  std::uint64_t trial_ = 0;                            // the trial that it is in, or the next one
-  std::uint64_t trial_begin_;                          // that trial's first call
-  std::uint64_t exchanges_ = 0;                        // submitted
+  std::uint64_t call_ = 0;     // the number of the next
+  std::uint64_t trial_ = 0;    // the trial that it is in, or the next one; so many exchanges have been submitted
+  std::uint64_t trial_begin_;  // that trial's first call
   std::vector<std::unique_ptr<exec::cpu::Job>> jobs_;  // of exchanges
 
   // As calls begin and end.

@@ -289,6 +289,30 @@ TEST(TriedCalls, AllRanksComeToTheSameWay) {
   }
 }
 
+// Algorithms that a setting names fold in orders of their own. The bits of a sum stay, whichever of them is the fastest.
+TEST(TriedCalls, ResultsStayBitForBit) {
+  for (const char* algorithms : {"", "ring,tree,halving_doubling", "ring,double_tree"}) {
+    Settings settings = TriedAfter(2);
+    settings.algo = algorithms;
+    ASSERT_EQ(tests::RunRanks(5, settings,
+                              [&](Communicator& c) -> Status {
+                                std::vector<float> in(3001), out(3001), first;
+                                for (std::size_t i = 0; i < in.size(); ++i) {
+                                  in[i] =
+                                      1.0F / static_cast<float>(1 + i % 97 + 131 * static_cast<std::size_t>(c.rank()));
+                                }
+                                for (int call = 0; call < 200; ++call) {
+                                  TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
+                                  if (first.empty()) first = out;
+                                  if (out != first) return Status(Code::kInternal, "other bits");
+                                }
+                                return Status::Ok();
+                              }),
+              "")
+        << algorithms;
+  }
+}
+
 TEST(TriedCalls, NeverWhereTheSettingSaysSo) {
   ASSERT_EQ(tests::RunRanks(2, TriedAfter(0),
                             [&](Communicator& c) -> Status {

@@ -216,12 +216,10 @@ std::int64_t Waiter::SleepFor(int peer) const {
 void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   const int cpu = sys::CurrentCpu();
   core_.fabric->PublishCpu(cpu);
-  if (core_.crowded) {
-    if (++pauses_ % kPausesPerBalance == 0) BalanceCores();
-  } else if (core_.engine->WaitsForPeerOn(cpu) && ++pauses_ % kTurnsTogether == 0) {
-    BalanceCores();
-  }
-  if (wait.waited_ns < core_.spin_ns && !core_.engine->WaitsForPeerOn(cpu)) {
+  const bool together = core_.engine->WaitsForPeerOn(cpu);
+  const std::uint32_t pauses_per_balance = core_.crowded ? kPausesPerBalance : kTurnsTogether;
+  if ((core_.crowded || together) && ++pauses_ % pauses_per_balance == 0) BalanceCores();
+  if (wait.waited_ns < core_.spin_ns && !together) {
     sys::CpuPause();
   } else if ((wait.waited_ns < kYieldNs && wait.useless_ns < kUselessNs) || OthersOpenOnThread(core_)) {
     sys::YieldCpu();
