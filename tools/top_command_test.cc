@@ -24,14 +24,14 @@ namespace {
 // A child process whose two ranks are threads.
 class Child {
  public:
-  explicit Child(const std::function<void(Communicator&)>& body) {
+  explicit Child(const std::function<void(Communicator&)>& body, const Settings& settings = {}) {
     const UniqueId id = *CreateUniqueId();
     pid_ = fork();
     if (pid_ != 0) return;
     std::vector<std::thread> ranks;
     for (int r = 0; r < 2; ++r) {
       ranks.emplace_back([&, r] {
-        Result<Communicator> c = Communicator::Create({.rank = r, .ranks = 2, .id = id});
+        Result<Communicator> c = Communicator::Create({.rank = r, .ranks = 2, .id = id, .settings = settings});
         if (!c.ok()) _exit(1);
         body(*c);
       });
@@ -65,7 +65,8 @@ class Child {
   pid_t pid_;
 };
 
-// Rank 0 waits in a second all_reduce that rank 1 never calls.
+// Rank 0 waits in a second all_reduce that rank 1 never calls. By LL, which a busy machine might not choose.
+const Settings kWaitByLl = {.proto = "LL"};
 void WaitForEver(Communicator& c) {
   std::vector<float> in(10, 1.0f), out(10);
   (void)c.Run(AllReduce(in, out));
@@ -95,7 +96,7 @@ void ExpectRankZeroWaits(const std::vector<TopRow>& rows) {
 }
 
 TEST(Top, ShowsWhoWaitsForWhom) {
-  Child child(WaitForEver);
+  Child child(WaitForEver, kWaitByLl);
   std::vector<TopRow> rows = child.Rows(1);
   ExpectRankZeroWaits(rows);
   const std::string text = FormatRows(child.pid(), rows);
@@ -104,7 +105,7 @@ TEST(Top, ShowsWhoWaitsForWhom) {
 }
 
 TEST(Top, ReadsAStoppedProcess) {
-  Child child(WaitForEver);
+  Child child(WaitForEver, kWaitByLl);
   (void)child.Rows(1);
   ASSERT_EQ(kill(child.pid(), SIGSTOP), 0);
   int status = 0;
@@ -186,7 +187,7 @@ int Top(std::vector<std::string> arguments, std::string* error) {
 }
 
 TEST(TopCommand, WritesJson) {
-  Child child(WaitForEver);
+  Child child(WaitForEver, kWaitByLl);
   (void)child.Rows(1);
   const std::string path = testing::TempDir() + "top.json";
   std::string error;

@@ -132,13 +132,16 @@ void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std
   add(Protocol::kSimple, true, ReferenceOf(m, hosts(), Reduces(collective)));
 }
 
-// No prediction for the algorithm's plans is less: what their messages alone cost, by the cheapest of all ways.
+// No prediction for the algorithm's plans is less: what their messages alone cost, by the cheapest of all ways, as many times as
+// ranks share a core (model.h).
 double Chooser::LeastUs(const algo::Entry& entry, Collective collective) const {
   if (!RootsAreAlike(collective, hosts())) return 0;
   const Machine& m = options_.machine;
   const double message_us =
       std::min({m.ll.message_us, m.ll128.message_us, m.simple.message_us, m.reference.message_us});
-  return costs_->MessagesOfRankZero(entry.algorithm, collective) * message_us / 2 * options_.min_channels;
+  const Ranks ranks = WhoRuns();
+  const double crowd = std::max(1.0, static_cast<double>(ranks.of_host) / ranks.cpus);
+  return crowd * costs_->EndsOfRankZero(entry.algorithm, collective) * message_us / 2 * options_.min_channels;
 }
 
 std::vector<Choice> Chooser::Collect(Collective collective, std::size_t bytes, std::optional<Algorithm> order,

@@ -14,6 +14,7 @@
 
 #include "tune/chooser.h"
 #include "tune/model.h"
+#include "tune/plan_costs.h"
 
 namespace tutti::tune {
 namespace {
@@ -73,17 +74,31 @@ TEST(HostsChooser, TheChoiceIsTheBestOfAllCandidates) {
   for (const int ranks : {2, 3, 16, 40}) shapes.push_back(ranks);
   shapes.push_back(Sizes({16, 16, 16}));
   for (const Hosts& hosts : shapes) {
-    Chooser all = Make(Options(hosts));
-    for (const Collective collective : AllCollectives()) {
-      for (std::size_t bytes = 8; bytes <= kLargest; bytes *= 8) {
-        const Choice best = all.Candidates(collective, bytes).front();
-        const Result<Choice> choice = Make(Options(hosts)).Choose(collective, bytes);
-        ASSERT_TRUE(choice.ok()) << choice.status().message();
-        EXPECT_EQ(ToString(*choice), ToString(best)) << Name(hosts) << " " << tutti::Name(collective) << " " << bytes;
-        EXPECT_EQ(choice->predicted_us, best.predicted_us);
+    for (const int cpus : {8, 1}) {
+      ChooserOptions options = Options(hosts);
+      options.cpus = cpus;
+      Chooser all = Make(options);
+      for (const Collective collective : AllCollectives()) {
+        for (std::size_t bytes = 8; bytes <= kLargest; bytes *= 8) {
+          const Choice best = all.Candidates(collective, bytes).front();
+          const Result<Choice> choice = Make(options).Choose(collective, bytes);
+          ASSERT_TRUE(choice.ok()) << choice.status().message();
+          EXPECT_EQ(ToString(*choice), ToString(best)) << Name(hosts) << " " << tutti::Name(collective) << " " << bytes;
+          EXPECT_EQ(choice->predicted_us, best.predicted_us);
+        }
       }
     }
   }
+}
+
+// 64 ranks of a host on 2 cores: the plan with 2 million messages is left out by what rank 0 alone would send.
+TEST(HostsChooser, ManyRanksOnFewCoresBuildNoPlanOfManyMessages) {
+  ChooserOptions options = Options(Sizes(std::vector<int>(16, 64)));
+  options.cpus = 2;
+  options.costs = std::make_shared<PlanCosts>(options.hosts);
+  ASSERT_TRUE(Make(options).Choose(Collective::kAllReduce, 8).ok());
+  EXPECT_TRUE(options.costs->Knows(Algorithm::kHierLeader, Collective::kAllReduce));
+  EXPECT_FALSE(options.costs->Knows(Algorithm::kHierTwoShot, Collective::kAllReduce));
 }
 
 TEST(HostsChooser, AllRanksChooseAlikeForEveryCollectiveAndSize) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/plan_costs.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -46,14 +47,19 @@ const PlanCost& PlanCosts::Of(algo::Algorithm algorithm, Collective collective) 
   return *slot.cost;
 }
 
-int PlanCosts::MessagesOfRankZero(algo::Algorithm algorithm, Collective collective) {
+int PlanCosts::EndsOfRankZero(algo::Algorithm algorithm, Collective collective) {
   Slot& slot = slots_[static_cast<std::size_t>(algorithm)][static_cast<std::size_t>(collective)];
   std::call_once(slot.counted, [&] {
     const plan::RankPlan plan =
         algo::Get(algorithm).build({.collective = collective, .rank = 0, .ranks = hosts_.ranks(), .hosts = hosts_});
-    for (int i = 0; i < plan.step_count(); ++i) slot.messages += static_cast<int>(plan.step(i).to.size());
+    for (int i = 0; i < plan.step_count(); ++i) {
+      const plan::Step step = plan.step(i);
+      slot.ends += static_cast<int>(step.to.size());
+      slot.ends +=
+          static_cast<int>(std::ranges::count(step.operands, plan::Operand::Kind::kRecv, &plan::Operand::kind));
+    }
   });
-  return slot.messages;
+  return slot.ends;
 }
 
 }  // namespace tutti::tune

@@ -24,16 +24,20 @@ class PlanCosts {
   const algo::Hosts& hosts() const { return hosts_; }
   // As Chooser::CostOf. REQUIRES: the algorithm supports the collective.
   const PlanCost& Of(algo::Algorithm algorithm, Collective collective);
-  // Messages that rank 0 sends, where it is the root if there is one: no more than Of says of the rank that sends most, where
-  // RootsAreAlike. Takes building one plan. REQUIRES: as above.
-  int MessagesOfRankZero(algo::Algorithm algorithm, Collective collective);
+  // Whether Of has found that out. REQUIRES: nobody asks Of meanwhile.
+  bool Knows(algo::Algorithm algorithm, Collective collective) const {
+    return slots_[static_cast<std::size_t>(algorithm)][static_cast<std::size_t>(collective)].cost != nullptr;
+  }
+  // Messages that rank 0 sends or receives, where it is the root if there is one: no more than Of says of the rank that has most,
+  // where RootsAreAlike. Takes building one plan. REQUIRES: as above.
+  int EndsOfRankZero(algo::Algorithm algorithm, Collective collective);
 
  private:
   struct Slot {
     std::once_flag once;
     std::unique_ptr<const PlanCost> cost;
     std::once_flag counted;
-    int messages = 0;
+    int ends = 0;
   };
 
   const algo::Hosts hosts_;
