@@ -14,17 +14,29 @@ namespace {
 
 using exec::cpu::Job;
 
-constexpr double kHopeless = 3;                         // times the best prediction
+constexpr double kHopeless = 3;  // times the best prediction
+// Of one protocol, by reference or not, as long as others have hope. Many algorithms are one and the same among few ranks, and what
+// the model is most often wrong about is how the data are moved.
+constexpr int kMostOfAKind = 3;
 constexpr double kBetter = 0.95;                        // of the current way's time: another one takes its place
 constexpr std::uint64_t kExchange = ~std::uint64_t{0};  // in Job::watched
 
 }  // namespace
 
 std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways) {
-  std::vector<tune::Choice> best(ways.begin(),
-                                 ways.begin() + static_cast<std::ptrdiff_t>(std::min(ways.size(), kMostWays)));
-  while (best.size() > 1 && best.back().predicted_us > kHopeless * best.front().predicted_us) best.pop_back();
-  return best;
+  const auto same_kind = [](const tune::Choice& a, const tune::Choice& b) {
+    return a.protocol == b.protocol && a.by_reference == b.by_reference;
+  };
+  std::vector<tune::Choice> taken, others;
+  for (const tune::Choice& way : ways) {
+    if (way.predicted_us > kHopeless * ways.front().predicted_us) break;
+    const auto alike = std::ranges::count_if(taken, [&](const tune::Choice& other) { return same_kind(way, other); });
+    (taken.size() < kMostWays && alike < kMostOfAKind ? taken : others).push_back(way);
+  }
+  for (const tune::Choice& way : others) {
+    if (taken.size() < kMostWays) taken.push_back(way);
+  }
+  return taken;
 }
 
 Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,

@@ -50,7 +50,7 @@ class Trials final : public exec::cpu::JobWatcher {
   static constexpr std::size_t kMostWays = 8;
   // Calls from the first of a trial to the first that takes what was decided for sure, at most.
   static constexpr std::uint64_t MostCalls(std::uint64_t turn) { return kMostWays * kTurns * turn + 2; }
-  // Of ways with predictions, best first, those that take part in the first trial.
+  // Of ways with predictions, best first, those that take part in the first trial: the best, of several protocols if they have hope.
   static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
 
   // The next call, which is filled in in `job`, gets its way. Returns a job that has to be submitted right before it, or null.

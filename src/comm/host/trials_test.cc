@@ -208,6 +208,22 @@ TEST(Trials, WaysWithoutHopeDoNotTakePart) {
   EXPECT_EQ(Trials::Contestants({}).size(), 0U);
 }
 
+// Ways of which the model thinks alike leave room for others.
+TEST(Trials, WaysOfSeveralKindsTakePart) {
+  std::vector<tune::Choice> ways;
+  for (int i = 0; i < 20; ++i) ways.push_back({.protocol = proto::Protocol::kSimple, .channels = i, .predicted_us = 1});
+  ways.push_back({.protocol = proto::Protocol::kSimple, .by_reference = true, .predicted_us = 2});
+  ways.push_back({.protocol = proto::Protocol::kLl128, .predicted_us = 2.5});
+  ways.push_back({.protocol = proto::Protocol::kLl, .predicted_us = 3.5});
+  const std::vector<tune::Choice> taken = Trials::Contestants(ways);
+  ASSERT_EQ(taken.size(), Trials::kMostWays);
+  EXPECT_EQ(taken[0].channels, 0);
+  EXPECT_EQ(taken[2].channels, 2);
+  EXPECT_TRUE(taken[3].by_reference);
+  EXPECT_EQ(taken[4].protocol, proto::Protocol::kLl128);
+  for (int i = 5; i < 8; ++i) EXPECT_EQ(taken[static_cast<std::size_t>(i)].channels, i - 2);
+}
+
 Settings TriedAfter(int calls) {
   Settings settings;
   settings.calls_before_trial = calls;

@@ -98,6 +98,10 @@ void DivideIntegers(void* data, std::size_t count, DataType type, int divisor) {
   BestTable().divide[static_cast<int>(type)](data, count, static_cast<std::uint32_t>(divisor));
 }
 
+void CopyBytesByVectors(void* out, const void* in, std::size_t bytes) {
+  if (out != in) BestTable().copy_by_vectors(out, in, bytes);
+}
+
 void CopyBytesStreaming(void* out, const void* in, std::size_t bytes) {
   if (out != in) BestTable().copy_streaming(out, in, bytes);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "exec/cpu/fold_types.h"
+#include "sys/os/aliasing.h"
 #include "tutti/types.h"
 
 // The arithmetic of the CPU executor: folding, scaling and copying arrays of elements.
@@ -37,9 +38,17 @@ inline void Scale(void* out, const void* in, std::size_t count, DataType type, d
 // REQUIRES: type is an integer type; divisor >= 1. A divisor that the element type cannot hold is fine.
 void DivideIntegers(void* data, std::size_t count, DataType type, int divisor);
 
+// memcpy by vectors.
+void CopyBytesByVectors(void* out, const void* in, std::size_t bytes);
+
 // Copies bytes. `out` equals `in`, or the two do not overlap.
 inline void CopyBytes(void* out, const void* in, std::size_t bytes) {
-  if (bytes != 0 && out != in) std::memcpy(out, in, bytes);
+  if (bytes == 0 || out == in) return;
+  if (sys::CopyAliases(out, in, bytes)) {
+    CopyBytesByVectors(out, in, bytes);
+  } else {
+    std::memcpy(out, in, bytes);
+  }
 }
 
 // The same with non-temporal stores; see Stores for when that pays.

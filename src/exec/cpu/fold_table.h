@@ -22,6 +22,7 @@ struct FoldTable {
   FoldFn fold[kDataTypes][4];  // [type][kSum, kProd, kMax, kMin]
   ScaleFn scale[kDataTypes];
   DivideFn divide[6];  // the integer types
+  void (*copy_by_vectors)(void* out, const void* in, std::size_t bytes);
   void (*copy_streaming)(void* out, const void* in, std::size_t bytes);
 };
 

@@ -473,6 +473,9 @@ TEST(Copies, AnyAlignmentAndLength) {
         std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xaa));
         CopyBytes(to.data() + to_offset, from.data() + from_offset, bytes);
         ASSERT_EQ(to, expected);
+        std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xaa));
+        CopyBytesByVectors(to.data() + to_offset, from.data() + from_offset, bytes);
+        ASSERT_EQ(to, expected);
       }
     }
   }

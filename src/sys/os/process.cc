@@ -17,12 +17,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/words.h"
+#include "sys/os/aliasing.h"
 #include "sys/os/error.h"
 #include "sys/os/fd.h"
 #include "sys/os/text_file.h"
@@ -104,6 +106,21 @@ Result<std::size_t> Transfer(TransferCall call, const char* verb, std::int32_t p
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return TransferError(pid, verb, done, bytes, n < 0 ? errno : EFAULT);
     done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
+// By way of a buffer that lies half a page off the source, a part at a time.
+Result<std::size_t> ReadAround(std::int32_t pid, const std::byte* remote, std::byte* local, std::size_t bytes) {
+  constexpr std::size_t kPage = 4096, kPart = 4 * kPage;
+  alignas(kPage) std::byte buffer[kPart + kPage];
+  std::byte* const between = buffer + (reinterpret_cast<std::uintptr_t>(remote) + kPage / 2) % kPage;
+  for (std::size_t done = 0; done < bytes; done += kPart) {
+    const std::size_t part = std::min(kPart, bytes - done);
+    const Result<std::size_t> got =
+        Transfer(&process_vm_readv, "read", pid, const_cast<std::byte*>(remote + done), between, part);
+    if (!got.ok()) return got;
+    std::memcpy(local + done, between, part);
   }
   return bytes;
 }
@@ -243,6 +260,9 @@ Liveness ProbeHandle(const Fd& handle) {
 }
 
 Result<std::size_t> ReadProcessMemory(std::int32_t pid, const void* remote, void* local, std::size_t bytes) {
+  if (CopyAliases(local, remote, bytes) && AliasedCopiesAreSlow()) {
+    return ReadAround(pid, static_cast<const std::byte*>(remote), static_cast<std::byte*>(local), bytes);
+  }
   return Transfer(&process_vm_readv, "read", pid, const_cast<void*>(remote), local, bytes);
 }
 
