@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "exec/cpu/fold_table.h"
+#include "sys/os/aliasing.h"
 
 namespace tutti {
 namespace {
@@ -100,6 +101,15 @@ void DivideIntegers(void* data, std::size_t count, DataType type, int divisor) {
 
 void CopyBytesByVectors(void* out, const void* in, std::size_t bytes) {
   if (out != in) BestTable().copy_by_vectors(out, in, bytes);
+}
+
+void CopyLongBytes(void* out, const void* in, std::size_t bytes) {
+  static_assert(kLeastLongBytes <= sys::kLeastAliased);
+  if (sys::CopyAliases(out, in, bytes)) {
+    CopyBytesByVectors(out, in, bytes);
+  } else if (out != in) {
+    std::memcpy(out, in, bytes);
+  }
 }
 
 void CopyBytesStreaming(void* out, const void* in, std::size_t bytes) {

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "exec/cpu/fold_types.h"
-#include "sys/os/aliasing.h"
 #include "tutti/types.h"
 
 // The arithmetic of the CPU executor: folding, scaling and copying arrays of elements.
@@ -40,13 +39,15 @@ void DivideIntegers(void* data, std::size_t count, DataType type, int divisor);
 
 // memcpy by vectors.
 void CopyBytesByVectors(void* out, const void* in, std::size_t bytes);
+// As CopyBytes.
+void CopyLongBytes(void* out, const void* in, std::size_t bytes);
+inline constexpr std::size_t kLeastLongBytes = 2048;
 
 // Copies bytes. `out` equals `in`, or the two do not overlap.
 inline void CopyBytes(void* out, const void* in, std::size_t bytes) {
-  if (bytes == 0 || out == in) return;
-  if (sys::CopyAliases(out, in, bytes)) {
-    CopyBytesByVectors(out, in, bytes);
-  } else {
+  if (bytes >= kLeastLongBytes) {
+    CopyLongBytes(out, in, bytes);
+  } else if (bytes != 0 && out != in) {
     std::memcpy(out, in, bytes);
   }
 }
