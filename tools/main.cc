@@ -18,6 +18,7 @@
 #include "tools/preload_command.h"
 #include "tools/run_command.h"
 #include "tools/top_command.h"
+#include "tools/topo_command.h"
 #include "tools/tune_command.h"
 
 namespace tutti::tools {
@@ -41,6 +42,7 @@ constexpr Command kCommands[] = {
     {"run", RunCommand, "start the ranks of a program, on this host or several, and watch over them"},
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
+    {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},
     {"version", VersionCommand, "print the version"},
 };
 

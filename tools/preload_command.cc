@@ -131,12 +131,19 @@ void ForwardSignal(int signal) {
 int RunPreloaded(const Plan& plan, std::vector<std::string> words) {
   const pid_t parent = getpid();
   std::fflush(nullptr);
+  // One that comes before the handlers are there waits.
+  sigset_t forwarded, before;
+  sigemptyset(&forwarded);
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) sigaddset(&forwarded, signal);
+  sigprocmask(SIG_BLOCK, &forwarded, &before);
   const pid_t pid = fork();
   if (pid < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     fmt::print(stderr, "{}: cannot start '{}': fork: {}\n", kPreloadSelf, words[0], std::strerror(errno));
     return kExitFailed;
   }
   if (pid == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(kExitFailed);
     SetEnvironment(plan);
@@ -150,6 +157,7 @@ int RunPreloaded(const Plan& plan, std::vector<std::string> words) {
   g_child = pid;
   for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, ForwardSignal);
   for (const int signal : {SIGINT, SIGQUIT}) std::signal(signal, SIG_IGN);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   int wait_status = 0;
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
   }

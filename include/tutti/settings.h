@@ -72,6 +72,9 @@ struct Settings {
   // empty: that of a plugin in NCCL_NET_PLUGIN, else TCP.
   std::string net_plugin;
   std::string net;
+  // NCCL_TUNER_PLUGIN: the library of a tuner plugin, which may choose how collectives are done; "none"; empty: libnccl-tuner.so, if
+  // there is one.
+  std::string tuner_plugin;
   // Of network cards that libfabric drives. NCCL_IB_HCA: which, in the syntax of socket_ifname; empty: all. NCCL_IB_DISABLE: none by
   // verbs. NCCL_IB_TC: the traffic class as the byte of an IP header; -1: libfabric's choice.
   std::string ib_hca;

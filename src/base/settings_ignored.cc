@@ -59,8 +59,8 @@ constexpr IgnoredSettings kIgnored[] = {
               "NCCL_GRAPH_MIXING_SUPPORT NCCL_GRAPH_HELPER_DISABLE NCCL_GRAPH_STREAM_ORDERING",
      .reason = "Orders GPU launches; Tutti launches in the order of the calls, in the caller's stream"},
     {.names =
-         "NCCL_THREAD_THRESHOLDS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_PATH NCCL_PAT_ENABLE NCCL_COLLNET_ENABLE "
-         "NCCL_NVLS_ENABLE NCCL_NVLS_NCHANNELS NCCL_NVLS_CHUNKSIZE NCCL_NVLSTREE_MAX_CHUNKSIZE "
+         "NCCL_THREAD_THRESHOLDS NCCL_PAT_ENABLE NCCL_COLLNET_ENABLE NCCL_NVLS_ENABLE NCCL_NVLS_NCHANNELS "
+         "NCCL_NVLS_CHUNKSIZE NCCL_NVLSTREE_MAX_CHUNKSIZE "
          "NCCL_ALLGATHERV_ENABLE NCCL_SYM_* NCCL_P2P_LL_THRESHOLD NCCL_P2P_EPOCH_ENABLE NCCL_SINGLE_RING_THRESHOLD "
          "NCCL_TREE_THRESHOLD NCCL_LL_THRESHOLD NCCL_SINGLE_PROC_MEM_REG_ENABLE",
      .reason = "Tutti chooses by its own cost model; NCCL_ALGO and NCCL_PROTO restrict it, `tutti tune` shows it"},
@@ -86,6 +86,8 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason = "There is no RAS service; each rank finds dead and late peers itself"},
     {.names = "NCCL_PROFILER_PLUGIN NCCL_ENV_PLUGIN NCCL_STATIC_PLUGIN NCCL_PROFILE_EVENT_MASK NCCL_INSPECTOR_*",
      .reason = "Plugins built for NCCL are not loaded"},
+    {.names = "NCCL_TUNER_CONFIG_FILE NCCL_TUNER_CONFIG_PATH",
+     .reason = "Belongs to a tuner plugin, which reads it itself where it is in the environment"},
     {.names = "NCCL_PARAM_DUMP_ALL NCCL_NO_CACHE", .reason = "`tutti env` shows all settings and where they came from"},
     {.names = "NCCL_TESTS_*", .reason = "Belongs to nccl-tests; `tutti perf` reads NCCL_TESTS_MIN_BW"},
     {.names = "NCCL_BLOCKING_WAIT NCCL_ASYNC_ERROR_HANDLING NCCL_DESYNC_DEBUG NCCL_ENABLE_TIMING "

@@ -272,6 +272,14 @@ constexpr Setting kSettings[] = {
                     "memory is measured when a communicator is made, and for GPUs a table that is compiled in holds.",
          .agreement = Agreement::kRankZero},
         kText<&S::tuning_file>),
+    Row({.name = "NCCL_TUNER_PLUGIN",
+         .values = "the name of a library; none",
+         .meaning =
+             "A tuner plugin, which may choose algorithm, protocol and channels of collectives. It is tried as a file, "
+             "then as libnccl-tuner-NAME.so; else the network plugin's library may have one (docs/plugins.md). Unset: "
+             "libnccl-tuner.so, if there is one.",
+         .agreement = Agreement::kMust},
+        kText<&S::tuner_plugin>),
     // The network between hosts.
     Row({.name = "NCCL_SOCKET_IFNAME",
          .values = "beginnings of names, separated by commas; = before them: whole names; ^ before all: all others",

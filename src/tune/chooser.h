@@ -90,6 +90,7 @@ class Chooser {
   // hosts it takes time to build every rank's plan: keep it. REQUIRES: as of CostOf.
   plan::Footprint FootprintOf(algo::Algorithm algorithm, Collective collective, int root);
 
+  const ChooserOptions& options() const { return options_; }
   // Which rank is on which host.
   const algo::Hosts& hosts() const { return options_.hosts; }
 

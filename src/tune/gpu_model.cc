@@ -83,7 +83,8 @@ const GpuChooser::Known& GpuChooser::CostOf(const algo::Entry& entry, Collective
   return known;
 }
 
-GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes) {
+GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, Protocol protocol, std::size_t bytes,
+                              int channels) {
   const Known& known = CostOf(entry, collective);
   const plan::Forms& forms = known.forms;
   const bool direct = options_.direct && protocol == Protocol::kSimple && known.for_teams;
@@ -98,14 +99,15 @@ GpuChoice GpuChooser::Predict(const algo::Entry& entry, Collective collective, P
   const GpuMachine& machine = options_.machine;
   const bool long_chain = chain && Reduces(collective) && protocol == Protocol::kLl128 &&
                           options_.ranks >= machine.long_chain_ranks && bytes >= machine.long_chain_bytes;
-  int most = message > static_cast<double>(machine.many_channels_bytes) && !long_chain
-                 ? options_.max_channels
-                 : std::min(options_.max_channels, machine.few_channels);
+  const bool many_channels = message > static_cast<double>(machine.many_channels_bytes) && !long_chain;
+  int most =
+      many_channels || channels > 0 ? options_.max_channels : std::min(options_.max_channels, machine.few_channels);
   if (protocol == Protocol::kSimple && !direct) most = std::min(most, options_.max_simple_channels);
   const auto channels_for = [&](double message_bytes) {
+    if (channels > 0) return std::min(channels, most);
     if (direct) return options_.max_channels;  // blocks
-    const double channels = std::min(message_bytes / static_cast<double>(way.channel_bytes), 4096.0);
-    return std::clamp(static_cast<int>(channels + 0.999), std::min(options_.min_channels, most), most);
+    const double filled = std::min(message_bytes / static_cast<double>(way.channel_bytes), 4096.0);
+    return std::clamp(static_cast<int>(filled + 0.999), std::min(options_.min_channels, most), most);
   };
   // `bytes` is the least of a class of sizes (comm::SizeClass). With LL128 a warp that has a unit too many takes a second turn,
   // so there are warps for the largest of the class; those without a unit cost next to nothing.

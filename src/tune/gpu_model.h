@@ -84,6 +84,10 @@ class GpuChooser {
   // From now on by other constants.
   void GoBy(const GpuMachine& machine) { options_.machine = machine; }
   const GpuChooserOptions& options() const { return options_; }
+  // The same way with so many channels, as far as there are.
+  GpuChoice WithChannels(const GpuChoice& way, Collective collective, std::size_t bytes, int channels) {
+    return Predict(algo::Get(way.algorithm), collective, way.protocol, bytes, channels);
+  }
   // Threads of a block for a channel's messages of that many bytes.
   int Threads(proto::Protocol protocol, double message_bytes) const;
 
@@ -105,7 +109,9 @@ class GpuChooser {
   bool Has(const algo::Entry& entry, Collective collective, proto::Protocol protocol);
   bool IsPlanOfEarlier(const algo::Entry& entry, Collective collective, const std::vector<plan::RankPlan>& plans) const;
   const Known& CostOf(const algo::Entry& entry, Collective collective);
-  GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes);
+  // `channels`: how many there are to be; 0: as many as pay.
+  GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes,
+                    int channels = 0);
   // Nothing where the filters leave no kernel for what copy engines can not do.
   std::optional<GpuChoice> PredictCopies(Collective collective, std::size_t bytes);
 

@@ -15,6 +15,7 @@ GpuCore::GpuCore(Core& host, const sys::cuda::Driver* driver, int device)
       several_hosts(host.several_hosts),
       who(host.who),
       settings(host.settings),
+      tuner(host.tuner),
       device(device) {}
 
 GpuCore::~GpuCore() = default;

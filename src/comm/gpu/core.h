@@ -17,6 +17,9 @@ struct Settings;
 namespace transport::p2p {
 class Fabric;
 }
+namespace tune::plugin {
+class Tuner;
+}
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -49,6 +52,7 @@ struct GpuCore {
 
   const std::string& who;
   const Settings& settings;
+  const std::shared_ptr<tune::plugin::Tuner> tuner;
   const int device;                                // CUDA ordinal in this process
   bool zero_ctas = false;                          // this rank wants copy engines to do what they can
   std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts

@@ -88,7 +88,8 @@ Result<const GpuRecipe*> GpuGroups::FindBatchRecipe(std::span<const Operation* c
     bytes += BytesOf(*o);
     before = o;
   }
-  const Result<const GpuRecipe*> recipe = planner_.FindBatchRecipe(first.kind, bytes, first.root);
+  const Result<const GpuRecipe*> recipe =
+      planner_.FindBatchRecipe(first.kind, bytes, first.root, static_cast<int>(operations.size()));
   if (!recipe.ok() || (*recipe)->predicted_us < one_by_one_us) return recipe;
   return nullptr;
 }

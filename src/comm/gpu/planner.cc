@@ -17,9 +17,8 @@
 #include "comm/gpu/limits.h"
 #include "comm/gpu/links.h"
 #include "comm/gpu/recipe.h"
-#include "comm/gpu/work.h"
+#include "comm/gpu/ways.h"
 #include "comm/host/log_choice.h"
-#include "comm/host/size_class.h"
 #include "tune/gpu_model.h"
 #include "tutti/settings.h"
 
@@ -29,32 +28,26 @@ using exec::gpu::PreparedPlan;
 using Kind = Collective;
 
 struct GpuPlanner::Known {
-  using RecipeTable = std::array<GpuRecipe, kSizeClasses>;
-  // All that have been decided, by collective and root.
-  using Recipes = std::array<std::vector<std::unique_ptr<RecipeTable>>, kCollectives>;
+  explicit Known(int ranks) : alone(ranks), batch(ranks) {}
 
-  Result<const GpuRecipe*> FindIn(GpuPlanner& planner, Recipes& all, tune::GpuChooser& by, Collective collective,
-                                  std::size_t bytes, int root);
+  Result<const GpuRecipe*> FindIn(GpuPlanner& planner, GpuWays& ways, const GpuWanted& wanted);
 
-  tune::GpuMachine machine{};               // the constants that choices go by
-  tune::GpuChooser chooser, batch_chooser;  // of operations that are launched by themselves, and as one
+  tune::GpuMachine machine{};  // the constants that choices go by
+  GpuWays alone, batch;        // of operations that are launched by themselves, and as one
   std::unique_ptr<GpuLinks> links;
   int most_blocks = 1;
   std::map<std::tuple<algo::Algorithm, Collective, int>, std::unique_ptr<PreparedPlan>> plans;
-  Recipes recipes, batch_recipes;
   std::set<std::string> said;                                         // by LogChoice
   std::array<std::vector<const PreparedPlan*>, kCollectives> copies;  // CopiesOf, by root
-  // By collective and size class: whether copies pay; 0: not known.
-  enum : std::uint8_t { kUnknown, kYes, kNo };
-  std::array<std::array<std::uint8_t, kSizeClasses>, kCollectives> pays{};
 };
 
-GpuPlanner::GpuPlanner(int rank, int ranks) : rank_(rank), ranks_(ranks), known_(std::make_unique<Known>()) {}
+GpuPlanner::GpuPlanner(int rank, int ranks) : rank_(rank), ranks_(ranks), known_(std::make_unique<Known>(ranks)) {}
 
 GpuPlanner::~GpuPlanner() = default;
 
 Status GpuPlanner::Start(const tune::GpuMachine& machine, const GpuLimits& limits,
-                         const transport::p2p::Sections& sections, const Settings& settings) {
+                         const transport::p2p::Sections& sections, const Settings& settings,
+                         std::shared_ptr<tune::plugin::Tuner> tuner) {
   known_->machine = machine;
   known_->links = std::make_unique<GpuLinks>(ranks_, sections);
   const GpuLinks& links = *known_->links;
@@ -71,14 +64,9 @@ Status GpuPlanner::Start(const tune::GpuMachine& machine, const GpuLimits& limit
       .machine = machine,
       .algo_filter = settings.algo,
       .proto_filter = settings.proto};
-  Result<tune::GpuChooser> made = tune::GpuChooser::Create(choosing);
-  if (!made.ok()) return made.status();
-  known_->chooser = std::move(*made);
+  TUTTI_RETURN_IF_ERROR(known_->alone.Start(choosing, tuner));
   choosing.direct = false;  // batches are run by the interpreter
-  made = tune::GpuChooser::Create(choosing);
-  if (!made.ok()) return made.status();
-  known_->batch_chooser = std::move(*made);
-  return Status::Ok();
+  return known_->batch.Start(choosing, std::move(tuner));
 }
 
 Result<const PreparedPlan*> GpuPlanner::FindPlan(algo::Algorithm algorithm, Collective collective, int root) {
@@ -97,28 +85,26 @@ Result<const PreparedPlan*> GpuPlanner::FindPlan(algo::Algorithm algorithm, Coll
 }
 
 Result<const GpuRecipe*> GpuPlanner::FindRecipe(Collective collective, std::size_t bytes, int root) {
-  return known_->FindIn(*this, known_->recipes, known_->chooser, collective, bytes, root);
+  return known_->FindIn(*this, known_->alone, {.collective = collective, .bytes = bytes, .root = root});
 }
 
-Result<const GpuRecipe*> GpuPlanner::FindBatchRecipe(Collective collective, std::size_t bytes, int root) {
-  return known_->FindIn(*this, known_->batch_recipes, known_->batch_chooser, collective, bytes, root);
+Result<const GpuRecipe*> GpuPlanner::FindBatchRecipe(Collective collective, std::size_t bytes, int root,
+                                                     int operations) {
+  return known_->FindIn(*this, known_->batch,
+                        {.collective = collective, .bytes = bytes, .root = root, .operations = operations});
 }
 
-Result<const GpuRecipe*> GpuPlanner::Known::FindIn(GpuPlanner& planner, Recipes& all, tune::GpuChooser& by,
-                                                   Collective collective, std::size_t bytes, int root) {
-  auto& tables = all[static_cast<int>(collective)];
-  if (tables.empty()) tables.resize(planner.ranks_);
-  std::unique_ptr<RecipeTable>& table = tables[HasRoot(collective) ? root : 0];
-  if (table == nullptr) table = std::make_unique<RecipeTable>();
-  const int size_class = SizeClass(bytes);
-  GpuRecipe& recipe = (*table)[size_class];
+Result<const GpuRecipe*> GpuPlanner::Known::FindIn(GpuPlanner& planner, GpuWays& ways, const GpuWanted& wanted) {
+  GpuRecipe& recipe = ways.RecipeFor(wanted);
   if (recipe.plan != nullptr) [[likely]]
     return &recipe;
+  const Collective collective = wanted.collective;
+  const tune::GpuChooserOptions& options = ways.chooser().options();
   Status why(Code::kInvalidUsage,
              fmt::format("NCCL_ALGO=\"{}\" and NCCL_PROTO=\"{}\" leave nothing that can do {} among {} ranks",
-                         by.options().algo_filter, by.options().proto_filter, Name(collective), planner.ranks_));
-  for (const tune::GpuChoice& choice : by.Candidates(collective, SmallestOfClass(size_class))) {
-    const Result<const PreparedPlan*> plan = planner.FindPlan(choice.algorithm, collective, root);
+                         options.algo_filter, options.proto_filter, Name(collective), planner.ranks_));
+  for (const tune::GpuChoice& choice : ways.Candidates(wanted)) {
+    const Result<const PreparedPlan*> plan = planner.FindPlan(choice.algorithm, collective, wanted.root);
     if (!plan.ok()) {  // does not fit a kernel's arguments: on all ranks alike
       why = plan.status();
       continue;
@@ -129,6 +115,8 @@ Result<const GpuRecipe*> GpuPlanner::Known::FindIn(GpuPlanner& planner, Recipes&
       continue;
     }
     recipe = *made;
+    const int protocol = static_cast<int>(choice.protocol);
+    ways.LetTunerCut(choice, wanted, links->GeometryOf(**plan).RingBytes(protocol), recipe);
     LogChoice(said, collective, algo::Get(choice.algorithm).name, proto::Name(choice.protocol));
     return &recipe;
   }
@@ -157,7 +145,7 @@ Result<GpuRecipe> GpuPlanner::RecipeFor(const PreparedPlan& plan, const tune::Gp
 bool GpuPlanner::IsLong(const GpuRecipe& recipe) const { return recipe.predicted_us >= known_->machine.long_call_us; }
 
 int GpuPlanner::ThreadsOfBatch(proto::Protocol protocol, std::size_t message_bytes) const {
-  return known_->batch_chooser.Threads(protocol, static_cast<double>(message_bytes));
+  return known_->batch.chooser().Threads(protocol, static_cast<double>(message_bytes));
 }
 
 int GpuPlanner::MostChannels(const PreparedPlan& plan, proto::Protocol protocol) const {
@@ -174,7 +162,7 @@ const PreparedPlan* GpuPlanner::CopiesOf(const Operation& o) {
   std::vector<const PreparedPlan*>& known = known_->copies[static_cast<std::size_t>(o.kind)];
   if (known.size() <= root) known.resize(static_cast<std::size_t>(ranks_));
   if (known[root] == nullptr) {
-    const std::optional<algo::Algorithm> algorithm = known_->chooser.AlgorithmOfCopies(o.kind);
+    const std::optional<algo::Algorithm> algorithm = known_->alone.chooser().AlgorithmOfCopies(o.kind);
     if (!algorithm) return nullptr;
     const Result<const PreparedPlan*> plan = FindPlan(*algorithm, o.kind, static_cast<int>(root));
     if (plan.ok()) known[root] = *plan;
@@ -182,27 +170,17 @@ const PreparedPlan* GpuPlanner::CopiesOf(const Operation& o) {
   return known[root];
 }
 
-bool GpuPlanner::CopiesPay(const Operation& o) {
-  const int size_class = SizeClass(BytesOf(o));
-  std::uint8_t& known = known_->pays[static_cast<int>(o.kind)][size_class];
-  if (known == Known::kUnknown) {
-    const std::vector<tune::GpuChoice> choices =
-        known_->chooser.Candidates(o.kind, SmallestOfClass(size_class), tune::Outputs::kInWindows);
-    known = !choices.empty() && choices.front().copies ? Known::kYes : Known::kNo;
-  }
-  return known == Known::kYes;
-}
+bool GpuPlanner::CopiesPay(const Operation& o) { return known_->alone.CopiesPay(o); }
 
 double GpuPlanner::PredictTransferUs(std::size_t bytes) const {
   return tune::PredictTransferUs(known_->machine, bytes);
 }
 
 std::string GpuPlanner::Explain(const Operation& o) {
-  const std::vector<tune::GpuChoice> choices =
-      known_->chooser.Candidates(o.kind, SmallestOfClass(SizeClass(BytesOf(o))));
+  const std::vector<tune::GpuChoice> choices = known_->alone.Candidates(WantedFor(o));
   return choices.empty() ? "nothing that NCCL_ALGO and NCCL_PROTO allow" : tune::ToString(choices.front());
 }
 
-tune::GpuChooser& GpuPlanner::chooser() { return known_->chooser; }
+tune::GpuChooser& GpuPlanner::chooser() { return known_->alone.chooser(); }
 
 }  // namespace tutti::comm

@@ -29,6 +29,9 @@ namespace tune {
 struct GpuChoice;
 class GpuChooser;
 struct GpuMachine;
+namespace plugin {
+class Tuner;
+}
 }  // namespace tune
 }  // namespace tutti
 
@@ -45,14 +48,14 @@ class GpuPlanner {
   GpuPlanner(const GpuPlanner&) = delete;
   GpuPlanner& operator=(const GpuPlanner&) = delete;
   ~GpuPlanner();
-  // What choices go by. Before the first call of the others.
+  // What choices go by. Before the first call of the others. `tuner`: a plugin that may choose instead; null: there is none.
   Status Start(const tune::GpuMachine& machine, const GpuLimits& limits, const transport::p2p::Sections& sections,
-               const Settings& settings);
+               const Settings& settings, std::shared_ptr<tune::plugin::Tuner> tuner);
 
   // For an operation that is launched by itself.
   Result<const GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   // For several that are alike, of so many bytes together, as one launch.
-  Result<const GpuRecipe*> FindBatchRecipe(Collective collective, std::size_t bytes, int root);
+  Result<const GpuRecipe*> FindBatchRecipe(Collective collective, std::size_t bytes, int root, int operations);
   // In a given way, for tests and measurements: by itself, or as one of several.
   enum class Launched : std::uint8_t { kAlone, kInABatch };
   Result<GpuRecipe> RecipeOf(const tune::GpuChoice& way, Collective collective, int root, Launched launched);

@@ -38,7 +38,7 @@ Status GpuCommunicator::Impl::SetUp() {
                    .clustered_blocks = limits.clustered_blocks},
                   words.barrier_bytes());
   if (ranks > 1) presence.Begin(device);
-  return planner.Start(*machine, limits, fabric->sections(), settings);
+  return planner.Start(*machine, limits, fabric->sections(), settings, tuner);
 }
 
 }  // namespace tutti

@@ -26,6 +26,9 @@ class View;
 namespace transport::shm {
 class Fabric;
 }
+namespace tune::plugin {
+class Tuner;
+}
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -66,7 +69,8 @@ struct Core {
   std::shared_ptr<transport::shm::Fabric> fabric;  // null where ranks == 1
   trace::Recorder recorder;
   std::shared_ptr<exec::cpu::Engine> engine;
-  std::vector<trace::View> boxes;  // of all ranks; none where ranks == 1
+  std::shared_ptr<tune::plugin::Tuner> tuner;  // a plugin that may choose how collectives are done; null: none
+  std::vector<trace::View> boxes;              // of all ranks; none where ranks == 1
   std::atomic<bool> broken{false};
   std::uint64_t logged_calls = 0;  // NCCL_DEBUG=INFO's opCount
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,22 +17,39 @@
 #include "plan/footprint.h"
 #include "trace/layout.h"
 #include "tune/chooser.h"
+#include "tune/plugin/tuned_chooser.h"
 
 namespace tutti::comm {
 using exec::cpu::PreparedPlan;
 
+namespace {
+
+// Sizes that a tuner is asked about one by one; of more it speaks for a whole class.
+constexpr std::size_t kMostTunedSizes = std::size_t{1} << 16;
+
+}  // namespace
+
 struct Planner::EntryTable : std::array<Entry, kSizeClasses> {};
+struct Planner::Decision {
+  tune::Choice choice;
+  bool by_tuner = false;
+};
 
 Planner::Planner(int rank, int ranks, const Jobs& jobs)
     : rank_(rank), ranks_(ranks), jobs_(jobs), lanes_(kSizeClasses) {}
 Planner::~Planner() = default;
 
-void Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open,
-                    std::int64_t calls_before_trial) {
+Status Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open,
+                      std::int64_t calls_before_trial, std::shared_ptr<tune::plugin::Tuner> tuner) {
   chooser_ = std::make_unique<tune::Chooser>(std::move(chooser));
   rules_ = &rules;
   open_ = std::move(open);
   calls_before_trial_ = calls_before_trial;
+  if (tuner == nullptr) return Status::Ok();
+  Result<tune::plugin::TunedChooser> tuned = tune::plugin::TunedChooser::Create(std::move(tuner), chooser_->options());
+  if (!tuned.ok()) return tuned.status();
+  tuned_ = std::make_unique<tune::plugin::TunedChooser>(std::move(*tuned));
+  return Status::Ok();
 }
 
 std::unique_ptr<PreparedPlan> Planner::Prepare(plan::RankPlan plan, std::string name) const {
@@ -103,27 +121,59 @@ Recipe Planner::MakeRecipe(const tune::Choice& choice, Collective collective, in
   return recipe;
 }
 
-Result<Entry*> Planner::FindEntry(Collective collective, std::size_t bytes, int root) {
-  const int size_class = SizeClass(bytes);
-  Entry& entry = EntryOf(collective, size_class, root);
-  if (entry.recipe.plans.empty()) [[unlikely]] {
-    const Result<tune::Choice> choice = chooser_->Choose(collective, SmallestOfClass(size_class));
-    if (!choice.ok()) return choice.status();
-    LogChoice(said_, collective, algo::Get(choice->algorithm).name, proto::Name(choice->protocol));
-    entry.recipe = MakeRecipe(*choice, collective, root);
-    const bool tries = calls_before_trial_ != 0 && collective != Collective::kBarrier;
-    entry.left = entry.granted = tries ? CallsBetween(*choice, true) + 1 : Entry::kNever;
+Entry& Planner::TunedEntryOf(Collective collective, std::size_t bytes, int root) {
+  const std::tuple key(collective, bytes, HasRoot(collective) ? root : 0);
+  const auto found = tuned_entries_.find(key);
+  if (found != tuned_entries_.end()) return *found->second;
+  if (tuned_entries_.size() >= kMostTunedSizes) return EntryOf(collective, SizeClass(bytes), root);
+  return *tuned_entries_.emplace(key, std::make_unique<Entry>()).first->second;
+}
+
+Result<Planner::Decision> Planner::Decide(Collective collective, std::size_t bytes) {
+  const std::size_t smallest = SmallestOfClass(SizeClass(bytes));
+  if (tuned_ != nullptr) {
+    const std::optional<tune::Choice> choice = tuned_->Choose(*chooser_, collective, bytes, smallest);
+    if (choice) return Decision{.choice = *choice, .by_tuner = true};
   }
-  return &entry;
+  const Result<tune::Choice> choice = chooser_->Choose(collective, smallest);
+  if (!choice.ok()) return choice.status();
+  return Decision{.choice = *choice};
+}
+
+bool Planner::LetTunerCut(Recipe& recipe, Collective collective, std::size_t bytes) {
+  if (tuned_ == nullptr) return false;
+  const std::size_t chunk = tuned_->ChunkBytes(recipe.choice, collective, bytes, recipe.chunk_bytes);
+  if (chunk == recipe.chunk_bytes) return false;
+  recipe.chunk_bytes = chunk;
+  recipe.pool_chunk_bytes = std::min(recipe.pool_chunk_bytes, chunk);
+  return true;
+}
+
+Result<Entry*> Planner::FindEntry(Collective collective, std::size_t bytes, int root) {
+  Entry* entry = &EntryOf(collective, SizeClass(bytes), root);
+  if (entry->recipe.plans.empty() && tuned_ != nullptr && tune::plugin::TunedChooser::Asks(collective)) {
+    entry = &TunedEntryOf(collective, bytes, root);
+  }
+  if (entry->recipe.plans.empty()) [[unlikely]] {
+    const Result<Decision> decision = Decide(collective, bytes);
+    if (!decision.ok()) return decision.status();
+    const tune::Choice& choice = decision->choice;
+    LogChoice(said_, collective, algo::Get(choice.algorithm).name, proto::Name(choice.protocol));
+    entry->recipe = MakeRecipe(choice, collective, root);
+    const bool by_tuner = LetTunerCut(entry->recipe, collective, bytes) || decision->by_tuner;
+    const bool tries = calls_before_trial_ != 0 && collective != Collective::kBarrier && !by_tuner;
+    entry->left = entry->granted = tries ? CallsBetween(choice, true) + 1 : Entry::kNever;
+  }
+  return entry;
 }
 
 Result<double> Planner::PredictUs(const Operation& o) {
   const std::size_t bytes = SmallestOfClass(SizeClass(o.count * SizeOf(o.type)));
   if (o.count == 0 && o.kind != Collective::kBarrier) return 0.0;
   if (IsTransfer(o.kind)) return chooser_->ChooseTransfer(bytes).predicted_us;
-  const Result<tune::Choice> choice = chooser_->Choose(o.kind, bytes);
-  if (!choice.ok()) return choice.status();
-  return choice->predicted_us;
+  const Result<Decision> decision = Decide(o.kind, o.count * SizeOf(o.type));
+  if (!decision.ok()) return decision.status();
+  return decision->choice.predicted_us;
 }
 
 std::string Planner::Explain(const Operation& o) {

@@ -37,6 +37,10 @@ struct Footprint;
 namespace tune {
 class Chooser;
 struct Choice;
+namespace plugin {
+class TunedChooser;
+class Tuner;
+}  // namespace plugin
 }  // namespace tune
 }  // namespace tutti
 
@@ -55,8 +59,9 @@ class Planner {
   ~Planner();
   // Before the first call of the others. `chooser`, `rules`: what choices go by; `rules` outlives this object. `open` is called
   // for each rank that a plan exchanges messages with before the plan is handed out. `calls_before_trial`: as Settings has it.
-  void Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int peer)> open,
-             std::int64_t calls_before_trial);
+  // `tuner`: a plugin that may choose instead; null: there is none. What it has chosen is not tried.
+  Status Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int peer)> open,
+               std::int64_t calls_before_trial, std::shared_ptr<tune::plugin::Tuner> tuner);
 
   // How a collective is done in a size class, from a root.
   Result<Entry*> FindEntry(Collective collective, std::size_t bytes, int root);
@@ -92,6 +97,12 @@ class Planner {
   };
   const exec::cpu::PreparedPlan* FindPlan(const Wanted& wanted);
   Entry& EntryOf(Collective collective, int size_class, int root);
+  // How a tuner wants a size done, since its sizes are no classes.
+  Entry& TunedEntryOf(Collective collective, std::size_t bytes, int root);
+  struct Decision;
+  Result<Decision> Decide(Collective collective, std::size_t bytes);
+  // Whether a tuner has shortened the messages.
+  bool LetTunerCut(Recipe& recipe, Collective collective, std::size_t bytes);
   std::uint64_t CallsBetween(const tune::Choice& choice, bool first) const;
   std::uint64_t CallsOfTurn(const tune::Choice& choice) const;
   std::unique_ptr<Trials> MakeTrials(const exec::cpu::Job& job, const Entry& entry);
@@ -112,6 +123,8 @@ class Planner {
   std::array<std::unique_ptr<EntryTable>, kCollectives> entries_;
   std::array<std::vector<std::unique_ptr<EntryTable>>, kCollectives> rooted_entries_;
   std::int64_t calls_before_trial_ = 0;
+  std::unique_ptr<tune::plugin::TunedChooser> tuned_;
+  std::map<std::tuple<Collective, std::size_t, int>, std::unique_ptr<Entry>> tuned_entries_;
   GroupPlans<exec::cpu::PreparedPlan> groups_;
   std::vector<int> ends_;                              // of the group in hand; kept for its memory
   std::set<std::string> said_;                         // by LogChoice

@@ -19,7 +19,11 @@ Status Creation::Run() {
   TUTTI_RETURN_IF_ERROR(Meet());
   TUTTI_RETURN_IF_ERROR(Connect());
   TUTTI_RETURN_IF_ERROR(Agree());
-  if (made.several_hosts) TUTTI_RETURN_IF_ERROR(JoinHosts());
+  if (made.several_hosts) {
+    TUTTI_RETURN_IF_ERROR(JoinHosts());
+  } else {
+    StartTuner();
+  }
   LogChannels();
   return Start();
 }

@@ -74,6 +74,12 @@ struct Creation {
   Status AgreeOnNetwork(std::span<const NetworkOffer> offers, std::shared_ptr<transport::net::plugin::Network>& chosen);
   Status OpenCourier(std::vector<transport::net::RemotePeer> remotes, std::shared_ptr<transport::net::Port> port,
                      std::shared_ptr<transport::net::plugin::Network> network);  // open_courier.cc
+  // A tuner plugin, if there is one that begins. `network`: the plugin that carries data between hosts; null: none.
+  void StartTuner(const transport::net::plugin::Network* network = nullptr);  // start_tuner.cc
+  // "Example (v6)"; empty: there is none.
+  std::string TunerTitle() const;
+  // `titles`: of all ranks' tuners. Where they differ nobody uses one.
+  void AgreeOnTuner(std::span<const std::string> titles);
   // Planner::Start's `open`.
   std::function<void(int peer)> LinkOpener() const;
   int DeviceOf(const transport::net::plugin::Network* network) const;

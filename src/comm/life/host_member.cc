@@ -47,6 +47,7 @@ std::vector<std::byte> Encode(const HostMember& own) {
   out.Number(static_cast<std::uint8_t>(own.flows_per_card));
   Write(out, own.network.name);
   out.Number(static_cast<std::uint8_t>(own.network.automatic ? 1 : 0));
+  Write(out, own.tuner);
   out.Number(static_cast<std::uint16_t>(own.cards.size()));
   for (const Card& card : own.cards) {
     out.Number(static_cast<std::uint8_t>(card.name.size()));
@@ -66,6 +67,7 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   theirs.flows_per_card = in.Number<std::uint8_t>();
   theirs.network.name = ReadText(in);
   theirs.network.automatic = in.Number<std::uint8_t>() != 0;
+  theirs.tuner = ReadText(in);
   const std::size_t cards = in.Number<std::uint16_t>();
   for (std::size_t i = 0; i < cards && in.good(); ++i) {
     const std::span<const std::byte> name = in.Bytes(in.Number<std::uint8_t>());

@@ -34,6 +34,7 @@ struct HostMember {
   std::int32_t pid = 0;
   int flows_per_card = 1;  // see transport::net::RemotePeer
   NetworkOffer network;
+  std::string tuner;                             // "Example (v6)"; empty: it has none
   std::vector<transport::net::Card> cards;       // where it is called for links
   std::vector<sys::Endpoint> meeting;            // OwnMeetingPoint
   std::shared_ptr<const tune::Machine> machine;  // rank 0's holds for all; null of ranks of other hosts than its

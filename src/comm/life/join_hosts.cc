@@ -30,6 +30,7 @@ Status Creation::JoinHosts() {
   if (!meeting_point.ok()) return meeting_point.status();
   Result<std::shared_ptr<transport::net::plugin::Network>> chosen = ChooseNetwork();
   if (!chosen.ok()) return chosen.status();
+  StartTuner(chosen->get());
   const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
   flows_per_card = FlowsPerCard(made.settings, cpus);
   movers = MoversOf(made.settings, cpus);
@@ -37,6 +38,7 @@ Status Creation::JoinHosts() {
                        .pid = sys::Self().pid,
                        .flows_per_card = flows_per_card,
                        .network = OfferOf(chosen->get()),
+                       .tuner = TunerTitle(),
                        .cards = CardsOf(**port),
                        .meeting = *meeting_point,
                        .machine = made.machine};
@@ -50,11 +52,13 @@ Status Creation::JoinHosts() {
   meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
   std::vector<RemotePeer> remotes;
   std::vector<NetworkOffer> offers(static_cast<std::size_t>(made.ranks), own.network);
+  std::vector<std::string> tuners(static_cast<std::size_t>(made.ranks), own.tuner);
   made.placement->meeting_points.resize(static_cast<std::size_t>(made.ranks));
   TUTTI_RETURN_IF_ERROR(comm::Meet(meeting, [&](int peer, Member&& member) -> Status {
     Result<HostMember> theirs = ParseHostMember(member.payload);
     if (!theirs.ok()) return theirs.status();
     offers[static_cast<std::size_t>(peer)] = theirs->network;
+    tuners[static_cast<std::size_t>(peer)] = std::move(theirs->tuner);
     can_refer = can_refer && theirs->can_refer;
     if (peer == 0) made.machine = theirs->machine;
     made.placement->meeting_points[static_cast<std::size_t>(peer)] = std::move(theirs->meeting);
@@ -69,6 +73,7 @@ Status Creation::JoinHosts() {
     return Status::Ok();
   }));
   TUTTI_RETURN_IF_ERROR(AgreeOnNetwork(offers, *chosen));
+  AgreeOnTuner(tuners);
   if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
   return OpenCourier(std::move(remotes), std::move(*port), std::move(*chosen));
 }

@@ -35,7 +35,8 @@ Status Creation::Start() {
                        .can_refer = can_refer,
                        .chunks = made.engine->chunks(),
                        .host_of = HostOf(),
-                       .open = LinkOpener()});
+                       .open = LinkOpener(),
+                       .tuner = made.tuner});
 }
 
 void Creation::SetSpins() {

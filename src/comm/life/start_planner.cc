@@ -50,8 +50,8 @@ Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInpu
   // Calls are timed by one clock, and a trial needs the plans of all its ways.
   constexpr int kMostRanks = 64;
   const bool tries = inputs.ranks > 1 && inputs.ranks <= kMostRanks && costs->hosts().count() == 1;
-  planner.Start(std::move(*chooser), inputs.chunks, inputs.open, tries ? settings.calls_before_trial : 0);
-  return Status::Ok();
+  return planner.Start(std::move(*chooser), inputs.chunks, inputs.open, tries ? settings.calls_before_trial : 0,
+                       inputs.tuner);
 }
 
 }  // namespace tutti::comm

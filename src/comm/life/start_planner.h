@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "tutti/settings.h"
@@ -16,7 +17,10 @@ struct ChunkRules;
 }
 namespace tune {
 struct Machine;
+namespace plugin {
+class Tuner;
 }
+}  // namespace tune
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -36,6 +40,8 @@ struct ChoiceInputs {
   std::span<const std::int32_t> host_of = {};
   // Makes the links with a rank ready: Planner::Start.
   std::function<void(int peer)> open = [](int) {};
+  // A plugin that may choose instead; null: there is none.
+  std::shared_ptr<tune::plugin::Tuner> tuner = nullptr;
 };
 
 // Starts the planner of a communicator's operations in host memory. An error where the settings leave nothing to choose.

@@ -38,6 +38,7 @@ class Adapter final : public NetPlugin {
   std::string LoadedLine() const override {
     return fmt::format("NET/Plugin: Loaded net plugin {} (v{}) from {}", name(), kVersion, library_);
   }
+  std::string LibraryName() const override { return library_.starts_with('/') ? library_ : "STATIC_PLUGIN"; }
   int most_requests() const override { return abi::MostRequests(kVersion); }
 
   Status Init(std::uint64_t communicator, int traffic_class, void** context) override {

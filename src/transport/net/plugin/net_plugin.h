@@ -88,6 +88,10 @@ class NetPlugin {
   virtual Status CloseSend(void* comm) = 0;
   virtual Status CloseReceive(void* comm) = 0;
   virtual Status CloseListener(void* listener) = 0;
+
+  // By what name it can be loaded again: its file, or STATIC_PLUGIN of what is linked into the program. Empty: it is no library
+  // of NCCL's.
+  virtual std::string LibraryName() const { return ""; }
 };
 
 // `table`: the library's ncclNetPlugin_v<version>, which stays where it is. REQUIRES: a version that abi.h knows.

@@ -1,0 +1,106 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/topo_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sys/os/text_file.h"
+#include "tools/cli.h"
+#include "tools/command_line.h"
+#include "tools/topo_source.h"
+#include "tools/topo_view.h"
+#include "topo/findings.h"
+#include "topo/policy.h"
+#include "topo/topology_xml.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::string_view kFooter =
+    "Without --file and --machine it is this host. FILE is NCCL's topology XML, or a machine's text "
+    "(docs/planning.md).\n\n"
+    "Examples:\n"
+    "  tutti topo\n"
+    "  tutti topo --tree --svg host.svg\n"
+    "  tutti topo --machine hgx-h100\n"
+    "  NCCL_TOPO_DUMP_FILE=topo.xml ./program; tutti topo --file topo.xml\n\n"
+    "Exit code: 0, 1 when it cannot be read or written, 2 for a wrong command line.";
+
+struct Options {
+  TopoSource source;
+  std::string svg, xml, json;
+  int host = 0;
+  bool tree = false, quiet = false;
+};
+
+bool Write(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    fmt::print("{}", text);
+    return true;
+  }
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr && std::fclose(file) == 0 && written) return true;
+  std::perror(("tutti topo: cannot write " + path).c_str());
+  return false;
+}
+
+bool WriteFiles(const Options& options, const topo::Graph& graph) {
+  if (!options.svg.empty() && !Write(options.svg, DrawTopology(graph, options.host))) return false;
+  if (!options.xml.empty() && !Write(options.xml, topo::WriteTopologyXml(graph, options.host))) return false;
+  return options.json.empty() || Write(options.json, TopologyAsJson(graph).Dump(1) + "\n");
+}
+
+int Show(const Options& options, const SourcedTopology& topology) {
+  const topo::Graph& graph = topology.graph;
+  const int hosts = static_cast<int>(graph.hosts().size());
+  if (options.host >= hosts) {
+    return UsageError("tutti topo", fmt::format("--host {}: there are {} hosts, counted from 0", options.host, hosts));
+  }
+  if (!WriteFiles(options, graph)) return kExitFailed;
+  const bool text = options.svg.empty() && options.xml.empty() && options.json.empty();
+  if (options.tree) {
+    fmt::print("{}", FormatTree(graph, options.host));
+  } else if (text) {
+    fmt::print("{}", FormatMatrix(graph, options.host));
+  }
+  if (options.quiet || !(text || options.tree)) return kExitOk;
+  const std::vector<int> joined = topo::HostsJoinedByNvLinks(graph, options.host);
+  const topo::HostPaths paths(graph, joined, {.peers_refused = topology.peers_refused});
+  for (const topo::Finding& finding : topo::FindingsOf(graph, options.host, paths)) {
+    fmt::print("warning: {}\n", finding.text);
+  }
+  for (const std::string& note : topology.notes) fmt::print("note: {}\n", note);
+  return kExitOk;
+}
+
+}  // namespace
+
+int TopoCommand(int argc, char** argv) {
+  CommandLine line("Show a machine: GPUs, network cards, what joins them, and what is bad about it.", "tutti topo");
+  Options options;
+  line.Footer(std::string(kFooter));
+  AddSource(line, options.source);
+  line.Add("--host", options.host, "which host of several (default 0)").Between(0, 1 << 20);
+  line.AddFlag("--tree", options.tree, "what hangs below what, with rates, instead of the matrix");
+  line.Add("--svg", options.svg, "draw it to this file; - is the standard output, here and below").Shown("FILE");
+  line.Add("--xml", options.xml, "write it as NCCL's topology file").Shown("FILE");
+  line.Add("--json", options.json, "write nodes and links as JSON").Shown("FILE");
+  line.AddFlag("--no-warnings", options.quiet, "leave out warnings and notes");
+  if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
+  const Result<SourcedTopology> topology = ReadSource(options.source);
+  if (!topology.ok()) {
+    fmt::print(stderr, "tutti topo: {}\n", topology.status().message());
+    return kExitFailed;
+  }
+  return Show(options, *topology);
+}
+
+}  // namespace tutti::tools
