@@ -14,6 +14,7 @@
 #include "sys/os/text_file.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
+#include "tools/topo_channels.h"
 #include "tools/topo_source.h"
 #include "tools/topo_view.h"
 #include "topo/findings.h"
@@ -29,15 +30,15 @@ constexpr std::string_view kFooter =
     "Examples:\n"
     "  tutti topo\n"
     "  tutti topo --tree --svg host.svg\n"
-    "  tutti topo --machine hgx-h100\n"
+    "  tutti topo --machine hgx-h100 --hosts 4 --channels\n"
     "  NCCL_TOPO_DUMP_FILE=topo.xml ./program; tutti topo --file topo.xml\n\n"
     "Exit code: 0, 1 when it cannot be read or written, 2 for a wrong command line.";
 
 struct Options {
   TopoSource source;
-  std::string svg, xml, json;
+  std::string svg, xml, json, graph;
   int host = 0;
-  bool tree = false, quiet = false;
+  bool tree = false, channels = false, quiet = false;
 };
 
 bool Write(const std::string& path, const std::string& text) {
@@ -52,7 +53,12 @@ bool Write(const std::string& path, const std::string& text) {
   return false;
 }
 
-bool WriteFiles(const Options& options, const topo::Graph& graph) {
+bool WriteFiles(const Options& options, const topo::Graph& graph, const topo::PolicyOptions& policy) {
+  if (!options.graph.empty()) {
+    const Result<std::string> xml = ChannelsAsXml(graph, options.host, policy);
+    if (!xml.ok()) fmt::print(stderr, "tutti topo: {}\n", xml.status().message());
+    if (!xml.ok() || !Write(options.graph, *xml)) return false;
+  }
   if (!options.svg.empty() && !Write(options.svg, DrawTopology(graph, options.host))) return false;
   if (!options.xml.empty() && !Write(options.xml, topo::WriteTopologyXml(graph, options.host))) return false;
   return options.json.empty() || Write(options.json, TopologyAsJson(graph).Dump(1) + "\n");
@@ -64,8 +70,15 @@ int Show(const Options& options, const SourcedTopology& topology) {
   if (options.host >= hosts) {
     return UsageError("tutti topo", fmt::format("--host {}: there are {} hosts, counted from 0", options.host, hosts));
   }
-  if (!WriteFiles(options, graph)) return kExitFailed;
-  const bool text = options.svg.empty() && options.xml.empty() && options.json.empty();
+  const topo::PolicyOptions policy{.peers_refused = topology.peers_refused};
+  if (!WriteFiles(options, graph, policy)) return kExitFailed;
+  if (options.channels) {
+    const Result<std::string> channels = FormatChannels(graph, policy);
+    if (channels.ok()) fmt::print("{}", *channels);
+    if (!channels.ok()) fmt::print(stderr, "tutti topo: {}\n", channels.status().message());
+    return channels.ok() ? kExitOk : kExitFailed;
+  }
+  const bool text = options.svg.empty() && options.xml.empty() && options.json.empty() && options.graph.empty();
   if (options.tree) {
     fmt::print("{}", FormatTree(graph, options.host));
   } else if (text) {
@@ -73,7 +86,7 @@ int Show(const Options& options, const SourcedTopology& topology) {
   }
   if (options.quiet || !(text || options.tree)) return kExitOk;
   const std::vector<int> joined = topo::HostsJoinedByNvLinks(graph, options.host);
-  const topo::HostPaths paths(graph, joined, {.peers_refused = topology.peers_refused});
+  const topo::HostPaths paths(graph, joined, policy);
   for (const topo::Finding& finding : topo::FindingsOf(graph, options.host, paths)) {
     fmt::print("warning: {}\n", finding.text);
   }
@@ -90,6 +103,9 @@ int TopoCommand(int argc, char** argv) {
   AddSource(line, options.source);
   line.Add("--host", options.host, "which host of several (default 0)").Between(0, 1 << 20);
   line.AddFlag("--tree", options.tree, "what hangs below what, with rates, instead of the matrix");
+  line.AddFlag("--channels", options.channels,
+               "rings and trees over all GPUs that the links let carry most, and which link binds");
+  line.Add("--graph", options.graph, "write those of --host as NCCL's graph file (NCCL_GRAPH_FILE)").Shown("FILE");
   line.Add("--svg", options.svg, "draw it to this file; - is the standard output, here and below").Shown("FILE");
   line.Add("--xml", options.xml, "write it as NCCL's topology file").Shown("FILE");
   line.Add("--json", options.json, "write nodes and links as JSON").Shown("FILE");

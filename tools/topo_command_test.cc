@@ -95,6 +95,20 @@ TEST(TopoCommand, FilesOfEachKind) {
   EXPECT_NE(Topo({"--file", folder + "box.txt"}).out.find("GPU1"), std::string::npos);
 }
 
+TEST(TopoCommand, ChannelsAndWhatBindsThem) {
+  const Said one = Topo({"--machine", "rtx-4090-x8", "--channels"});
+  EXPECT_EQ(one.exit, kExitOk) << one.err;
+  EXPECT_NE(one.out.find("rings: "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("bound by "), std::string::npos) << one.out;
+  const std::string file = testing::TempDir() + "graph.xml";
+  EXPECT_EQ(Topo({"--machine", "hgx-h100", "--hosts", "2", "--graph", file}).exit, kExitOk);
+  std::ifstream xml(file);
+  const std::string text(std::istreambuf_iterator<char>(xml), {});
+  EXPECT_NE(text.find("<graphs version=\"1\""), std::string::npos) << text;
+  std::ofstream(testing::TempDir() + "none.xml") << "<system version=\"1\"><cpu numaid=\"0\"/></system>\n";
+  EXPECT_NE(Topo({"--file", testing::TempDir() + "none.xml", "--channels"}).err.find("no GPU"), std::string::npos);
+}
+
 TEST(TopoCommand, SaysWhatIsWrong) {
   EXPECT_EQ(Topo({"--machine", "no-such"}).exit, kExitFailed);
   EXPECT_NE(Topo({"--machine", "no-such"}).err.find("hgx-h100"), std::string::npos);

@@ -1,15 +1,18 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TUTTI_TOPO_SEARCH_CHECKS_H_
-#define TUTTI_TOPO_SEARCH_CHECKS_H_
+#ifndef TUTTI_TESTS_SUPPORT_SEARCH_CHECKS_H_
+#define TUTTI_TESTS_SUPPORT_SEARCH_CHECKS_H_
 
 // For tests of the search: checks what it finds by other means than its own. At the predicted rate the fullest link is exactly full.
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,11 +27,7 @@ namespace tutti::topo {
 
 inline Graph BuildNamed(std::string_view name, int hosts) { return *BuildGraph(*FindMachine(name), hosts); }
 
-inline Graph BuildText(std::string_view text, int hosts) {
-  const Result<Machine> machine = ReadMachineText(text, "test");
-  EXPECT_TRUE(machine.ok()) << machine.status().ToString();
-  return *BuildGraph(*machine, hosts);
-}
+inline Graph BuildText(std::string_view text, int hosts) { return *BuildGraph(*ReadMachineText(text, "test"), hosts); }
 
 // Adds up what all links carry, from the decisions for each host alone and the ports' own links, and not as the search does.
 class LinkLoads {
@@ -47,9 +46,9 @@ class LinkLoads {
     ports_[{crossing.in, -1}] += amount;
   }
 
-  // Of the fullest link or port: how many times what it can carry.
+  // Of the fullest link or port: how many times what it can carry. Infinite where something went where no path leads.
   double Fullest() const {
-    double most = 0;
+    double most = lost_ ? std::numeric_limits<double>::infinity() : 0;
     for (const auto& [key, load] : links_) most = std::max(most, load / graph_.link(key.first).gb_per_s());
     for (const auto& [key, load] : ports_) {
       double network = 0;
@@ -73,7 +72,7 @@ class LinkLoads {
   }
   // Towards the GPU where `sign` is -1.
   void AddDecided(int gpu, const DecidedPath& decided, double amount, int sign) {
-    ASSERT_NE(decided.path.type, PathType::kDis);
+    lost_ = lost_ || decided.path.type == PathType::kDis;
     int from = gpu;
     for (const Hop& hop : decided.path.hops) {
       const Link& link = graph_.link(hop.link);
@@ -85,89 +84,94 @@ class LinkLoads {
 
   const Graph& graph_;
   const std::vector<int>& gpus_;
+  bool lost_ = false;
   std::map<int, HostPaths> paths_;                       // by host
   std::map<std::pair<int, int>, double> links_, ports_;  // by link or port, and direction
 };
 
-inline void CheckRings(const Graph& graph, const std::vector<int>& gpus, const Placement& placement,
-                       const SearchResult& result) {
+// The fullest link has to be exactly full.
+inline std::string WrongWith(const LinkLoads& loads, int ranks) {
+  const double wanted = ranks > 1 ? 1 : 0, fullest = loads.Fullest();
+  return std::abs(fullest - wanted) < 1e-9 ? "" : fmt::format("the fullest link carries {} of what it can; ", fullest);
+}
+
+// What is wrong with rings, in words; empty: nothing.
+inline std::string WrongWithRings(const Graph& graph, const std::vector<int>& gpus, const Placement& placement,
+                                  const SearchResult& result) {
   const Result<std::vector<RankRing>> rings = MakeRings(placement, result.boxes);
-  ASSERT_TRUE(rings.ok()) << rings.status().ToString();
+  if (!rings.ok()) return rings.status().ToString();
+  std::vector<int> all(gpus.size());
+  std::iota(all.begin(), all.end(), 0);
   LinkLoads loads(graph, gpus);
   for (const RankRing& ring : *rings) {
     std::vector<int> ranks = ring.ranks;
     std::ranges::sort(ranks);
-    std::vector<int> all(gpus.size());
-    std::iota(all.begin(), all.end(), 0);
-    ASSERT_EQ(ranks, all);
-    for (std::size_t i = 0; i < ring.ranks.size() && gpus.size() > 1; ++i) {
-      loads.Add(ring.ranks[i], ring.ranks[(i + 1) % ring.ranks.size()], ring.crossings[i],
+    if (ranks != all) return "a ring does not visit every rank once; ";
+    for (std::size_t i = 0; i < ranks.size() && ranks.size() > 1; ++i) {
+      loads.Add(ring.ranks[i], ring.ranks[(i + 1) % ranks.size()], ring.crossings[i],
                 result.prediction.gb_per_s / static_cast<double>(rings->size()));
     }
   }
-  EXPECT_NEAR(loads.Fullest(), gpus.size() > 1 ? 1 : 0, 1e-9);
+  return WrongWith(loads, placement.ranks());
 }
 
-inline void CheckTrees(const Graph& graph, const std::vector<int>& gpus, const Placement& placement,
-                       const SearchResult& result) {
+inline bool IsTree(const std::vector<int>& parents) {
+  for (int rank : parents) {
+    for (std::size_t steps = 0; rank >= 0; ++steps) {
+      if (steps == parents.size()) return false;
+      rank = parents[static_cast<std::size_t>(rank)];
+    }
+  }
+  return std::ranges::count(parents, -1) == 1;
+}
+
+inline std::string WrongWithTrees(const Graph& graph, const std::vector<int>& gpus, const Placement& placement,
+                                  const SearchResult& result) {
+  std::string wrong;
   for (const TreeShape shape : {TreeShape::kChain, TreeShape::kBinary}) {
     const Result<std::vector<RankTree>> trees = MakeTrees(placement, result.boxes, TreesPerChannel::kTwo, shape);
-    ASSERT_TRUE(trees.ok()) << trees.status().ToString();
+    if (!trees.ok()) return trees.status().ToString();
     const double gb_per_s = PredictTrees(placement, *trees).gb_per_s;
-    if (shape == TreeShape::kChain) {
-      EXPECT_EQ(gb_per_s, result.prediction.gb_per_s);
-    } else if (gb_per_s == 0) {
-      continue;  // not every pair of GPUs can be joined, and a binary tree joins others than a chain
-    }
+    if (shape == TreeShape::kChain && gb_per_s != result.prediction.gb_per_s) wrong += "another prediction; ";
+    // Not every pair of GPUs can be joined, and a binary tree joins others than a chain.
+    if (shape == TreeShape::kBinary && gb_per_s == 0) continue;
     LinkLoads loads(graph, gpus);
+    const double n = placement.ranks(), part = gb_per_s / static_cast<double>(trees->size()) / (2 * (n - 1) / n);
     for (const RankTree& tree : *trees) {
-      EXPECT_EQ(std::ranges::count(tree.parents, -1), 1);
+      if (!IsTree(tree.parents)) return "parents that make no tree; ";
       for (int rank = 0; rank < placement.ranks(); ++rank) {
-        int root = rank, steps = 0;
-        while (tree.parents[static_cast<std::size_t>(root)] >= 0) {
-          root = tree.parents[static_cast<std::size_t>(root)];
-          ASSERT_LT(++steps, placement.ranks());
-        }
         const int parent = tree.parents[static_cast<std::size_t>(rank)];
         if (parent < 0) continue;
-        const double n = placement.ranks(), part = gb_per_s / static_cast<double>(trees->size()) / (2 * (n - 1) / n);
         const Crossing& up = tree.crossings[static_cast<std::size_t>(rank)];
         loads.Add(rank, parent, up, part);
         loads.Add(parent, rank, {.out = up.in, .in = up.out}, part);
       }
     }
-    EXPECT_NEAR(loads.Fullest(), gpus.size() > 1 ? 1 : 0, 1e-9);
+    wrong += WrongWith(loads, placement.ranks());
   }
+  return wrong;
 }
 
 struct Both {
   SearchResult rings, trees;
+  std::string wrong;  // with them, in words
 };
 
-// Searches for rings and trees, and checks what is found.
-inline Both SearchAndCheck(const Graph& graph, const std::vector<int>& gpus, const SearchOptions& options = {}) {
-  const Result<Placement> placement = Placement::Make(graph, gpus);
-  EXPECT_TRUE(placement.ok()) << placement.status().ToString();
-  const Result<SearchResult> rings = SearchRings(*placement, options), trees = SearchTrees(*placement, options);
-  EXPECT_TRUE(rings.ok()) << rings.status().ToString();
-  EXPECT_TRUE(trees.ok()) << trees.status().ToString();
-  CheckRings(graph, gpus, *placement, *rings);
-  CheckTrees(graph, gpus, *placement, *trees);
-  for (const SearchResult& result : {*rings, *trees}) {
+// Searches for rings and trees, and checks what is found. REQUIRES: the ranks can be joined.
+inline Both SearchBoth(const Graph& graph, const std::vector<int>& gpus, const SearchOptions& options) {
+  const Placement placement = *Placement::Make(graph, gpus);
+  Both both{.rings = *SearchRings(placement, options), .trees = *SearchTrees(placement, options), .wrong = {}};
+  both.wrong = WrongWithRings(graph, gpus, placement, both.rings) + WrongWithTrees(graph, gpus, placement, both.trees);
+  for (const SearchResult& result : {both.rings, both.trees}) {
     const int channels = static_cast<int>(result.boxes[0].channels.channels.size());
-    EXPECT_GE(channels, options.min_channels);
-    EXPECT_LE(channels, options.max_channels);
-    EXPECT_LE(result.prediction.gb_per_s, result.bound_gb_per_s * (1 + 1e-6));
+    if (channels < options.min_channels || channels > options.max_channels) both.wrong += "number of channels; ";
+    if (result.prediction.gb_per_s > result.bound_gb_per_s * (1 + 1e-6)) both.wrong += "more than the bound; ";
   }
-  return {.rings = *rings, .trees = *trees};
-}
-
-inline Both SearchAll(const Graph& graph, const SearchOptions& options = {}) {
-  return SearchAndCheck(graph, graph.All(NodeKind::kGpu), options);
+  return both;
 }
 
 inline std::size_t ChannelsOf(const SearchResult& result) { return result.boxes[0].channels.channels.size(); }
 
 }  // namespace tutti::topo
 
-#endif  // TUTTI_TOPO_SEARCH_CHECKS_H_
+#endif  // TUTTI_TESTS_SUPPORT_SEARCH_CHECKS_H_
