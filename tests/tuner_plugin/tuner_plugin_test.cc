@@ -153,7 +153,7 @@ TEST_P(TunerPluginTest, OneThatDoesNotBeginIsNotUsed) {
   const int ends = SeenBy(GetParam()).ends;
   EXPECT_EQ(Run(kCount).find("ring"), std::string::npos);
   EXPECT_EQ(
-      CountLines("WARN", fmt::format("libnccl-tuner-tests-v{}.so is not used: Tests (v{}) does not begin: its init "
+      CountLines("WARN", fmt::format("libnccl-tuner-tests-v{}.so is not used: the tuner Tests (v{}) does not begin: its init "
                                      "said ncclInternalError (3)",
                                      GetParam(), GetParam())),
       1)
@@ -281,7 +281,7 @@ TEST_F(OneVersion, FilesThatAreNoTunersAreNamed) {
   EXPECT_EQ(CountLines("WARN", "is not used: none of the symbols ncclTunerPlugin_v2 to _v6 is in "), 1) << AllLines();
   Use(PathOf("tests-no-ask"), "nothing");
   Run(1);
-  EXPECT_EQ(CountLines("WARN", "is not used: Tests (v4) has no function getCollInfo"), 1) << AllLines();
+  EXPECT_EQ(CountLines("WARN", "is not used: the tuner Tests (v4) lacks the function getCollInfo"), 1) << AllLines();
   Use("not-there", "nothing");
   Run(1);
   Run(1);

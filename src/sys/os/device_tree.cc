@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <compare>
 #include <memory>
@@ -340,14 +339,16 @@ std::uint64_t ParseGuid(std::string text) {
   return ParseNumber<std::uint64_t>(text, 16).value_or(0);
 }
 
-// "400 Gb/sec (4X NDR)"
+// "400 Gb/sec (4X NDR)", "2.5 Gb/sec (1X SDR)"
 double ParseRate(std::string_view text) {
   constexpr std::string_view kUnit = " Gb/sec";
   const std::size_t unit = text.find(kUnit);
   if (unit == std::string_view::npos) return 0;
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + unit, rate);
-  return error == std::errc() && end == text.data() + unit && rate > 0 && rate < 1e6 ? rate : 0;
+  const std::string_view number = text.substr(0, unit), whole = number.substr(0, number.find('.'));
+  const std::string_view tenths = whole.size() < number.size() ? number.substr(whole.size() + 1) : "0";
+  const auto one = ParseNumber<std::uint32_t>(whole), ten = ParseNumber<std::uint32_t>(tenths);
+  if (!one || !ten || tenths.size() != 1 || *one >= 1'000'000) return 0;
+  return *one + *ten / 10.0;
 }
 
 void ReadInfiniband(Reader& reader, DeviceTree& tree) {

@@ -16,7 +16,7 @@ class Adapter final : public Interface {
   explicit Adapter(const abi::Tuner<kVersion>* tuner) : tuner_(tuner) {}
 
   int version() const override { return kVersion; }
-  std::string name() const override { return tuner_->name != nullptr ? tuner_->name : "a tuner without a name"; }
+  std::string name() const override { return tuner_->name != nullptr ? tuner_->name : "without a name"; }
   std::string Lacks() const override {
     if (tuner_->init == nullptr) return "init";
     if (tuner_->getCollInfo == nullptr) return "getCollInfo";

@@ -54,7 +54,7 @@ Result<std::shared_ptr<Tuner>> Tuner::Begin(std::shared_ptr<const Interface> plu
                                             std::mutex& turn) {
   const std::string lack = plugin->Lacks();
   if (!lack.empty()) {
-    return Status(Code::kInvalidUsage, fmt::format("{} has no function {}", TitleOf(*plugin), lack));
+    return Status(Code::kInvalidUsage, fmt::format("the tuner {} lacks the function {}", TitleOf(*plugin), lack));
   }
   const abi::Constants before = TunerConstants();
   abi::Constants constants = before;
@@ -64,7 +64,8 @@ Result<std::shared_ptr<Tuner>> Tuner::Begin(std::shared_ptr<const Interface> plu
     return plugin->Init(audience, constants, &context);
   }();
   if (result != abi::kSuccess) {
-    return Status(Code::kSystem, fmt::format("{} does not begin: {}", TitleOf(*plugin), Answer("init", result)));
+    return Status(Code::kSystem,
+                  fmt::format("the tuner {} does not begin: {}", TitleOf(*plugin), Answer("init", result)));
   }
   std::shared_ptr<Tuner> tuner(new Tuner(std::move(plugin), context, audience.ranks, turn));
   if (std::memcmp(&before, &constants, sizeof(before)) != 0) {

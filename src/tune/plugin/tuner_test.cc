@@ -158,7 +158,7 @@ TEST_F(TunerTest, EndsOnceAndNeverWhatHasNotBegun) {
   g.init_result = 2;
   const Result<std::shared_ptr<Tuner>> tuner = Tuner::Begin(Adapt(6, &kSix), {}, g_turn);
   ASSERT_FALSE(tuner.ok());
-  EXPECT_EQ(tuner.status().message(), "Six (v6) does not begin: its init said ncclSystemError (2)");
+  EXPECT_EQ(tuner.status().message(), "the tuner Six (v6) does not begin: its init said ncclSystemError (2)");
   EXPECT_EQ(g.ended, 1);
 }
 
@@ -167,12 +167,12 @@ TEST_F(TunerTest, WhatLacksAFunctionIsRefused) {
     return Tuner::Begin(Adapt(version, table), {}, g_turn).status().message();
   };
   const abi::Tuner<3> no_init = {"T", nullptr, nullptr, End};
-  EXPECT_EQ(why(3, &no_init), "T (v3) has no function init");
+  EXPECT_EQ(why(3, &no_init), "the tuner T (v3) lacks the function init");
   const abi::Tuner<4> no_end = {nullptr, InitOld, Ask, nullptr};
-  EXPECT_EQ(why(4, &no_end), "a tuner without a name (v4) has no function destroy");
+  EXPECT_EQ(why(4, &no_end), "the tuner without a name (v4) lacks the function destroy");
   abi::Tuner<6> six = kSix;
   six.finalize = nullptr;
-  EXPECT_EQ(why(6, &six), "Six (v6) has no function finalize");
+  EXPECT_EQ(why(6, &six), "the tuner Six (v6) lacks the function finalize");
   six = kSix;
   six.getChunkSize = nullptr;
   EXPECT_NE(Begin(6, &six), nullptr) << "it may lack this one";
