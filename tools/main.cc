@@ -13,6 +13,7 @@
 
 #include "tools/cli.h"
 #include "tools/env_command.h"
+#include "tools/expect_command.h"
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
 #include "tools/preload_command.h"
@@ -42,6 +43,7 @@ constexpr Command kCommands[] = {
     {"run", RunCommand, "start the ranks of a program, on this host or several, and watch over them"},
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
+    {"expect", ExpectCommand, "print what an operation should take on a machine, as NCCL would run it"},
     {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},
     {"version", VersionCommand, "print the version"},
 };

@@ -192,8 +192,7 @@ class Drawing {
   void AddNumaNodes(std::vector<int> numbers) {
     for (const Endpoint& endpoint : endpoints_) numbers.push_back(endpoint.node.numa);
     std::ranges::sort(numbers);
-    const auto rest = std::ranges::unique(numbers);
-    numbers.erase(rest.begin(), rest.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());  // clang 14 knows no std::ranges::unique
     for (const int number : numbers) {
       const auto facts = std::ranges::find(tree_.numa_nodes, number, &sys::NumaNode::number);
       Cpu cpu = CpuModel();

@@ -22,8 +22,8 @@ Route FromDecided(const Graph& graph, int from, const DecidedPath& decided) {
 
 Route Turn(const Route& route) {
   Route back{.type = route.type, .arcs = {}};
-  for (const ArcUse& use : std::views::reverse(route.arcs)) {
-    back.arcs.push_back({.arc = Reverse(use.arc), .bytes = use.bytes});
+  for (auto use = route.arcs.rbegin(); use != route.arcs.rend(); ++use) {
+    back.arcs.push_back({.arc = Reverse(use->arc), .bytes = use->bytes});
   }
   return back;
 }

@@ -1,0 +1,70 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/expect_command.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/cli.h"
+#include "topo/named_machines.h"
+
+namespace tutti::tools {
+namespace {
+
+struct Said {
+  int exit = 0;
+  std::string out, err;
+};
+
+Said Expect(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "tutti expect");
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Said said;
+  said.exit = ExpectCommand(static_cast<int>(argv.size()), argv.data());
+  said.out = testing::internal::GetCapturedStdout();
+  said.err = testing::internal::GetCapturedStderr();
+  return said;
+}
+
+TEST(ExpectCommand, FiguresAreThoseOfTheMachine) {
+  const tune::NcclMachine h100 = *NcclMachineOf(*topo::FindMachine("hgx-h100"), 4);
+  EXPECT_EQ(h100.ranks(), 32);
+  EXPECT_EQ(h100.nics_per_host, 8);
+  EXPECT_EQ(h100.nic_gb_per_s, 50);
+  EXPECT_DOUBLE_EQ(h100.nvlink_gb_per_s, 18 * 20.6);
+  EXPECT_TRUE(h100.multicast);
+  const tune::NcclMachine p5 = *NcclMachineOf(*topo::FindMachine("p5"), 2);
+  EXPECT_EQ(p5.nics_per_host, 8);  // four cards of a GPU are one to NCCL
+  EXPECT_EQ(p5.nic_gb_per_s, 50);
+  EXPECT_EQ(p5.fabric, tune::FabricKind::kEfa);
+  const tune::NcclMachine rack = *NcclMachineOf(*topo::FindMachine("gb200-nvl72"), 18);
+  EXPECT_EQ(rack.hosts, 1);
+  EXPECT_EQ(rack.gpus_per_host, 72);
+  EXPECT_EQ(NcclMachineOf(*topo::FindMachine("rtx-4090-x8"), 1)->nvlink_gb_per_s, 0);
+}
+
+// What was measured on such clusters (tests/planning/points), within a fifth.
+TEST(ExpectCommand, IsNearWhatWasMeasured) {
+  const Said said = Expect({"all_reduce", "--nccl", "--machine", "hgx-h100", "--hosts", "2", "-b", "8G", "-e", "8G"});
+  ASSERT_EQ(said.exit, kExitOk) << said.err;
+  const std::size_t at = said.out.rfind("8589934592");
+  ASSERT_NE(at, std::string::npos) << said.out;
+  EXPECT_NEAR(std::stod(said.out.substr(at + 10)), 34500, 6900) << said.out;
+}
+
+TEST(ExpectCommand, SaysWhatIsWrong) {
+  EXPECT_EQ(Expect({"all_reduce", "--nccl"}).exit, kExitUsage);
+  EXPECT_EQ(Expect({"all_reduce", "--machine", "p5"}).exit, kExitUsage);
+  EXPECT_NE(Expect({"nothing", "--nccl", "--machine", "p5"}).err.find("no collective 'nothing'"), std::string::npos);
+  EXPECT_NE(Expect({"all_reduce", "--nccl", "--machine", "x"}).err.find("hgx-h100"), std::string::npos);
+  EXPECT_NE(Expect({"all_reduce", "--nccl", "--machine", "l40s-x8", "--hosts", "2"}).exit, kExitUsage);
+  EXPECT_EQ(Expect({"all_reduce", "--nccl", "--machine", "p5", "-b", "2G", "-e", "1G"}).exit, kExitUsage);
+}
+
+}  // namespace
+}  // namespace tutti::tools
