@@ -18,6 +18,7 @@
 #include "tools/plan_command.h"
 #include "tools/preload_command.h"
 #include "tools/run_command.h"
+#include "tools/sim_command.h"
 #include "tools/top_command.h"
 #include "tools/topo_command.h"
 #include "tools/tune_command.h"
@@ -44,6 +45,7 @@ constexpr Command kCommands[] = {
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
     {"expect", ExpectCommand, "print what an operation should take on a machine, as NCCL would run it"},
+    {"sim", SimCommand, "simulate an operation or a training step on a machine of any size"},
     {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},
     {"version", VersionCommand, "print the version"},
 };

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tune/machines/shipped.h"
+#include "tune/shipped_machines.h"
 
 namespace tutti::tune {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "tune/machines/shipped.h"
+#include "tune/shipped_machines.h"
 
 namespace tutti::tune {
 namespace {

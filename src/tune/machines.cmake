@@ -10,7 +10,7 @@ foreach(machine ${MACHINES})
 endforeach()
 set(MACHINE_SOURCE ${CMAKE_CURRENT_BINARY_DIR}/shipped_machines.cpp)
 file(CONFIGURE OUTPUT ${MACHINE_SOURCE} @ONLY CONTENT
-"#include \"tune/machines/shipped.h\"
+"#include \"tune/shipped_machines.h\"
 
 namespace tutti::tune {
 namespace {

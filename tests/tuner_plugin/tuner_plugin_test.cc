@@ -153,9 +153,10 @@ TEST_P(TunerPluginTest, OneThatDoesNotBeginIsNotUsed) {
   const int ends = SeenBy(GetParam()).ends;
   EXPECT_EQ(Run(kCount).find("ring"), std::string::npos);
   EXPECT_EQ(
-      CountLines("WARN", fmt::format("libnccl-tuner-tests-v{}.so is not used: the tuner Tests (v{}) does not begin: its init "
-                                     "said ncclInternalError (3)",
-                                     GetParam(), GetParam())),
+      CountLines("WARN",
+                 fmt::format("libnccl-tuner-tests-v{}.so is not used: the tuner Tests (v{}) does not begin: its init "
+                             "said ncclInternalError (3)",
+                             GetParam(), GetParam())),
       1)
       << AllLines();
   EXPECT_EQ(SeenBy(GetParam()).ends, ends);

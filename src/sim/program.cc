@@ -1,0 +1,344 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/program.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "plan/plan.h"
+#include "sim/plans.h"
+
+namespace tutti::sim {
+
+using plan::Operand;
+using plan::RankPlan;
+
+namespace {
+
+// Bytes of the blocks of a plan.
+class Sizes {
+ public:
+  Sizes(const RankPlan& plan, const Cut& cut) : plan_(plan), bytes_(cut.bytes), equal_(cut.equal_blocks) {
+    if (plan.in_blocks > 0) per_piece_ = plan.in_blocks / plan::InPieces(plan.collective, plan.ranks);
+    if (plan.out_blocks > 0) per_piece_ = plan.out_blocks / plan::OutPieces(plan.collective, plan.ranks);
+    per_piece_ = std::max(per_piece_, 1);
+    cut_ = plan::BlockCut::Equal(cut.bytes, per_piece_, cut.granule);
+  }
+
+  std::uint64_t Of(const plan::Step& step) const {
+    if (step.out != plan::kNoBlock) return OfBlock(step.out, plan_.out_sizes);
+    for (const Operand& operand : step.operands) {
+      if (operand.kind == Operand::Kind::kIn) return OfBlock(operand.index, plan_.in_sizes);
+      if (operand.kind == Operand::Kind::kOut) return OfBlock(operand.index, plan_.out_sizes);
+    }
+    return OfBlock(0, {});  // passed on: all blocks are equal
+  }
+
+ private:
+  std::uint64_t OfBlock(int block, const std::vector<std::size_t>& sizes) const {
+    if (!sizes.empty()) return sizes[static_cast<std::size_t>(block)];
+    if (equal_) return (bytes_ + static_cast<std::uint64_t>(per_piece_) - 1) / static_cast<std::uint64_t>(per_piece_);
+    return cut_.Size(block % per_piece_);
+  }
+
+  const RankPlan& plan_;
+  std::uint64_t bytes_;
+  bool equal_;
+  int per_piece_ = 1;
+  plan::BlockCut cut_;
+};
+
+Work WorkOf(const plan::Step& step) {
+  Work work;
+  int received = 0;
+  for (const Operand& operand : step.operands) received += operand.local() ? 0 : 1;
+  const bool folds = step.operands.size() > 1;
+  work.written = static_cast<float>(step.to.size());
+  work.posted = step.to.empty() ? 0 : 1;
+  (folds ? work.folded_in : work.moved_in) = static_cast<float>(received);
+  work.folded = folds ? static_cast<float>(step.operands.size()) : 0;
+  work.copied = received == 0 && !folds && step.to.empty() ? 1 : 0;
+  return work;
+}
+
+void Add(const Work& more, Work& work) {
+  work.written += more.written;
+  work.posted += more.posted;
+  work.moved_in += more.moved_in;
+  work.folded_in += more.folded_in;
+  work.folded += more.folded;
+  work.copied += more.copied;
+}
+
+// The place of a value in a table that has few different ones.
+template <typename T>
+std::uint32_t PlaceOf(std::vector<T>& table, const T& value) {
+  for (std::size_t i = table.size(); i-- > 0;) {
+    if (table[i] == value) return static_cast<std::uint32_t>(i);
+  }
+  table.push_back(value);
+  return static_cast<std::uint32_t>(table.size()) - 1;
+}
+
+// Writes a program step by step.
+class Writer {
+ public:
+  Writer(const RankPlan& plan, const Cut& cut) {
+    program_.link_slots = plan.link_slots;
+    chunk_bytes_ = cut.chunk_bytes;
+  }
+  // The place in Program::wires of one of them.
+  std::uint32_t WireAt(const Program::Wire& wire) {
+    const std::uint64_t key = static_cast<std::uint64_t>(wire.turns) << 32 | wire.place;
+    const auto [known, fresh] = wire_at_.try_emplace(key, static_cast<std::uint32_t>(program_.wires.size()));
+    if (fresh) program_.wires.push_back(wire);
+    return known->second;
+  }
+  void Begin() {
+    step_ = {.first_end = static_cast<std::uint32_t>(program_.ends.size())};
+    work_ = {};
+    wanted_.clear();
+  }
+  void Receive(std::uint32_t wire) {
+    const auto before = static_cast<std::uint32_t>(std::ranges::count(wanted_, wire));
+    wanted_.push_back(wire);
+    program_.ends.push_back({.wire = wire, .count = before + 1});
+    ++step_.receives;
+  }
+  void Send(std::uint32_t wire, std::uint32_t blocks) {
+    program_.ends.push_back({.wire = wire, .count = blocks});
+    ++step_.sends;
+  }
+  void AddWork(const Work& work) { Add(work, work_); }
+  void End(std::uint64_t block_bytes, int stage) {
+    step_.stage = stage;
+    step_.work = PlaceOf(program_.works, work_);
+    step_.block = PlaceOf(program_.blocks, block_bytes);
+    program_.steps.push_back(step_);
+    program_.last_stage = std::max(program_.last_stage, stage);
+  }
+  Program Finish() {
+    std::uint64_t most = 0;
+    for (const std::uint64_t bytes : program_.blocks) most = std::max(most, bytes);
+    const std::uint64_t chunk = chunk_bytes_ == 0 ? most : std::min(chunk_bytes_, most);
+    program_.rounds = most == 0 ? 0 : static_cast<int>((most + chunk - 1) / chunk);
+    return std::move(program_);
+  }
+
+ private:
+  Program program_;
+  Program::Step step_;
+  Work work_;
+  std::uint64_t chunk_bytes_ = 0;
+  std::vector<std::uint32_t> wanted_;
+  std::unordered_map<std::uint64_t, std::uint32_t> wire_at_;
+};
+
+// The plans of one period as a system of their own: a message to another period arrives at the same place of this one.
+class Period {
+ public:
+  Period(const PlanSource& source, int ranks, int channel) : period_(source.Period(channel)), turns_(ranks / period_) {
+    for (int place = 0; place < period_; ++place) plans_.push_back(source.Build(place, channel));
+  }
+
+  int size() const { return period_; }
+  int turns() const { return turns_; }
+  const RankPlan& plan(int place) const { return plans_[static_cast<std::size_t>(place)]; }
+  // Of what `place` sends to the position, which counts from its own period.
+  std::uint32_t WireTo(int place, int position) { return WireBetween(place, position % period_, position / period_); }
+  // Of what it receives from there.
+  Program::Wire WireFrom(int place, int position) {
+    const int turns = position / period_;
+    return {.place = WireBetween(position % period_, place, turns == 0 ? 0 : turns_ - turns),
+            .turns = static_cast<std::uint32_t>(turns)};
+  }
+  const std::vector<SharedPrograms::Ends>& wires() const { return wires_; }
+
+ private:
+  std::uint32_t WireBetween(int from, int to, int turns) {
+    const auto [known, fresh] =
+        wire_of_.try_emplace(std::array<int, 3>{from, to, turns}, static_cast<std::uint32_t>(wires_.size()));
+    if (fresh) {
+      wires_.push_back({.from = static_cast<std::uint32_t>(from),
+                        .to = static_cast<std::uint32_t>(to),
+                        .turns = static_cast<std::uint32_t>(turns)});
+    }
+    return known->second;
+  }
+
+  int period_, turns_;
+  std::vector<RankPlan> plans_;
+  std::map<std::array<int, 3>, std::uint32_t> wire_of_;
+  std::vector<SharedPrograms::Ends> wires_;
+};
+
+// Which hop each step of a period belongs to, as plan::MakeTimeline counts them, and each message of its wires.
+class Hops {
+ public:
+  explicit Hops(Period& period) : of_step_(static_cast<std::size_t>(period.size())) {
+    std::vector<Reader> readers(static_cast<std::size_t>(period.size()));
+    for (bool moves = true; moves;) {
+      moves = false;
+      complete_ = true;
+      for (int place = 0; place < period.size(); ++place) {
+        while (RunStep(period, place, readers[static_cast<std::size_t>(place)])) moves = true;
+        complete_ =
+            complete_ && std::ssize(of_step_[static_cast<std::size_t>(place)]) == period.plan(place).step_count();
+      }
+    }
+  }
+
+  bool complete() const { return complete_; }  // no step waits for ever
+  int of_step(int place, int step) const {
+    return of_step_[static_cast<std::size_t>(place)][static_cast<std::size_t>(step)];
+  }
+  // How many messages a wire's first `messages` ones become, where those of a hop are one.
+  std::uint32_t Merged(std::uint32_t wire, std::uint32_t messages) const { return merged_[wire][messages - 1]; }
+
+ private:
+  struct Reader {
+    int hop = 0;
+    std::size_t operand = 0;
+    std::unordered_map<std::uint32_t, std::uint32_t> taken;  // by wire
+  };
+  void Grow(std::uint32_t wire) {
+    if (wire < hop_of_.size()) return;
+    hop_of_.resize(wire + 1);
+    merged_.resize(wire + 1);
+  }
+  bool RunStep(Period& period, int place, Reader& reader) {
+    std::vector<int>& done = of_step_[static_cast<std::size_t>(place)];
+    const RankPlan& plan = period.plan(place);
+    if (std::ssize(done) == plan.step_count()) return false;
+    const plan::Step step = plan.step(static_cast<int>(done.size()));
+    for (; reader.operand < step.operands.size(); ++reader.operand) {
+      const Operand& operand = step.operands[reader.operand];
+      if (operand.local()) continue;
+      const std::uint32_t wire = period.WireFrom(place, operand.index).place;
+      Grow(wire);
+      std::uint32_t& taken = reader.taken[wire];
+      if (taken == hop_of_[wire].size()) return false;
+      reader.hop = std::max(reader.hop, hop_of_[wire][taken++] + 1);
+    }
+    for (const std::int32_t to : step.to) {
+      const std::uint32_t wire = period.WireTo(place, to);
+      Grow(wire);
+      std::vector<std::uint32_t>& merged = merged_[wire];
+      const bool fresh = merged.empty() || hop_of_[wire].back() != reader.hop;
+      merged.push_back((merged.empty() ? 0 : merged.back()) + (fresh ? 1 : 0));
+      hop_of_[wire].push_back(reader.hop);
+    }
+    done.push_back(reader.hop);
+    reader.operand = 0;
+    return true;
+  }
+
+  std::vector<std::vector<int>> of_step_;  // by place in the period
+  std::vector<std::vector<int>> hop_of_;   // by wire and message
+  std::vector<std::vector<std::uint32_t>> merged_;
+  bool complete_ = false;
+};
+
+void CompileAsIs(Period& period, const Cut& cut, SharedPrograms& shared) {
+  for (int place = 0; place < period.size(); ++place) {
+    const RankPlan& plan = period.plan(place);
+    const Sizes sizes(plan, cut);
+    Writer writer(plan, cut);
+    for (int i = 0; i < plan.step_count(); ++i) {
+      const plan::Step step = plan.step(i);
+      writer.Begin();
+      for (const Operand& operand : step.operands) {
+        if (!operand.local()) writer.Receive(writer.WireAt(period.WireFrom(place, operand.index)));
+      }
+      for (const std::int32_t to : step.to) writer.Send(writer.WireAt({.place = period.WireTo(place, to)}), 1);
+      writer.AddWork(WorkOf(step));
+      writer.End(sizes.Of(step), step.stage);
+    }
+    shared.programs.push_back(writer.Finish());
+  }
+}
+
+// Steps of one hop become one. It waits for all that any of them wants and has not had, and sends one message over each wire.
+Program CompileMerged(Period& period, int place, const Hops& hops, const Cut& cut) {
+  const RankPlan& plan = period.plan(place);
+  const Sizes sizes(plan, cut);
+  Writer writer(plan, cut);
+  std::unordered_map<std::uint32_t, std::array<std::uint32_t, 2>> had;  // by wire: messages of the plan, merged ones
+  for (int i = 0; i < plan.step_count();) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> sends;  // wires and blocks
+    const std::uint64_t block = sizes.Of(plan.step(i));
+    writer.Begin();
+    for (const int hop = hops.of_step(place, i); i < plan.step_count() && hops.of_step(place, i) == hop; ++i) {
+      const plan::Step step = plan.step(i);
+      for (const Operand& operand : step.operands) {
+        if (operand.local()) continue;
+        const Program::Wire wire = period.WireFrom(place, operand.index);
+        auto& [messages, merged] = had[wire.place];
+        if (hops.Merged(wire.place, ++messages) == merged) continue;
+        ++merged;
+        writer.Receive(writer.WireAt(wire));
+      }
+      for (const std::int32_t to : step.to) {
+        const std::uint32_t wire = writer.WireAt({.place = period.WireTo(place, to)});
+        const auto known = std::ranges::find(sends, wire, &std::pair<std::uint32_t, std::uint32_t>::first);
+        known == sends.end() ? sends.emplace_back(wire, 1) : (++known->second, *known);
+      }
+      writer.AddWork(WorkOf(step));
+    }
+    for (const auto& [wire, blocks] : sends) writer.Send(wire, blocks);
+    writer.End(block, 0);
+  }
+  Program program = writer.Finish();
+  program.link_slots = plan.step_count() + 1;
+  return program;
+}
+
+bool HasOneStage(const Period& period) {
+  for (int place = 0; place < period.size(); ++place) {
+    const RankPlan& plan = period.plan(place);
+    for (int i = 0; i < plan.step_count(); ++i) {
+      if (plan.step(i).stage != 0) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::uint32_t(int from, int to)>& wire_of) {
+  const Sizes sizes(plan, cut);
+  Writer writer(plan, cut);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    writer.Begin();
+    for (const Operand& operand : step.operands) {
+      if (!operand.local()) writer.Receive(writer.WireAt({.place = wire_of(operand.index, plan.rank)}));
+    }
+    for (const std::int32_t to : step.to) writer.Send(writer.WireAt({.place = wire_of(plan.rank, to)}), 1);
+    writer.AddWork(WorkOf(step));
+    writer.End(sizes.Of(step), step.stage);
+  }
+  return writer.Finish();
+}
+
+SharedPrograms CompileShared(const PlanSource& plans, int ranks, int channel, const Cut& cut, Merge merge) {
+  Period period(plans, ranks, channel);
+  SharedPrograms shared{.period = period.size(), .turns = period.turns()};
+  std::optional<Hops> hops;
+  if (merge == Merge::kByHop && HasOneStage(period)) hops.emplace(period);
+  if (hops && hops->complete()) {
+    for (int place = 0; place < period.size(); ++place) {
+      shared.programs.push_back(CompileMerged(period, place, *hops, cut));
+    }
+  } else {
+    CompileAsIs(period, cut, shared);
+  }
+  shared.wires = period.wires();
+  return shared;
+}
+
+}  // namespace tutti::sim
