@@ -15,16 +15,6 @@
 namespace tutti::topo {
 namespace {
 
-Both SearchAndCheck(const Graph& graph, const std::vector<int>& gpus, const SearchOptions& options = {}) {
-  Both found = SearchBoth(graph, gpus, options);
-  EXPECT_EQ(found.wrong, "");
-  return found;
-}
-
-Both SearchAll(const Graph& graph, const SearchOptions& options = {}) {
-  return SearchAndCheck(graph, graph.All(NodeKind::kGpu), options);
-}
-
 // On all of them the channels are within 2 % of what no channels can be better than, which is a proof that they are good.
 TEST(SearchMachines, NamedMachinesComeCloseToTheirBound) {
   for (const NamedMachine& machine : NamedMachines()) {

@@ -15,16 +15,6 @@
 namespace tutti::topo {
 namespace {
 
-Both SearchAndCheck(const Graph& graph, const std::vector<int>& gpus, const SearchOptions& options = {}) {
-  Both found = SearchBoth(graph, gpus, options);
-  EXPECT_EQ(found.wrong, "");
-  return found;
-}
-
-Both SearchAll(const Graph& graph, const SearchOptions& options = {}) {
-  return SearchAndCheck(graph, graph.All(NodeKind::kGpu), options);
-}
-
 int CountRailChanges(const Graph& graph, const std::vector<RankRing>& rings) {
   int changes = 0;
   for (const RankRing& ring : rings) {

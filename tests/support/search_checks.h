@@ -5,6 +5,8 @@
 
 // For tests of the search: checks what it finds by other means than its own. At the predicted rate the fullest link is exactly full.
 
+#include <gtest/gtest.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -168,6 +170,17 @@ inline Both SearchBoth(const Graph& graph, const std::vector<int>& gpus, const S
     if (result.prediction.gb_per_s > result.bound_gb_per_s * (1 + 1e-6)) both.wrong += "more than the bound; ";
   }
   return both;
+}
+
+// The same, and nothing is wrong.
+inline Both SearchAndCheck(const Graph& graph, const std::vector<int>& gpus, const SearchOptions& options = {}) {
+  Both found = SearchBoth(graph, gpus, options);
+  EXPECT_EQ(found.wrong, "");
+  return found;
+}
+
+inline Both SearchAll(const Graph& graph, const SearchOptions& options = {}) {
+  return SearchAndCheck(graph, graph.All(NodeKind::kGpu), options);
 }
 
 inline std::size_t ChannelsOf(const SearchResult& result) { return result.boxes[0].channels.channels.size(); }

@@ -15,15 +15,6 @@
 namespace tutti::tune::plugin {
 namespace {
 
-Way WayOf(const Choice& choice, Way::Taken taken) {
-  return {.nccl_name = algo::Get(choice.algorithm).nccl_name,
-          .protocol = choice.protocol,
-          .algorithm = static_cast<int>(choice.algorithm),
-          .channels = choice.channels,
-          .us = choice.predicted_us,
-          .taken = taken};
-}
-
 bool AreAlike(const Choice& a, const Choice& b) {
   return a.algorithm == b.algorithm && a.protocol == b.protocol && a.by_reference == b.by_reference &&
          a.channels == b.channels;

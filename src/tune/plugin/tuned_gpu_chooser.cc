@@ -12,19 +12,6 @@
 #include "tune/plugin/tuner.h"
 
 namespace tutti::tune::plugin {
-namespace {
-
-Way WayOf(const GpuChoice& choice, Way::Taken taken) {
-  return {.nccl_name = algo::Get(choice.algorithm).nccl_name,
-          .protocol = choice.protocol,
-          .algorithm = static_cast<int>(choice.algorithm),
-          .channels = choice.channels,
-          .us = choice.predicted_us,
-          .taken = taken};
-}
-
-}  // namespace
-
 Result<TunedGpuChooser> TunedGpuChooser::Create(std::shared_ptr<Tuner> tuner, const GpuChooserOptions& options) {
   GpuChooserOptions named = options;
   named.algo_filter = NamedAlgorithms(options.algo_filter);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 
+#include "base/plugin_names.h"
 #include "transport/net/plugin/abi.h"
 #include "transport/net/plugin/net_plugin.h"
 #include "transport/net/plugin/plugin_log.h"
@@ -19,14 +19,6 @@ static_assert(sizeof(Handle) == abi::kHandleBytes);
 
 constexpr std::size_t kOldMostBytes = std::size_t{1} << 30;  // of versions that say nothing of it
 constexpr std::size_t kMostSizes = 32;                       // that a plugin may write for one receive
-
-const char* NameOf(abi::Result result) {
-  constexpr const char* kNames[] = {"ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
-                                    "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
-                                    "ncclRemoteError",   "ncclInProgress"};
-  return result >= 0 && result < static_cast<int>(std::size(kNames)) ? kNames[result]
-                                                                     : "a result that NCCL does not have";
-}
 
 template <int kVersion>
 class Adapter final : public NetPlugin {
@@ -210,7 +202,7 @@ class Adapter final : public NetPlugin {
     return Status(
         code, fmt::format("the network plugin {} has answered {} with {}; what it says itself stands in the log, at "
                           "NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=NET",
-                          Title(), function, NameOf(result)));
+                          Title(), function, NcclResultName(result)));
   }
 
   Result<void*> Made(const char* function, abi::Result result, void* what) const {

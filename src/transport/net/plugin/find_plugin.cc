@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/words.h"
+#include "base/plugin_names.h"
 #include "sys/os/shared_library.h"
 #include "transport/net/plugin/abi.h"
 #include "transport/net/plugin/net_plugin.h"
@@ -15,23 +15,11 @@
 namespace tutti::transport::net::plugin {
 namespace {
 
-bool MeansTheProgram(std::string_view name) {
-  constexpr std::string_view kName = "STATIC_PLUGIN";
-  return !name.empty() && name.size() <= kName.size() && EqualIgnoringCase(name, kName.substr(0, name.size()));
-}
-
-// The files that an entry may mean.
-std::vector<std::string> FilesOf(const std::string& name) {
-  const bool is_file = name.find('/') != std::string::npos || (name.starts_with("lib") && name.ends_with(".so"));
-  if (is_file) return {name};
-  return {name, fmt::format("libnccl-net-{}.so", name)};
-}
-
 Result<sys::SharedLibrary> Open(const std::string& name) {
   if (MeansTheProgram(name)) return sys::SharedLibrary::OfProgram();
   std::string said;
   Code code = Code::kUnsupported;
-  for (const std::string& file : FilesOf(name)) {
+  for (const std::string& file : PluginFiles("net", name)) {
     Result<sys::SharedLibrary> library = sys::SharedLibrary::Open(file);
     if (library.ok()) return library;
     if (library.status().code() != Code::kUnsupported) code = library.status().code();
