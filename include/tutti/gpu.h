@@ -17,7 +17,7 @@ namespace tutti {
 struct GpuOptions {
   int device = 0;  // CUDA ordinal in this process
   // Most device memory that the communicator takes, bytes; twice as much with more than 16 ranks. The same on all ranks.
-  std::int64_t scratch_bytes = std::int64_t{64} << 20;
+  std::int64_t scratch_bytes = std::int64_t{96} << 20;
   // Most and fewest blocks of one kernel, the same on all ranks. NCCL_MAX_NCHANNELS and NCCL_MIN_NCHANNELS, where they are
   // set, bind too. More than a GPU has multiprocessors are never used, fewer where an operation is too small to be cut.
   int max_channels = 128;

@@ -69,7 +69,8 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
   if (ways.size() < 2) return nullptr;
   const Trials::Rules rules{.begin = entry.granted - 1,
                             .period = CallsBetween(entry.recipe.choice, false),
-                            .turn = CallsOfTurn(entry.recipe.choice)};
+                            .turn = CallsOfTurn(entry.recipe.choice),
+                            .one_way = HasRoot(collective)};
   return std::make_unique<Trials>(
       std::move(ways), rules,
       [this, collective, root](const tune::Choice& choice) { return MakeRecipe(choice, collective, root); },

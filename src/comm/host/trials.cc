@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,8 +19,9 @@ constexpr double kHopeless = 3;  // times the best prediction
 // Of one protocol, by reference or not, as long as others have hope. Many algorithms are one and the same among few ranks, and what
 // the model is most often wrong about is how the data are moved.
 constexpr int kMostOfAKind = 3;
-constexpr double kBetter = 0.95;                        // of the current way's time: another one takes its place
-constexpr std::uint64_t kExchange = ~std::uint64_t{0};  // in Job::watched
+constexpr double kBetter = 0.95;  // of the current way's time: another one takes its place
+// In Job::watched: an exchange of times, and a job by which ranks wait for each other.
+constexpr std::uint64_t kExchange = ~std::uint64_t{0}, kGathering = kExchange - 1;
 
 }  // namespace
 
@@ -42,7 +44,7 @@ std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways
 Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,
                std::function<Recipe(std::size_t bytes)> exchange)
     : rules_(rules),
-      counted_(rules.turn - (rules.turn + 2) / 3),
+      counted_(rules.one_way ? rules.turn : rules.turn - (rules.turn + 2) / 3),
       prepare_(std::move(prepare)),
       exchange_way_(std::move(exchange)),
       trial_begin_(rules.begin),
@@ -78,21 +80,21 @@ const Recipe& Trials::Ready(std::size_t way) {
   return ready.recipe;
 }
 
-// Of the greatest begins and ends: one job after the other may be under way.
-Job* Trials::MakeExchange() {
+// One job after the other may be under way.
+Job* Trials::MakeJob(std::span<std::int64_t> values, std::uint64_t watched) {
   auto free = std::ranges::find_if(jobs_, [](const auto& job) { return job->done; });
   if (free == jobs_.end()) free = jobs_.insert(free, std::make_unique<Job>());
   Job& job = **free;
   job.collective = Collective::kAllReduce;
-  job.in = reinterpret_cast<const std::byte*>(times_.data());
-  job.out = reinterpret_cast<std::byte*>(times_.data());
-  job.count = WaysOf(trial_) * kTurns * counted_ * 2;
+  job.in = reinterpret_cast<const std::byte*>(values.data());
+  job.out = reinterpret_cast<std::byte*>(values.data());
+  job.count = values.size();
   job.element = sizeof(std::int64_t);
   job.type = DataType::kInt64;
   job.fold = GetFold(job.type, ReduceOp::kMax);
   Follow(exchange_way_(job.count * job.element), job);
   job.calls.watcher = this;
-  job.calls.watched = kExchange;
+  job.calls.watched = watched;
   return &job;
 }
 
@@ -103,8 +105,11 @@ Job* Trials::Next(Job& job, std::uint64_t calls) {
   job.calls.watcher = this;
   job.calls.watched = call;
   const std::uint64_t end = trial_begin_ + LengthOf(WaysOf(trial_));
-  if (call < end) return nullptr;
-  Job* const exchange = MakeExchange();
+  if (call < end) {
+    const bool turns = call >= trial_begin_ && (call - trial_begin_) % rules_.turn == 0;
+    return turns && rules_.one_way ? MakeJob({&nothing_, 1}, kGathering) : nullptr;
+  }
+  Job* const exchange = MakeJob(std::span(times_).first(WaysOf(trial_) * kTurns * counted_ * 2), kExchange);
   ++trial_;
   trial_begin_ = end + rules_.period;
   return exchange;
@@ -113,7 +118,7 @@ Job* Trials::Next(Job& job, std::uint64_t calls) {
 std::uint64_t Trials::Ordinary() const { return decided_ == trial_ && call_ < trial_begin_ ? trial_begin_ - call_ : 0; }
 
 void Trials::Starts(Job& job) {
-  if (job.calls.watched == kExchange) return;
+  if (job.calls.watched >= kGathering) return;
   const std::optional<Place> place = PlaceOf(job.calls.watched);
   Follow(place ? Ready(ranking_[place->way]) : current(), job);
   if (place && place->counts) times_[place->sample] = rules_.now_ns();
@@ -124,16 +129,19 @@ void Trials::Ended(Job& job) {
     Decide();
     return;
   }
+  if (job.calls.watched == kGathering) return;
   const std::optional<Place> place = PlaceOf(job.calls.watched);
   if (place && place->counts) times_[place->sample + 1] = rules_.now_ns();
 }
 
-// us. Not the median of single calls: of those that only go one way, many are sent before one is received.
+// us. Not the median of single calls: of those that only go one way, many are sent before one is received. What two calls share counts
+// once.
 double Trials::MeanOf(std::size_t way, std::size_t turn) const {
-  std::int64_t sum_ns = 0;
+  std::int64_t sum_ns = 0, until_ns = std::numeric_limits<std::int64_t>::min();
   for (std::size_t call = 0; call < counted_; ++call) {
     const std::int64_t* const time = &times_[((way * kTurns + turn) * counted_ + call) * 2];
-    sum_ns += time[1] - time[0];
+    sum_ns += std::max<std::int64_t>(time[1] - std::max(time[0], until_ns), 0);
+    until_ns = std::max(until_ns, time[1]);
   }
   return static_cast<double>(sum_ns) / 1000 / static_cast<double>(counted_);
 }

@@ -28,6 +28,9 @@ namespace tutti::comm {
 // A call takes as long as from the last rank's begin to the last rank's end, so ranks that come late do not count. That needs one
 // clock for all: the ranks of one host.
 //
+// Where data go one way, a sender is ahead of its receivers by as many calls as its pages and links hold, and a turn would begin with
+// what another way has left there. So all ranks wait for each other before each turn of such a trial, and all calls of it count.
+//
 // What a call does is decided as it begins, not as it is submitted: many may be under way, and then the decision has been made by
 // those before it. How many calls a trial has does not depend on what comes out of it.
 //
@@ -39,6 +42,7 @@ class Trials final : public exec::cpu::JobWatcher {
     std::uint64_t begin;                    // calls before the first trial
     std::uint64_t period;                   // calls from the end of a trial to the next one
     std::uint64_t turn;                     // calls of a way one after the other, 2 at least
+    bool one_way = false;                   // some ranks only send, others only receive
     std::int64_t (*now_ns)() = sys::NowNs;  // one clock for all ranks
   };
   // `ways`: the model's choice first; two at least. `prepare` makes a way ready for use, `exchange` is the way of the ranks' exchange.
@@ -84,12 +88,13 @@ class Trials final : public exec::cpu::JobWatcher {
   std::size_t WaysOf(std::uint64_t trial) const;
   const Recipe& Ready(std::size_t way);
   double MeanOf(std::size_t way, std::size_t turn) const;
-  exec::cpu::Job* MakeExchange();
+  // An all_reduce after which all ranks have the greatest of each of the values.
+  exec::cpu::Job* MakeJob(std::span<std::int64_t> values, std::uint64_t watched);
   void Decide();
 
   std::vector<Way> ways_;
   const Rules rules_;
-  // The first calls of a turn find the caches and what is under way as another way left them, and do not count.
+  // Of a turn. The first calls find the caches and what is under way as another way left them, and do not count where nobody waits.
   const std::size_t counted_;
   const Prepare prepare_;
   const std::function<Recipe(std::size_t bytes)> exchange_way_;
@@ -98,7 +103,8 @@ class Trials final : public exec::cpu::JobWatcher {
   std::uint64_t call_ = 0;     // the number of the next
   std::uint64_t trial_ = 0;    // the trial that it is in, or the next one; so many exchanges have been submitted
   std::uint64_t trial_begin_;  // that trial's first call
-  std::vector<std::unique_ptr<exec::cpu::Job>> jobs_;  // of exchanges
+  std::vector<std::unique_ptr<exec::cpu::Job>> jobs_;  // exchanges, and those by which ranks wait for each other
+  std::int64_t nothing_ = 0;                           // which the latter exchange
 
   // As calls begin and end.
   std::uint64_t decided_ = 0;         // trials

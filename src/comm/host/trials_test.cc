@@ -130,7 +130,7 @@ class Ranks {
     return -1;
   }
   void Exchange() {
-    ++exchanges;
+    ++(ranks[0].first().count == 1 ? gatherings : exchanges);
     std::vector<std::int64_t> greatest(ranks[0].first().count);
     for (Rank& rank : ranks) {
       ASSERT_EQ(rank.first().count, greatest.size());
@@ -141,7 +141,7 @@ class Ranks {
   }
 
  public:
-  int exchanges = 0;
+  int exchanges = 0, gatherings = 0;
 };
 
 TEST(Trials, TheFastestWayStays) {
@@ -176,6 +176,61 @@ TEST(Trials, LaterTrialsFollowTheMachine) {
   EXPECT_EQ(two.exchanges, 2);
   EXPECT_EQ(two.taken.back(), 5);
   EXPECT_EQ(std::ranges::count(two.taken, 3) + std::ranges::count(two.taken, 6), 0);
+}
+
+// All calls of a turn count then, and ranks come together before it.
+TEST(Trials, RanksMeetBeforeTheTurnsOfWhatGoesOneWay) {
+  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}}, {.begin = 4, .period = 100, .turn = 5, .one_way = true, .now_ns = Now});
+  three.RunAll(90);
+  EXPECT_EQ(three.exchanges, 1);
+  EXPECT_EQ(three.gatherings, 3 * 3);
+  EXPECT_EQ(std::ranges::count(three.taken, 2), 15);
+  EXPECT_EQ(three.taken.back(), 3);
+}
+
+// A sender is ahead: calls of its receiver overlap its next ones, and what they share counts once.
+TEST(Trials, TheSlowerSideCounts) {
+  // us that a call takes the sender, and the receiver once it is sent. The sum of both says otherwise than the greater one.
+  const std::map<int, std::pair<int, int>> sides{{1, {5, 100}}, {2, {70, 60}}};
+  Trials::Rules rules{.begin = 0, .period = 100, .turn = 8, .one_way = true, .now_ns = Now};
+  Rank sender({{1, 0}, {2, 0}}, rules), receiver({{1, 0}, {2, 0}}, rules);
+  std::int64_t sent = 0, received = 0;
+  const auto run = [](Rank& rank, std::int64_t begin, std::int64_t us) {
+    now_ns = begin;
+    rank.Start();
+    return begin + us * 1000;
+  };
+  for (int call = 0; call < 2 * 3 * 8 + 1; ++call) {
+    sender.Submit();
+    receiver.Submit();
+    while (!sender.idle()) {
+      int way = 31;
+      const std::int64_t began = sent;
+      run(sender, sent, 0);
+      for (const auto& [w, side] : sides) {
+        if (sender.first().parts.at(0).plan == PlanOf(w)) way = w;
+      }
+      if (way == 31) {
+        run(receiver, received, 0);
+        if (sender.first().count > 1) {
+          auto* a = reinterpret_cast<std::int64_t*>(sender.first().out);
+          auto* b = reinterpret_cast<std::int64_t*>(receiver.first().out);
+          for (std::size_t i = 0; i < sender.first().count; ++i) a[i] = b[i] = std::max(a[i], b[i]);
+        }
+        sent = received = std::max(sent, received);
+      } else {
+        sent = began + sides.at(way).first * 1000;
+        run(receiver, received, 0);
+        received = std::max(received, sent) + sides.at(way).second * 1000;
+      }
+      now_ns = sent;
+      sender.End();
+      now_ns = received;
+      receiver.End();
+    }
+  }
+  EXPECT_EQ(sender.current().choice.channels, 2);
+  EXPECT_EQ(receiver.current().choice.channels, 2);
 }
 
 // Ranks that submit as far ahead as they like go the same way in every call.

@@ -166,10 +166,10 @@ struct Layout {
                                     : ranks <= 8 ? 32
                                                  : 16,
                         .log2_units = {0, 5, 9}};
-    // Few blocks get large messages instead of many channels. Two ranks fill a link with messages of 64 KiB.
+    // Few blocks get large messages instead of many channels. Up to four ranks fill a link with messages of 64 KiB.
     constexpr int kTeamsOfBlock = 4;
     constexpr std::size_t kMostRingBytes = std::size_t{512} << 10;
-    const std::size_t simple_bytes = (ranks <= 2 ? std::size_t{32} : std::size_t{24}) << 20;
+    const std::size_t simple_bytes = (ranks <= 2 ? std::size_t{32} : std::size_t{48}) << 20;
     Geometry& g = layout.transfers;
     if (g.channels > most_channels * kTeamsOfBlock) g.channels = most_channels * kTeamsOfBlock;
     while (g.Bytes() > most_bytes / 2 && g.channels > kTeamsOfBlock) g.channels /= 2;
@@ -186,8 +186,9 @@ struct Layout {
     if (chain.channels > kMostChainChannels) chain.channels = kMostChainChannels;
     constexpr std::size_t kSlack = std::size_t{64} << 10;                 // alignment and the positions
     const std::size_t taken = layout.TransferState(0, 0, 0, 0) + kSlack;  // collectives are empty yet
+    constexpr std::size_t kMostForCollectives = std::size_t{40} << 20;
     const std::size_t rest = most_bytes > taken ? most_bytes - taken : 0;
-    layout.collectives = Geometry::Fit(ranks, most_channels, rest);
+    layout.collectives = Geometry::Fit(ranks, most_channels, rest < kMostForCollectives ? rest : kMostForCollectives);
     return layout;
   }
 };

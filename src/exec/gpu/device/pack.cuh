@@ -98,6 +98,50 @@ __device__ __forceinline__ void StorePack(std::byte* at, const Pack<W>& v, u32 v
   StoreElements(at, v, valid, element);
 }
 
+// Of eight words, four that begin `bits` bits behind word kFirst.
+template <int kFirst>
+__device__ __forceinline__ Pack<4> Shifted(const u32 (&words)[8], u32 bits) {
+  Pack<4> v;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) v.w[i] = __funnelshift_r(words[kFirst + i], words[kFirst + i + 1], bits);
+  return v;
+}
+
+// 16 bytes at any address, by the one or two aligned vectors that hold them.
+__device__ __forceinline__ Pack<4> LoadAnywhere(const std::byte* at) {
+  const u32 skew = static_cast<u32>(reinterpret_cast<std::uintptr_t>(at) & 15);
+  Pack<4> first, second{};
+  LoadWhole(at - skew, first);
+  if (skew == 0) return first;
+  LoadWhole(at - skew + 16, second);
+  const u32 words[8] = {first.w[0],  first.w[1],  first.w[2],  first.w[3],
+                        second.w[0], second.w[1], second.w[2], second.w[3]};
+  const u32 bits = skew % 4 * 8;
+  switch (skew / 4) {
+    case 0:
+      return Shifted<0>(words, bits);
+    case 1:
+      return Shifted<1>(words, bits);
+    case 2:
+      return Shifted<2>(words, bits);
+    default:
+      return Shifted<3>(words, bits);
+  }
+}
+// 16 bytes to any address, in parts as long as its alignment allows.
+__device__ __forceinline__ void StoreAnywhere(std::byte* at, const Pack<4>& v) {
+  if (IsAligned(at, 16)) return StoreWhole(at, v);
+  if (IsAligned(at, 8)) {
+    StoreWhole(at, Pack<2>{{v.w[0], v.w[1]}});
+    StoreWhole(at + 8, Pack<2>{{v.w[2], v.w[3]}});
+  } else if (IsAligned(at, 4)) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) reinterpret_cast<u32*>(at)[i] = v.w[i];
+  } else {
+    StoreElements(at, v, 16, IsAligned(at, 2) ? 2 : 1);
+  }
+}
+
 }  // namespace tutti::exec::gpu
 
 #endif  // TUTTI_EXEC_GPU_DEVICE_PACK_CUH_

@@ -30,8 +30,9 @@ template <typename Codec>
 struct ScaledVectors : Vectors {
   const Relay& r;
 
-  template <Way kWay>
+  template <Way kWay, bool kWhole = true>
   __device__ __forceinline__ Pack<4> Load(u32 at) const {
+    static_assert(kWhole);
     return ScalePack<Codec, 4>(Vectors::Load<kWay>(at), r);
   }
   template <Way kWay>

@@ -181,17 +181,24 @@ struct Vectors {
   const std::byte* in;
   std::byte* out;  // may be null where the ring is written
 
-  template <Way kWay>
+  // kWhole: user memory is aligned to vectors.
+  template <Way kWay, bool kWhole = true>
   __device__ __forceinline__ Pack<4> Load(u32 at) const {
     if constexpr (kWay == Way::kFromRing) return LoadShared16(ring + static_cast<u64>((start + at) & mask) * 16);
+    if constexpr (!kWhole) return LoadAnywhere(in + static_cast<u64>(at) * 16);
     Pack<4> v;
     LoadWhole(in + static_cast<u64>(at) * 16, v);
     return v;
   }
-  template <Way kWay>
+  template <Way kWay, bool kWhole = true>
   __device__ __forceinline__ void Store(u32 at, const Pack<4>& v) const {
     if constexpr (kWay == Way::kToRing) StoreRing16(ring + static_cast<u64>((start + at) & mask) * 16, v);
-    if (kWay != Way::kToRing || out != nullptr) StoreWhole(out + static_cast<u64>(at) * 16, v);
+    if (kWay == Way::kToRing && out == nullptr) return;
+    if constexpr (kWhole) {
+      StoreWhole(out + static_cast<u64>(at) * 16, v);
+    } else {
+      StoreAnywhere(out + static_cast<u64>(at) * 16, v);
+    }
   }
   // The same for user memory of any alignment, and for less than a vector.
   template <Way kWay>
@@ -207,26 +214,33 @@ struct Vectors {
 };
 
 // From vector `first` on, as long as there are kBatch for every thread; then with smaller batches. Returns where it ended.
-template <Way kWay, int kBatch, typename V>
+template <Way kWay, int kBatch, bool kWhole, typename V>
 __device__ __forceinline__ u32 MoveBatches(const LinkTeam& team, const V& where, u32 first, u32 end) {
   const u32 batch = team.threads * kBatch;
   for (; end - first >= batch; first += batch) {
     Pack<4> v[kBatch];
     const u32 i = first + team.thread;
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) v[j] = where.template Load<kWay>(i + j * team.threads);
+    for (int j = 0; j < kBatch; ++j) v[j] = where.template Load<kWay, kWhole>(i + j * team.threads);
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) where.template Store<kWay>(i + j * team.threads, v[j]);
+    for (int j = 0; j < kBatch; ++j) where.template Store<kWay, kWhole>(i + j * team.threads, v[j]);
   }
-  if constexpr (kBatch > 1) return MoveBatches<kWay, kBatch / 2>(team, where, first, end);
+  if constexpr (kBatch > 1) return MoveBatches<kWay, kBatch / 2, kWhole>(team, where, first, end);
   return first;
 }
 
-// kBatch: vectors that a thread has under way. V: Vectors, or like them.
-template <Way kWay, int kBatch, typename V = Vectors>
+// kBatch: vectors that a thread has under way. V: Vectors, or like them. kAnywhere: also where user memory is not aligned, for which
+// kernels that fold lack the registers.
+template <Way kWay, int kBatch, bool kAnywhere = false, typename V = Vectors>
 __device__ __forceinline__ void Move(const LinkTeam& team, const V& where, u32 bytes) {
   const bool aligned = (kWay == Way::kFromRing || IsAligned(where.in, 16)) && IsAligned(where.out, 16);
-  const u32 moved = aligned ? MoveBatches<kWay, kBatch>(team, where, 0, bytes / 16) : 0;
+  u32 moved = 0;
+  if (aligned) {
+    moved = MoveBatches<kWay, kBatch, true>(team, where, 0, bytes / 16);
+  } else if constexpr (kAnywhere) {
+    // A rank's block of a buffer begins anywhere where the count is odd, or the ranks are 3.
+    moved = MoveBatches<kWay, (kBatch > 4 ? 4 : kBatch), false>(team, where, 0, bytes / 16);
+  }
   for (u32 i = moved + team.thread; i * 16 < bytes; i += team.threads) {
     where.template MoveOne<kWay>(i, bytes - i * 16 < 16 ? bytes - i * 16 : 16);
   }
@@ -253,7 +267,7 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
     if (send) {
       AwaitRoom(end, units, where);
       std::byte* out = t.out == nullptr ? nullptr : t.out + part.begin + at;
-      Move<Way::kToRing, kBatch>(end.team, {ring, start, end.mask, t.in + part.begin + at, out}, bytes);
+      Move<Way::kToRing, kBatch, true>(end.team, {ring, start, end.mask, t.in + part.begin + at, out}, bytes);
       if constexpr (kHeralds) {
         __syncwarp();
         ++posted;
@@ -267,7 +281,7 @@ __device__ __forceinline__ void TransferSimple(LinkEnd& end, const GroupTransfer
         PollWord<false>(end.g, end.FlagWord(end.messages), end.messages + 1, kWaitedForData, where, end.lane.peer);
       }
       end.team.Sync();
-      Move<Way::kFromRing, kBatch>(end.team, {ring, start, end.mask, nullptr, t.out + part.begin + at}, bytes);
+      Move<Way::kFromRing, kBatch, true>(end.team, {ring, start, end.mask, nullptr, t.out + part.begin + at}, bytes);
     }
     end.position += units;
     ++end.messages;
@@ -384,8 +398,8 @@ __device__ __forceinline__ void RunCopies(const Group& g, const GroupLane& lane,
     const Span part = PartOf(t, channel);
     for (u64 at = part.begin; at < part.begin + part.bytes; at += kPiece) {
       const u64 rest = part.begin + part.bytes - at;
-      Move<Way::kCopy, kBatch>(team, {nullptr, 0, 0, t.in + at, t.out + at},
-                               static_cast<u32>(rest < kPiece ? rest : kPiece));
+      Move<Way::kCopy, kBatch, true>(team, {nullptr, 0, 0, t.in + at, t.out + at},
+                                     static_cast<u32>(rest < kPiece ? rest : kPiece));
     }
   }
   team.Sync();

@@ -104,7 +104,10 @@ std::size_t MostOf(const plan::Cuts& cuts, const Relay& relay) {
   const std::uint32_t ring = relay.ring_bytes[kSimple];
   if (relay.lent.rings != 0)
     return std::min<std::size_t>(ring / 4, part(cuts.chain_messages, cuts.chain_message_least_bytes));
-  return std::min<std::size_t>(MostOfMessage(cuts, relay.slice, ring),
+  // An owner reads one message of every peer at a time.
+  constexpr std::uint32_t kMostOfRings = 384 << 10;
+  const std::uint32_t used = std::min(ring, kMostOfRings / std::max<std::uint32_t>(relay.peers, 1));
+  return std::min<std::size_t>(MostOfMessage(cuts, relay.slice, used),
                                part(cuts.slice_messages, cuts.slice_message_least_bytes));
 }
 
