@@ -15,7 +15,8 @@ void Add(const RankPlan& plan, Footprint& footprint) {
     if (step.to.empty()) continue;
     ++sends;
     peers.insert(peers.end(), step.to.begin(), step.to.end());
-    const bool kept = step.out != kNoBlock || (step.operands.size() == 1 && step.operands[0].local());
+    const bool kept =
+        step.out != kNoBlock || (step.operands.size() == 1 && step.operands[0].kind != Operand::Kind::kRecv);
     footprint.forwards |= !kept;
   }
   std::ranges::sort(peers);

@@ -41,8 +41,7 @@ namespace tutti::topo {
 
 struct DiscoverOptions {
   std::string root;                                    // goes before /sys and /proc
-  std::string nvml_library = sys::cuda::kNvmlLibrary;  // to open; empty: NVML is not asked
-  const sys::DeviceTree* tree = nullptr;               // read before; null: it is read
+  std::string nvml_library = sys::cuda::kNvmlLibrary;  // to open
 };
 
 struct Discovery {

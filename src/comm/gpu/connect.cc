@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a GpuCommunicator is connected with its peers': over the GPUs' own memory, or else over the host's.
-#include <string>
-
 #include "base/log.h"
-#include "comm/gpu/graph.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_links.h"
 #include "comm/gpu/segments.h"
@@ -30,12 +27,7 @@ Status GpuCommunicator::Impl::Connect() {
   if (several_hosts) return ConnectAcrossHosts();
   TUTTI_RETURN_IF_ERROR(Load());
 
-  std::string too_far;
-  TUTTI_RETURN_IF_ERROR(comm::AskGraph(*this, communicator, too_far));
-  if (!too_far.empty() && rank == 0) {
-    TUTTI_INFO(log::kInit | log::kP2p | log::kGraph, "{} {}: operations on device memory go through host memory", who, too_far);
-  }
-  const bool staged = ranks > 1 && (ForbidsPeerAccess(settings) || !too_far.empty());
+  const bool staged = ranks > 1 && ForbidsPeerAccess(settings);
   Memory memory = staged ? Memory::kHost : Memory::kDevice;
   Status connected = ConnectSegments(memory);
   if (!staged && connected.code() == Code::kUnsupported) {  // so on all ranks

@@ -5,7 +5,6 @@
 
 // What NCCL_DEBUG=INFO shows of a call under COLL and TUNING.
 
-#include <span>
 #include <string_view>
 
 #include "base/log.h"
@@ -18,8 +17,8 @@ class Planner;
 
 // Whether it shows anything.
 inline bool LogsOperations() { return log::Enabled(log::Level::kInfo, log::kColl | log::kTuning); }
-// Both lines, for a call on host memory, one of `together`.
-void LogOperation(Core& core, Planner& planner, const Operation& operation, std::span<const Operation> together);
+// Both lines, for a call on host memory.
+void LogOperation(Core& core, Planner& planner, const Operation& operation);
 
 // The line under COLL alone.
 void LogCall(Core& core, const Operation& operation);

@@ -3,14 +3,12 @@
 #include "comm/host/parts.h"
 
 #include "comm/host/jobs.h"
-#include "comm/host/transfer_links.h"
 
 namespace tutti::comm {
 
 Parts::Parts(Core& core)
     : jobs(std::make_unique<Jobs>()),
-      transfer_trials(MakeTransferTrials(core)),
-      planner(core.rank, core.ranks, *jobs, transfer_trials.get()),
+      planner(core.rank, core.ranks, *jobs),
       ledger(core, planner),
       comparer(core, ledger),
       waiter(core, comparer),

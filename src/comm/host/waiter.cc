@@ -12,7 +12,6 @@
 #include "comm/host/unfinished.h"
 #include "exec/cpu/engine.h"
 #include "sys/os/clock.h"
-#include "sys/os/thread.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
@@ -98,7 +97,7 @@ Status Waiter::TestPeers() {
     test_since_ns_ = now_ns;
   }
   last_test_ns_ = now_ns;
-  ReportWait(test_since_ns_, now_ns, Caller::kPolls);
+  ReportWait(test_since_ns_, now_ns);
   const Status s = CheckPeers(true);
   if (!s.ok() && s.code() == Code::kInvalidUsage) return s;
   const Status calls = comparer_.CompareCalls(test_since_ns_);
@@ -118,7 +117,7 @@ void Waiter::AddWaited(std::int64_t ns) {
                            static_cast<trace::WaitKind>(job->waits_what), ns);
 }
 
-void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns, Caller caller) {
+void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns) {
   exec::cpu::Job* job = core_.engine->current();
   if (job == nullptr) return;
   wait_reported_ = true;
@@ -126,8 +125,7 @@ void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns, Caller calle
   const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
   auto kind = static_cast<trace::WaitKind>(job->waits_what);
   if (kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
-  core_.recorder.Wait(job->calls.last, job->waits_for, kind, channel, since_ns, now_ns,
-                      {.thread = sys::ThreadId(), .inside = caller == Caller::kInside});
+  core_.recorder.Wait(job->calls.last, job->waits_for, kind, channel, since_ns, now_ns);
   ReportLinks();
 }
 
@@ -160,8 +158,7 @@ void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
   const bool probe = now_ns - wait.last_probe_ns > kProbeNs * (1 + many);
   if (probe) wait.last_probe_ns = now_ns;
   const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs * (1 + many);
-  // Only who waits here has a beginning; the progress thread looks at what nobody waits for.
-  if (report) ReportWait(wait.since_ns, now_ns, wait.begin_ns > 0 ? Caller::kInside : Caller::kPolls);
+  if (report) ReportWait(wait.since_ns, now_ns);
   Status s = CheckPeers(probe);
   // Calls that do not match explain more than that a peer has failed or left.
   if (s.code() != Code::kInvalidUsage) {
