@@ -72,6 +72,36 @@ TEST(Allocation, RepeatedCollectivesOfHostMemoryAllocateNothing) {
     return Status::Ok();
   });
   EXPECT_EQ(said, "");
+}
+
+// The same of sends and receives whose way is tried, once a trial has been.
+TEST(Allocation, RepeatedSendsAllocateNothing) {
+  Settings settings;
+  settings.calls_before_trial = 2;
+  constexpr int kUntilTried = 60, kCalls = 100;
+  const std::string said = tests::RunRanks(kRanks, settings, [](Communicator& c) {
+    const int next = (c.rank() + 1) % kRanks, before = (c.rank() + kRanks - 1) % kRanks;
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, std::size_t{300000}}) {
+      std::vector<float> in(count, 1), out(count);
+      const Operation shift[] = {Send(out, next), Recv(in, before)};
+      std::size_t allocated = 0;
+      for (int i = 0; i < kUntilTried + kCalls; ++i) {
+        const std::size_t allocations = t_allocations;
+        const auto begin = std::chrono::steady_clock::now();
+        TUTTI_RETURN_IF_ERROR(c.RunGroup(shift));
+        if (c.rank() == 0) TUTTI_RETURN_IF_ERROR(c.Run(Send(out, 1)));
+        if (c.rank() == 1) TUTTI_RETURN_IF_ERROR(c.Run(Recv(in, 0)));
+        const bool looked = std::chrono::steady_clock::now() - begin >= kLooksForTheReason;
+        if (i >= kUntilTried && !looked) allocated += t_allocations - allocations;
+      }
+      EXPECT_EQ(allocated, 0u) << "count " << count << ", rank " << c.rank();
+    }
+    return Status::Ok();
+  });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Allocation, IsSeen) {
   // What counts is counted: a vector of its own is seen.
   const std::size_t before = t_allocations;
   const std::vector<int> some(10);

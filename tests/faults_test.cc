@@ -359,5 +359,24 @@ TEST_F(Provoke, ABufferThatCannotBeRead) {
   Expect(c->Run(Recv(std::span(out), 1)));
 }
 
+// Without marks in the messages nothing else tells that they do not belong together.
+TEST_F(Provoke, ASendLongerThanItsReceive) {
+  const std::vector<Status> outcomes = OnCommunicators(
+      2,
+      [](Communicator& c) {
+        std::vector<float> data(std::size_t{1} << (18 - c.rank()));
+        return c.rank() == 0 ? c.Run(Send(data, 1)) : c.Run(Recv(data, 0));
+      },
+      [](int, CommunicatorOptions& options) {
+        options.settings.black_box = false;
+        options.settings.single_copy = SingleCopy::kForce;
+      });
+  for (const Status& s : outcomes) {
+    Expect(s);
+    EXPECT_NE(s.message().find("rank 0 sent 1048576 bytes"), std::string::npos) << s.message();
+    EXPECT_NE(s.message().find("rank 1 has 524288 to receive"), std::string::npos) << s.message();
+  }
+}
+
 }  // namespace
 }  // namespace tutti

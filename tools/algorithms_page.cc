@@ -93,7 +93,7 @@ std::string HierarchyPage() {
   std::string page =
       "| algorithm | collective | hops | bytes of a rank / S | of a host / S | links | slots | order of hosts |\n"
       "|---|---|---|---|---|---|---|---|\n";
-  for (const algo::Entry& entry : algo::Registry()) {
+  for (const algo::Entry& entry : algo::WholeRegistry()) {
     for (int i = 0; i < kCollectives; ++i) {
       const auto collective = static_cast<Collective>(i);
       if (!entry.supports(collective, kRanks[0]) && entry.supports(collective, HostShapes()[0])) {
@@ -108,7 +108,7 @@ std::string AlgorithmsPage() {
   std::string page =
       "| algorithm | collective | hops | steps | bytes sent / S | slots | rank order | by reference |\n"
       "|---|---|---|---|---|---|---|---|\n";
-  for (const algo::Entry& entry : algo::Registry()) {
+  for (const algo::Entry& entry : algo::WholeRegistry()) {
     for (int i = 0; i < kCollectives; ++i) {
       const auto collective = static_cast<Collective>(i);
       if (entry.supports(collective, kRanks[0])) page += Row(entry, collective);

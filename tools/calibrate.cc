@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "comm/host/impl.h"
+#include "comm/host/planner.h"
 #include "exec/cpu/fold.h"
 #include "tools/launch.h"
+#include "tune/chooser.h"
 #include "tutti/tutti.h"
 
 namespace tutti::tools {
@@ -30,6 +32,8 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 // What the two ranks share with whoever started them.
 struct Board {
   tune::Machine machine;
+  bool can_refer;
+  int cpus;
   std::atomic<std::uint32_t> turn;
   char failure[512];
 };
@@ -148,8 +152,8 @@ void MeasureMemory(tune::Machine& m) {
 }
 
 // Starts two ranks and gives them ids of `count` communicators; what the first leaves on the board is the result.
-Result<tune::Machine> AskTwoRanks(std::size_t count,
-                                  const std::function<Status(int rank, std::span<const UniqueId>, Board&)>& work) {
+Result<AtInit> AskTwoRanks(std::size_t count,
+                           const std::function<Status(int rank, std::span<const UniqueId>, Board&)>& work) {
   void* page = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return Status(Code::kSystem, "no memory for the measurement");
   Board* board = new (page) Board{};
@@ -164,17 +168,17 @@ Result<tune::Machine> AskTwoRanks(std::size_t count,
     if (!s.ok()) std::snprintf(board->failure, sizeof(board->failure), "%s", s.message().c_str());
     return s.ok() ? 0 : 1;
   });
-  const tune::Machine machine = board->machine;
+  const AtInit found{.machine = board->machine, .can_refer = board->can_refer, .cpus = board->cpus};
   const std::string failure = board->failure;
   munmap(page, sizeof(Board));
-  if (code == 0) return machine;
+  if (code == 0) return found;
   return Status(Code::kInternal, fmt::format("the measuring ranks failed{}{}", failure.empty() ? "" : ": ", failure));
 }
 
 }  // namespace
 
 Result<tune::Machine> MeasureMachine() {
-  return AskTwoRanks(4, [](int rank, std::span<const UniqueId> ids, Board& board) {
+  const Result<AtInit> measured = AskTwoRanks(4, [](int rank, std::span<const UniqueId> ids, Board& board) {
     Rank measuring(rank, ids);
     tune::Machine machine;
     TUTTI_RETURN_IF_ERROR(measuring.Measure(machine));
@@ -185,15 +189,27 @@ Result<tune::Machine> MeasureMachine() {
     MeasureSwitch(rank, board);
     return Status::Ok();
   });
+  if (!measured.ok()) return measured.status();
+  return measured->machine;
 }
 
-Result<tune::Machine> MachineAtInit() {
+Result<AtInit> AskAtInit() {
   return AskTwoRanks(1, [](int rank, std::span<const UniqueId> ids, Board& board) {
     const Result<Communicator> c = Communicator::Create({.rank = rank, .ranks = 2, .id = ids[0]});
     if (!c.ok()) return c.status();
-    if (rank == 0) board.machine = *c->impl()->machine;
+    if (rank != 0) return Status::Ok();
+    const tune::ChooserOptions& options = c->impl()->planner.chooser().options();
+    board.machine = options.machine;
+    board.can_refer = options.can_refer;
+    board.cpus = options.cpus;
     return Status::Ok();
   });
+}
+
+Result<tune::Machine> MachineAtInit() {
+  const Result<AtInit> found = AskAtInit();
+  if (!found.ok()) return found.status();
+  return found->machine;
 }
 
 }  // namespace tutti::tools

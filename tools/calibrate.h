@@ -12,8 +12,15 @@ namespace tutti::tools {
 // The machine should be idle. REQUIRES: this process has one thread.
 Result<tune::Machine> MeasureMachine();
 
-// The constants that a communicator of this machine measures for itself at init (comm/agree/measure.h), asked of one.
-// REQUIRES: as above.
+// What choices in host memory go by here, as two ranks find out when they make a communicator: constants that are stored for this
+// machine, or that it measures for itself (comm/agree/measure.h). REQUIRES: as above.
+struct AtInit {
+  tune::Machine machine;
+  bool can_refer = false;  // ranks may read each other's memory
+  int cpus = 1;
+};
+Result<AtInit> AskAtInit();
+// The constants of that.
 Result<tune::Machine> MachineAtInit();
 
 }  // namespace tutti::tools

@@ -24,7 +24,7 @@ namespace {
 const comm::SettingsSources kSources = {
     .environment = {"NCCL_ALGO=ring", "NCCL_IBVERBS_LIB=mlx5_0", "TUTTI_ID=5ec7e7", "TUTTI_SECRET=the 5ec7e7",
                     "NCCL_MAX_CTAS=4", "HOME=/home/x"},
-    .files = {{.name = "/etc/nccl.conf", .text = "TUTTI_TIMEOUT_MS=5000\nNCCL_NET_GDR_LEVEL=PIX\n"}},
+    .files = {{.name = "/etc/nccl.conf", .text = "TUTTI_TIMEOUT_MS=5000\nNCCL_NET_GDR_C2C=1\n"}},
     .warnings = ""};
 
 std::string PageOnDisk() {
@@ -80,7 +80,7 @@ TEST(EnvCommandTest, ShowsValueOriginAndDefault) {
   EXPECT_NE(text.find("\nSet and ignored:\nNCCL_IBVERBS_LIB = mlx5_0  from: environment\n    Speaks of network cards"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("NCCL_NET_GDR_LEVEL = PIX  from: /etc/nccl.conf:2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("NCCL_NET_GDR_C2C = 1  from: /etc/nccl.conf:2\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("5ec7e7"), std::string::npos) << "a secret";
   EXPECT_EQ(text.find("Wrong:"), std::string::npos) << text;
 }

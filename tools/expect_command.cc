@@ -11,12 +11,11 @@
 #include <string_view>
 
 #include "proto/protocol.h"
-#include "sys/os/text_file.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
+#include "tools/explanation.h"
+#include "tools/predictor_source.h"
 #include "topo/gpu_models.h"
-#include "topo/machine_text.h"
-#include "topo/named_machines.h"
 #include "topo/rates.h"
 #include "tune/nccl_model.h"
 
@@ -24,19 +23,50 @@ namespace tutti::tools {
 namespace {
 
 constexpr std::string_view kFooter =
-    "Sizes are those of nccl-tests. The last column is the relative error that predictions of this kind were seen to "
-    "have: of clusters\n"
-    "that are not known, nine of ten are nearer than that (docs/planning.md).\n\n"
+    "Sizes are those of nccl-tests: of the larger side. The choice is that of a communicator with the settings of this "
+    "environment. The\n"
+    "last column is the relative error that predictions of this kind were seen to have: nine of ten are nearer than "
+    "that "
+    "(docs/planning.md).\n"
+    "\"-\" says that nothing of this kind was measured.\n\n"
     "Examples:\n"
-    "  tutti expect all_reduce --nccl --machine hgx-h100 --hosts 4 -b 8 -e 8G -f 8\n"
-    "  tutti expect all_gather --nccl --machine p5en --hosts 2 -b 1M -e 1G -f 4\n\n"
-    "Exit code: 0, 1 when the machine cannot be read, 2 for a wrong command line.";
+    "  tutti expect all_reduce                                        here\n"
+    "  tutti expect all_reduce --machine hgx-h200 -b 8 -e 1G -f 8\n"
+    "  tutti expect all_gather --machine box.txt --hosts 4 --ranks 2\n"
+    "  tutti expect all_reduce --nccl --machine hgx-h100 --hosts 4 -b 8 -e 8G -f 8\n\n"
+    "Exit code: 0, 1 when the machine cannot be read or nothing can be predicted of it, 2 for a wrong command line.";
 
 struct Options {
-  std::string collective, machine, file, begin = "8", end = "8G";
-  int hosts = 1, factor = 8, version = 22809;
+  PredictorSource source;
+  std::string collective, begin = "8", end = "8G";
+  int factor = 8, version = 22809;
   bool nccl = false;
 };
+
+// A line of either table.
+struct Row {
+  std::size_t bytes = 0;
+  double us = 0, bus_gb_per_s = 0, wire_gb_per_s = 0;
+  std::string choice, bound;
+  std::optional<double> error;
+};
+
+void PrintHead(std::string_view choice) {
+  fmt::print("# {:>12} {:>12} {:>9} {:>9} {:>9} {:<44} {:<18} {}\n", "size (B)", "time (us)", "algbw", "busbw",
+             "wire/NIC", choice, "bound by", "error");
+}
+
+void PrintRow(const Row& row) {
+  fmt::print("{:>14} {:>12.2f} {:>9.2f} {:>9.2f} {:>9} {:<44} {:<18} {:>6}\n", row.bytes, row.us,
+             static_cast<double>(row.bytes) / row.us / 1e3, row.bus_gb_per_s,
+             row.wire_gb_per_s > 0 ? fmt::format("{:.2f}", row.wire_gb_per_s) : "-", row.choice, row.bound,
+             row.error ? fmt::format("{:.0f} %", 100 * *row.error) : "-");
+}
+
+int Failed(const std::string& why) {
+  fmt::print(stderr, "tutti expect: {}\n", why);
+  return kExitFailed;
+}
 
 tune::GpuGeneration GenerationOf(int sm) {
   if (sm >= 100) return tune::GpuGeneration::kBlackwell;
@@ -44,22 +74,75 @@ tune::GpuGeneration GenerationOf(int sm) {
   return sm >= 80 ? tune::GpuGeneration::kAmpere : tune::GpuGeneration::kVolta;
 }
 
-Result<topo::Machine> Read(const Options& options) {
-  if (options.file.empty()) return topo::FindMachine(options.machine);
-  const Result<std::string> text = sys::ReadFile(options.file);
-  if (!text.ok()) return text.status();
-  return topo::ReadMachineText(*text, options.file);
-}
-
-void PrintLine(const tune::NcclMachine& machine, Collective collective, std::size_t bytes) {
+Row RowOf(const tune::NcclMachine& machine, Collective collective, std::size_t bytes) {
   const tune::NcclPrediction p =
       tune::PredictNccl(tune::NcclConstants{}, machine, collective, static_cast<double>(bytes));
-  const std::string way =
-      fmt::format("{} {}, {} channels", tune::Name(p.way.algorithm), proto::Name(p.way.protocol), p.channels);
-  fmt::print("{:>14} {:>12.2f} {:>9.2f} {:>9.2f} {:>9} {:<28} {:<18} {:>6.0f} %\n", bytes, p.us,
-             static_cast<double>(bytes) / p.us / 1e3, p.bus_gb_per_s,
-             p.wire_gb_per_s > 0 ? fmt::format("{:.2f}", p.wire_gb_per_s) : "-", way, tune::Name(p.bound),
-             100 * p.error);
+  return {
+      .bytes = bytes,
+      .us = p.us,
+      .bus_gb_per_s = p.bus_gb_per_s,
+      .wire_gb_per_s = p.wire_gb_per_s,
+      .choice = fmt::format("{} {}, {} channels", tune::Name(p.way.algorithm), proto::Name(p.way.protocol), p.channels),
+      .bound = std::string(tune::Name(p.bound)),
+      .error = p.error};
+}
+
+// Sizes from one to another one.
+struct Sizes {
+  std::size_t begin = 0, end = 0, factor = 2;
+  template <typename F>
+  void ForEach(F use) const {
+    for (std::size_t bytes = begin; bytes <= end; bytes *= factor) {
+      use(bytes);
+      if (bytes > end / factor) break;
+    }
+  }
+};
+
+int ExpectNccl(const Options& o, Collective collective, const Sizes& sizes) {
+  const Result<SourcedTopology> read = ReadSource(o.source.topology);
+  if (!read.ok()) return Failed(read.status().message());
+  if (!read->machine) {
+    return UsageError("tutti expect", "which machine? --nccl takes --machine NAME, or a machine's text");
+  }
+  const int hosts = o.source.topology.hosts;
+  const Result<tune::NcclMachine> figures = NcclMachineOf(*read->machine, hosts);
+  if (!figures.ok()) return Failed(figures.status().message());
+  tune::NcclMachine nccl = *figures;
+  nccl.version = o.version;
+  fmt::print("# {}: {} ranks on {} host{}; NCCL {}\n", read->machine->name, nccl.ranks(), hosts, hosts == 1 ? "" : "s",
+             o.version);
+  PrintHead("NCCL's choice");
+  sizes.ForEach([&](std::size_t bytes) { PrintRow(RowOf(nccl, collective, bytes)); });
+  return kExitOk;
+}
+
+int ExpectTutti(const Options& o, Collective collective, const Sizes& sizes) {
+  const Result<OpenedPredictor> opened = OpenPredictor(o.source);
+  if (!opened.ok()) return Failed(opened.status().message());
+  Predictor& predictor = *opened->predictor;
+  fmt::print("{}", HeadOf(predictor.about(), fmt::format("Tutti's {}", Name(collective))));
+  PrintHead("choice");
+  std::size_t before = 0;
+  Status failed;
+  sizes.ForEach([&](std::size_t size) {
+    if (!failed.ok()) return;
+    const Result<Prediction> p = predictor.Predict(collective, size);
+    if (!p.ok()) {
+      failed = p.status();
+      return;
+    }
+    if (p->size == before) return;  // less than a byte for each rank
+    before = p->size;
+    PrintRow({.bytes = p->size,
+              .us = p->us,
+              .bus_gb_per_s = BusGbPerS(collective, predictor.about().ranks, *p),
+              .wire_gb_per_s = p->wire_gb_per_s,
+              .choice = p->brief,
+              .bound = p->bound,
+              .error = p->error ? std::optional(p->error->error) : std::nullopt});
+  });
+  return failed.ok() ? kExitOk : Failed(failed.message());
 }
 
 }  // namespace
@@ -103,45 +186,31 @@ int ExpectCommand(int argc, char** argv) {
   Options o;
   line.Footer(std::string(kFooter));
   line.Add("OP", o.collective, "the collective: all_reduce, all_gather, ...").Required();
-  const auto file = line.Add("--file", o.file, "a machine's text").Shown("FILE");
-  line.Add("--machine", o.machine, "a machine by its name, as hgx-h100; an unknown one prints all names")
-      .Shown("NAME")
-      .Excludes(file);
-  line.Add("--hosts", o.hosts, "so many hosts (default 1)").Between(1, topo::kMostHosts);
-  line.AddFlag("--nccl", o.nccl,
-               "what NCCL would choose and take; there is no other prediction yet, tutti sim has ours")
-      .Required();
+  AddSource(line, o.source.topology);
+  line.Add("--ranks", o.source.ranks, "ranks of each host; default: one for each GPU, without GPUs for each NUMA node")
+      .Between(1, 1024);
+  AddMemory(line, o.source);
+  line.AddFlag("--nccl", o.nccl, "what NCCL would choose and take instead");
   line.Add("--nccl-version", o.version, "as ncclGetVersion says it (default 22809)").Between(21800, 99999);
   line.Add("-b,--minbytes", o.begin, "smallest size (default 8)").Shown("BYTES");
   line.Add("-e,--maxbytes", o.end, "largest size (default 8G)").Shown("BYTES");
   line.Add("-f,--stepfactor", o.factor, "from a size to the next (default 8)").Between(2, 1 << 20);
   if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
   const std::optional<Collective> collective = ParseCollective(o.collective);
-  const std::optional<std::size_t> begin = ParseBytes(o.begin), end = ParseBytes(o.end);
   if (!collective || *collective == Collective::kBarrier) {
     return UsageError("tutti expect", fmt::format("there is no collective '{}' with a size", o.collective));
   }
+  const std::optional<std::size_t> begin = ParseBytes(o.begin), end = ParseBytes(o.end);
   if (!begin || !end || *begin == 0 || *begin > *end) {
     return UsageError("tutti expect", "-b and -e are sizes, as 8, 32M or 1G, and -b is not above -e");
   }
-  if (o.file.empty() && o.machine.empty())
-    return UsageError("tutti expect", "which machine? --machine NAME or --file FILE");
-  const Result<topo::Machine> machine = Read(o);
-  const Result<tune::NcclMachine> figures =
-      machine.ok() ? NcclMachineOf(*machine, o.hosts) : Result<tune::NcclMachine>(machine.status());
-  if (!figures.ok()) {
-    fmt::print(stderr, "tutti expect: {}\n", figures.status().message());
-    return kExitFailed;
+  const Sizes sizes{.begin = *begin, .end = *end, .factor = static_cast<std::size_t>(o.factor)};
+  if (!o.nccl) return ExpectTutti(o, *collective, sizes);
+  if (o.source.ranks > 0 || o.source.host_memory || o.source.windows) {
+    return UsageError("tutti expect",
+                      "--nccl knows one rank for each GPU: leave out --ranks, --host-memory and --windows");
   }
-  tune::NcclMachine nccl = *figures;
-  nccl.version = o.version;
-  fmt::print("# {}: {} ranks on {} host{}; NCCL {}\n", machine->name, nccl.ranks(), o.hosts, o.hosts == 1 ? "" : "s",
-             o.version);
-  fmt::print("# {:>12} {:>12} {:>9} {:>9} {:>9} {:<28} {:<18} {}\n", "size (B)", "time (us)", "algbw", "busbw",
-             "wire/NIC", "NCCL's choice", "bound by", "error");
-  for (std::size_t bytes = *begin; bytes <= *end; bytes *= static_cast<std::size_t>(o.factor))
-    PrintLine(nccl, *collective, bytes);
-  return kExitOk;
+  return ExpectNccl(o, *collective, sizes);
 }
 
 }  // namespace tutti::tools

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,46 @@ TEST(ExpectCommand, FiguresAreThoseOfTheMachine) {
   EXPECT_EQ(NcclMachineOf(*topo::FindMachine("rtx-4090-x8"), 1)->nvlink_gb_per_s, 0);
 }
 
+TEST(ExpectCommand, PrintsWhatTuttiChoosesAndTakes) {
+  const Said said = Expect({"all_reduce", "--machine", "hgx-h200", "--ranks", "4", "-b", "8", "-e", "64M", "-f", "8"});
+  ASSERT_EQ(said.exit, kExitOk) << said.err;
+  EXPECT_NE(said.out.find("4 ranks on 1 host, memory of GPUs; Tutti's all_reduce"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("one_shot LL, 1 channel of"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("NVLink"), std::string::npos) << said.out;
+  EXPECT_EQ(said.out.find("no error is known"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find(" %\n"), std::string::npos) << said.out;
+}
+
+TEST(ExpectCommand, SaysThatNothingWasMeasured) {
+  const Said said = Expect({"all_gather", "--machine", "hgx-h100", "--hosts", "2", "-b", "1M", "-e", "1M"});
+  ASSERT_EQ(said.exit, kExitOk) << said.err;
+  EXPECT_NE(said.out.find("# no error is known: Tutti was not measured between such hosts"), std::string::npos)
+      << said.out;
+  EXPECT_NE(said.out.find("      -\n"), std::string::npos) << said.out;
+}
+
+// A piece has at least a byte, and sizes that come to the same are there once.
+TEST(ExpectCommand, SmallSizesAreThoseOfAByteForEachRank) {
+  const Said said = Expect({"all_gather", "--machine", "hgx-h200", "-b", "1", "-e", "16", "-f", "2"});
+  ASSERT_EQ(said.exit, kExitOk) << said.err;
+  EXPECT_NE(said.out.find("\n             8 "), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("\n            16 "), std::string::npos) << said.out;
+  EXPECT_EQ(said.out.find("\n             4 "), std::string::npos) << said.out;
+}
+
+TEST(ExpectCommand, TakesAFileAndMemoryOfTheHost) {
+  const std::string path = testing::TempDir() + "expect_box.txt";
+  std::ofstream(path) << "name a box\nnic 100 Gbit/s\nhost\n  2 sockets\n    1 nic\n";
+  const Said file = Expect({"broadcast", "--machine", path, "--hosts", "2", "--ranks", "1", "-b", "1M", "-e", "1M"});
+  ASSERT_EQ(file.exit, kExitOk) << file.err;
+  EXPECT_NE(file.out.find("# a box: 2 ranks on 2 hosts, host memory; Tutti's broadcast"), std::string::npos)
+      << file.out;
+  EXPECT_EQ(Expect({"broadcast", "--file", path, "--hosts", "2", "--ranks", "1", "-b", "1M", "-e", "1M"}).out,
+            file.out);
+  const Said memory = Expect({"reduce", "--machine", "p5", "--host-memory", "-b", "1K", "-e", "1K"});
+  EXPECT_NE(memory.out.find("host memory; Tutti's reduce"), std::string::npos) << memory.out;
+}
+
 // What was measured on such clusters (tests/planning/points), within a fifth.
 TEST(ExpectCommand, IsNearWhatWasMeasured) {
   const Said said = Expect({"all_reduce", "--nccl", "--machine", "hgx-h100", "--hosts", "2", "-b", "8G", "-e", "8G"});
@@ -59,7 +100,13 @@ TEST(ExpectCommand, IsNearWhatWasMeasured) {
 
 TEST(ExpectCommand, SaysWhatIsWrong) {
   EXPECT_EQ(Expect({"all_reduce", "--nccl"}).exit, kExitUsage);
-  EXPECT_EQ(Expect({"all_reduce", "--machine", "p5"}).exit, kExitUsage);
+  EXPECT_EQ(Expect({"all_reduce", "--machine", "p5", "--nccl", "--ranks", "2"}).exit, kExitUsage);
+  EXPECT_NE(Expect({"all_reduce", "--machine", "p5", "--ranks", "1"}).err.find("one rank alone"), std::string::npos);
+  EXPECT_NE(Expect({"all_reduce", "--machine", "p5", "--ranks", "100"}).err.find("at most 72"), std::string::npos);
+  EXPECT_NE(Expect({"all_reduce", "--machine", "p6"}).err.find("p6-b200"), std::string::npos);
+  EXPECT_NE(Expect({"all_reduce", "--machine", "/nowhere/box.txt"}).err.find("/nowhere/box.txt"), std::string::npos);
+  EXPECT_EQ(Expect({"all_reduce", "--machine", "p5", "-b", "0"}).exit, kExitUsage);
+  EXPECT_EQ(Expect({"barrier", "--machine", "p5"}).exit, kExitUsage);
   EXPECT_NE(Expect({"nothing", "--nccl", "--machine", "p5"}).err.find("no collective 'nothing'"), std::string::npos);
   EXPECT_NE(Expect({"all_reduce", "--nccl", "--machine", "x"}).err.find("hgx-h100"), std::string::npos);
   EXPECT_NE(Expect({"all_reduce", "--nccl", "--machine", "l40s-x8", "--hosts", "2"}).exit, kExitUsage);

@@ -23,16 +23,18 @@ constexpr double kUsual = 0.1;     // a ratio further off than this counts less 
 // How much a constant resists being changed: next to nothing, so that it only holds what no measurement speaks of.
 constexpr double kInertia = 1e-3;
 constexpr double kMostStep = 0.5, kFarthest = 3;  // of a logarithm: at a time, and from where it began
+// A constant that begins at nothing is so much times the exponential of its move, less 1.
+constexpr double kScaleUs = 0.05, kFarthestFromNothing = 6;
 constexpr int kTurns = 60;
 
-// The constants that are fitted: times and rates. Thresholds decide about shapes, which a prediction takes as they are.
-std::vector<double*> FittedOf(GpuMachine& machine) {
-  std::vector<double*> list;
-  for (const tune::Constant& constant : tune::ConstantsOf(machine)) {
-    if (constant.fitted) list.push_back(std::get<double*>(constant.value));
-  }
+// The constants that are fitted: times, rates and shares. Thresholds decide about shapes, which a prediction takes as they are.
+std::vector<tune::Constant> FittedOf(GpuMachine& machine) {
+  std::vector<tune::Constant> list = tune::ConstantsOf(machine);
+  std::erase_if(list, [](const tune::Constant& constant) { return !constant.fitted; });
   return list;
 }
+
+double& ValueOf(const tune::Constant& constant) { return *std::get<double*>(constant.value); }
 
 // Predictions of measurements, those of one collective and size together.
 class Predictor {
@@ -42,7 +44,7 @@ class Predictor {
     Result<GpuChooser> made = GpuChooser::Create(options);
     if (made.ok()) chooser_ = std::move(*made);
     for (std::size_t i = 0; i < measurements.size(); ++i) {
-      if (!measurements[i].copies) groups_[{measurements[i].collective, measurements[i].bytes}].push_back(i);
+      if (!IsAlone(measurements[i])) groups_[{measurements[i].collective, measurements[i].bytes}].push_back(i);
     }
   }
 
@@ -51,7 +53,9 @@ class Predictor {
     chooser_.GoBy(machine);
     std::vector<double> us(measurements_.size());
     for (std::size_t i = 0; i < us.size(); ++i) {
-      if (measurements_[i].copies) us[i] = tune::PredictCopiesUs(machine, measurements_[i].bytes);
+      if (!IsAlone(measurements_[i])) continue;
+      us[i] = measurements_[i].copies ? tune::PredictCopiesUs(machine, measurements_[i].bytes)
+                                      : tune::PredictTransferUs(machine, measurements_[i].bytes);
     }
     for (const auto& [what, members] : groups_) {
       const std::vector<GpuChoice> candidates = chooser_.Candidates(what.first, what.second);
@@ -77,6 +81,9 @@ class Predictor {
   const std::map<std::pair<Collective, std::size_t>, std::vector<std::size_t>>& groups() const { return groups_; }
 
  private:
+  // Of which there is one way.
+  static bool IsAlone(const GpuMeasurement& m) { return m.copies || m.collective == Collective::kSendRecv; }
+
   std::span<const GpuMeasurement> measurements_;
   GpuChooser chooser_;
   std::map<std::pair<Collective, std::size_t>, std::vector<std::size_t>> groups_;
@@ -115,27 +122,31 @@ std::vector<double> Solve(Matrix a, std::vector<double> b) {
   return b;
 }
 
-// The method of Levenberg and Marquardt on logarithms of constants, so that none turns negative.
+// The method of Levenberg and Marquardt on logarithms of constants, so that none turns negative. What `moved` means: kScaleUs.
 class Fit {
  public:
-  Fit(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements)
-      : predictor_(options, measurements), machine_(options.machine) {
-    GpuMachine start = options.machine;
-    for (double* constant : FittedOf(start)) {
-      start_.push_back(std::log(std::max(*constant, kLeastUs)));
+  explicit Fit(std::span<const GpuRun> runs) : machine_(runs.front().options.machine) {
+    for (const GpuRun& run : runs) {
+      predictors_.emplace_back(run.options, run.measurements);
+      machines_.push_back(run.options.machine);
+    }
+    GpuMachine start = machine_;
+    for (const tune::Constant& constant : FittedOf(start)) {
+      from_nothing_.push_back(ValueOf(constant) < kLeastUs);
+      start_.push_back(std::log(from_nothing_.back() ? kScaleUs : ValueOf(constant)));
     }
     moved_.resize(start_.size());
   }
 
   GpuMachine Run() {
-    std::vector<double> errors = predictor_.Errors(At(moved_));
+    std::vector<double> errors = ErrorsAt(moved_);
     double loss = Loss(errors, moved_), damping = 1e-2;
     for (int turn = 0; turn < kTurns; ++turn) {
       const Normal normal = Linearise(errors);
       bool better = false;
       for (int attempt = 0; attempt < 8 && !better; ++attempt) {
         const std::vector<double> next = Step(normal, damping);
-        std::vector<double> next_errors = predictor_.Errors(At(next));
+        std::vector<double> next_errors = ErrorsAt(next);
         const double next_loss = Loss(next_errors, next);
         better = next_loss < loss;
         damping *= better ? 0.3 : 4;
@@ -160,11 +171,24 @@ class Fit {
   // Constants that have not moved are what they were to the last bit.
   GpuMachine At(std::span<const double> moved) const {
     GpuMachine machine = machine_;
-    const std::vector<double*> constants = FittedOf(machine);
+    const std::vector<tune::Constant> constants = FittedOf(machine);
     for (std::size_t i = 0; i < constants.size(); ++i) {
-      if (moved[i] != 0) *constants[i] = std::exp(start_[i] + moved[i]);
+      if (moved[i] == 0) continue;
+      const double value = std::exp(start_[i] + moved[i]) - (from_nothing_[i] ? kScaleUs : 0);
+      ValueOf(constants[i]) = std::min(value, constants[i].most);
     }
     return machine;
+  }
+
+  // Of all runs, one behind the other.
+  std::vector<double> ErrorsAt(std::span<const double> moved) {
+    const GpuMachine machine = At(moved);
+    std::vector<double> all;
+    for (std::size_t i = 0; i < predictors_.size(); ++i) {
+      const std::vector<double> errors = predictors_[i].Errors(WithFittedOf(machine, machines_[i]));
+      all.insert(all.end(), errors.begin(), errors.end());
+    }
+    return all;
   }
 
   Normal Linearise(std::span<const double> errors) {
@@ -174,7 +198,7 @@ class Fit {
     for (std::size_t i = 0; i < n; ++i) {
       std::vector<double> nudged = moved_;
       nudged[i] += kNudge;
-      derivatives[i] = predictor_.Errors(At(nudged));
+      derivatives[i] = ErrorsAt(nudged);
       for (std::size_t e = 0; e < errors.size(); ++e) derivatives[i][e] = (derivatives[i][e] - errors[e]) / kNudge;
     }
     Normal normal{Matrix(n, std::vector<double>(n)), std::vector<double>(n)};
@@ -195,14 +219,17 @@ class Fit {
     for (std::size_t i = 0; i < squares.size(); ++i) squares[i][i] *= 1 + damping;
     std::vector<double> next = Solve(std::move(squares), normal.slope);
     for (std::size_t i = 0; i < next.size(); ++i) {
-      next[i] = std::clamp(moved_[i] + std::clamp(next[i], -kMostStep, kMostStep), -kFarthest, kFarthest);
+      next[i] = std::clamp(moved_[i] + std::clamp(next[i], -kMostStep, kMostStep), from_nothing_[i] ? 0 : -kFarthest,
+                           from_nothing_[i] ? kFarthestFromNothing : kFarthest);
     }
     return next;
   }
 
-  Predictor predictor_;
+  std::vector<Predictor> predictors_;
+  std::vector<GpuMachine> machines_;
   const GpuMachine machine_;
   std::vector<double> start_, moved_;  // logarithms
+  std::vector<bool> from_nothing_;     // constants that begin below kLeastUs, and with that at 0
 };
 
 double Median(std::vector<double> values) {
@@ -214,7 +241,21 @@ double Median(std::vector<double> values) {
 }  // namespace
 
 GpuMachine FitGpuMachine(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements) {
-  return Fit(options, measurements).Run();
+  const GpuRun run{options, {measurements.begin(), measurements.end()}};
+  return FitGpuMachine({&run, 1});
+}
+
+GpuMachine FitGpuMachine(std::span<const GpuRun> runs) { return Fit(runs).Run(); }
+
+GpuMachine WithFittedOf(const GpuMachine& from, GpuMachine to) {
+  GpuMachine source = from;
+  const std::vector<tune::Constant> values = FittedOf(source), places = FittedOf(to);
+  for (std::size_t i = 0; i < places.size(); ++i) ValueOf(places[i]) = ValueOf(values[i]);
+  return to;
+}
+
+std::vector<double> PredictUs(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements) {
+  return Predictor(options, measurements).Predict(options.machine);
 }
 
 FitQuality QualityOf(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements) {

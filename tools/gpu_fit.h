@@ -4,7 +4,7 @@
 #define TUTTI_TOOLS_GPU_FIT_H_
 
 // From times of operations on GPUs to a table of constants (tune/gpu_machine.h), and what choices by a table cost. Knows no formula
-// but GpuChooser's predictions, so whatever formula stands there is fitted.
+// but the predictions of tune/gpu_model.h, so whatever formula stands there is fitted.
 
 #include <cstddef>
 #include <span>
@@ -18,7 +18,7 @@
 
 namespace tutti::tools {
 
-// The time of one way to do an operation.
+// The time of one way to do an operation; of kSendRecv, of a send and a receive of every rank.
 struct GpuMeasurement {
   Collective collective = Collective::kAllReduce;
   std::size_t bytes = 0;  // count * element size
@@ -31,6 +31,19 @@ struct GpuMeasurement {
 // The times and rates of `options.machine`, changed until the predictions are as near the measurements as they get, in terms of
 // ratios; single outliers weigh little. What no measurement speaks of stays as it is, and so do thresholds.
 tune::GpuMachine FitGpuMachine(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements);
+
+// What was measured among some ranks, and what is chosen by there.
+struct GpuRun {
+  tune::GpuChooserOptions options;
+  std::vector<GpuMeasurement> measurements;
+};
+// The same of several runs, whose machines differ in thresholds only: the first one's machine, with times and rates for all of them.
+tune::GpuMachine FitGpuMachine(std::span<const GpuRun> runs);
+// `to` with the times and rates of another machine.
+tune::GpuMachine WithFittedOf(const tune::GpuMachine& from, tune::GpuMachine to);
+
+// What is predicted for each measurement, us; 0 where its way is none of the chooser's.
+std::vector<double> PredictUs(const tune::GpuChooserOptions& options, std::span<const GpuMeasurement> measurements);
 
 // How good a machine's constants are on measurements.
 struct FitQuality {

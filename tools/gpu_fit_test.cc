@@ -29,6 +29,13 @@ tune::GpuMachine OtherMachine() {
   m.short_us = 0.7;
   m.fold_gb_per_s = 900;
   m.chain_hop_us = 1.1;
+  m.short_later_hop_us = 0.4;
+  m.end_us = 0.3;
+  m.blocks_us = 0.3;
+  m.one_way_share = 0.6;
+  m.both_ways_share = 0.85;
+  m.lines_hop_us = 1.3;
+  m.lines_link_gb_per_s = 220;
   m.passed_on_gb_per_s = 210;
   m.relay_us = 6;
   m.relay_fold_us = 18;

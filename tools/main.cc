@@ -44,7 +44,7 @@ constexpr Command kCommands[] = {
     {"run", RunCommand, "start the ranks of a program, on this host or several, and watch over them"},
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
-    {"expect", ExpectCommand, "print what an operation should take on a machine, as NCCL would run it"},
+    {"expect", ExpectCommand, "predict what an operation takes on a machine, with Tutti or with NCCL"},
     {"sim", SimCommand, "simulate an operation or a training step on a machine of any size"},
     {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},
     {"version", VersionCommand, "print the version"},

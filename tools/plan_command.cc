@@ -21,10 +21,12 @@
 #include "plan/cost.h"
 #include "plan/network.h"
 #include "plan/plant_fault.h"
+#include "plan/switches.h"
 #include "plan/text.h"
 #include "tools/algorithms_page.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
+#include "tools/plan_explain.h"
 #include "tools/plan_svg.h"
 
 namespace tutti::tools {
@@ -34,17 +36,23 @@ constexpr int kMaxRanks = 1024;
 
 constexpr std::string_view kFooter =
     "A line is a step: what is folded, from left to right, then where it goes.\n"
-    "  <1 + in0 -> out0 >2    receive from rank 1, fold with my block 0, store as block 0, send to rank 2\n\n"
+    "  <1 + in0 -> out0 >2    receive from rank 1, fold with my block 0, store as block 0, send to rank 2\n"
+    "  in0 -> >>1 >>2         a switch copies it for ranks 1 and 2; >>out0: and for me\n"
+    "  in0 -> ^1              offer it to rank 1, who reads with ^0 + ^2 what a switch folds of ranks 0 and 2; ^^: "
+    "once for all\n"
+    "Plans with >> or ^ are not run: they are for the checker and for tutti sim.\n\n"
     "Examples:\n"
     "  tutti plan all_reduce --algo ring --ranks 4 --rank 0\n"
     "  tutti plan broadcast --algo double_tree --ranks 16 --root 3 --check --svg tree.svg\n"
     "  tutti plan all_reduce --algo two_shot --ranks 4 --plant-fault drop-send --check\n"
-    "  tutti plan all_reduce --algo hier_ring --hosts 8,8,5 --check --cost\n\n"
+    "  tutti plan all_reduce --algo hier_ring --hosts 8,8,5 --check --cost\n"
+    "  tutti plan all_reduce --explain --machine hgx-h200 -b 64K\n\n"
     "Exit code: 0, or 1 when the checker found a fault, 2 for a wrong command line.";
 
 struct Options {
   std::string collective, algorithm, fault, svg, hosts;
-  int ranks = 4, root = 0, rank = -1, channel = 0;
+  int ranks = 0, root = 0, rank = -1, channel = 0;
+  ExplainOptions explain;
   bool check = false, cost = false, page = false, page_hosts = false;
 };
 
@@ -52,19 +60,20 @@ void AddOptions(CommandLine& line, Options& options) {
   line.Footer(std::string(kFooter));
   line.Add("OP", options.collective, "the collective: all_reduce, broadcast, ...");
   line.Add("--algo", options.algorithm, "the algorithm: ring, tree, ...").Shown("NAME");
-  const auto ranks = line.Add("--ranks", options.ranks, "number of ranks (default 4)").Between(1, kMaxRanks);
+  line.Add("--ranks", options.ranks, "number of ranks (default 4); with --explain of each host").Between(1, kMaxRanks);
   line.Add("--hosts", options.hosts, "several hosts: how many x ranks of each, or the ranks of each: 2x4 or 3,1")
-      .Shown("SHAPE")
-      .Excludes(ranks);
+      .Shown("SHAPE");
   line.Add("--root", options.root, "root, where the collective has one").Between(0, kMaxRanks - 1);
   line.Add("--rank", options.rank, "show only this rank").Between(0, kMaxRanks - 1);
   line.Add("--channel", options.channel, "channel").Between(0, 255);
   line.AddFlag("--check", options.check, "run the checker; the plan itself is printed only with --rank");
-  line.Add("--plant-fault", options.fault, "damage the plan first: drop-send, wrong-block, double, swap").Shown("KIND");
+  line.Add("--plant-fault", options.fault, "damage the plan first: drop-send, wrong-block, double, swap, drop-receive")
+      .Shown("KIND");
   line.Add("--svg", options.svg, "draw the plan to this file").Shown("FILE");
   line.AddFlag("--cost", options.cost, "print what the plan costs");
   line.AddFlag("--page", options.page, "print the table of docs/algorithms.md and nothing else");
   line.AddFlag("--page-hosts", options.page_hosts, "print the table of docs/hierarchy.md and nothing else");
+  AddExplain(line, options.explain);
 }
 
 template <typename Range, typename Function>
@@ -84,7 +93,7 @@ std::vector<Collective> CollectivesOf(const algo::Entry& entry, const algo::Host
 
 std::vector<algo::Entry> EntriesFor(Collective collective, const algo::Hosts& hosts) {
   std::vector<algo::Entry> entries;
-  for (const algo::Entry& entry : algo::Registry()) {
+  for (const algo::Entry& entry : algo::WholeRegistry()) {
     if (entry.supports(collective, hosts)) entries.push_back(entry);
   }
   return entries;
@@ -107,7 +116,11 @@ int ParseCount(std::string_view text) {
 
 // "2x4", "3,1"; without --hosts one host of --ranks.
 Result<algo::Hosts> UnderstandHosts(const Options& options) {
-  if (options.hosts.empty()) return algo::Hosts(options.ranks);
+  constexpr int kUsual = 4;
+  if (options.hosts.empty()) return algo::Hosts(options.ranks > 0 ? options.ranks : kUsual);
+  if (options.ranks > 0) {
+    return Status(Code::kInvalidArgument, "--hosts says how many ranks there are: leave out --ranks");
+  }
   std::vector<int> sizes;
   if (const std::size_t x = options.hosts.find('x'); x != std::string::npos) {
     sizes.assign(static_cast<std::size_t>(ParseCount(options.hosts.substr(0, x))),
@@ -169,8 +182,8 @@ Result<Target> Understand(const Options& options) {
   if (!options.fault.empty()) {
     fault = plan::ParseFaultKind(options.fault);
     if (!fault) {
-      return wrong(
-          fmt::format("there is no fault '{}'; KIND is one of drop-send, wrong-block, double, swap", options.fault));
+      return wrong(fmt::format(
+          "there is no fault '{}'; KIND is one of drop-send, wrong-block, double, swap, drop-receive", options.fault));
     }
   }
   if (!options.svg.empty() && hosts->ranks() > kMaxDrawnRanks) {
@@ -255,6 +268,9 @@ int RunPlan(const Options& options, const Target& target) {
       return kExitFailed;
     }
     fmt::print("correct: {}\n", what);
+    if (plan::FoldsInSwitches(plans)) {
+      fmt::print("a switch folds, in an order of its own: the last bits of a result may differ from run to run\n");
+    }
   }
   return kExitOk;
 }
@@ -269,6 +285,9 @@ int PlanCommand(int argc, char** argv) {
   if (options.page || options.page_hosts) {
     fmt::print("{}", options.page ? AlgorithmsPage() : HierarchyPage());
     return kExitOk;
+  }
+  if (options.explain.wanted) {
+    return ExplainPlan(options.explain, options.collective, options.hosts, options.ranks);
   }
   const Result<Target> target = Understand(options);
   if (!target.ok()) return UsageError("tutti plan", target.status().message());

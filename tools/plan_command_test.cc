@@ -91,6 +91,48 @@ TEST(PlanCommandTest, RefusesWhatIsNoShapeOfHosts) {
   EXPECT_EQ(Plan({"all_reduce", "--algo", "ring", "--hosts", "2x2", "--ranks", "4"}).exit, kExitUsage);
 }
 
+TEST(PlanCommandTest, ExplainsAChoice) {
+  const Outcome o = Plan({"all_reduce", "--explain", "--machine", "hgx-h200", "-b", "64K"});
+  ASSERT_EQ(o.exit, kExitOk) << o.err;
+  for (const char* said :
+       {"8 ranks on 1 host, memory of GPUs; all_reduce of 65536 bytes", ", because it takes ", "; runner-up ",
+        " times as long; bound by ", "by the model, as ncclGroupSimulateEnd", "bus ", "      links"}) {
+    EXPECT_NE(o.out.find(said), std::string::npos) << said << "\n" << o.out;
+  }
+  const Outcome hosts = Plan({"all_reduce", "--explain", "--machine", "hgx-h200", "--hosts", "2", "-b", "16M"});
+  ASSERT_EQ(hosts.exit, kExitOk) << hosts.err;
+  EXPECT_NE(hosts.out.find("16 ranks on 2 hosts"), std::string::npos) << hosts.out;
+  EXPECT_NE(hosts.out.find("out of the busiest network card"), std::string::npos) << hosts.out;
+  EXPECT_NE(hosts.out.find("each rail, through host memory"), std::string::npos) << hosts.out;
+  const Outcome shape = Plan({"all_reduce", "--explain", "--machine", "hgx-h200", "--hosts", "3x2", "-b", "1001"});
+  EXPECT_NE(shape.out.find("6 ranks on 3 hosts, memory of GPUs; all_reduce of 1001 bytes"), std::string::npos)
+      << shape.out;
+  const Outcome memory =
+      Plan({"all_gather", "--explain", "--machine", "hgx-h200", "--host-memory", "--ranks", "3", "-b", "1000"});
+  EXPECT_NE(memory.out.find("3 ranks on 1 host, host memory; all_gather of 999 bytes"), std::string::npos)
+      << memory.out;
+}
+
+TEST(PlanCommandTest, SaysWhatCannotBeExplained) {
+  EXPECT_EQ(Plan({"barrier", "--explain"}).exit, kExitUsage);
+  EXPECT_EQ(Plan({"nothing", "--explain"}).exit, kExitUsage);
+  EXPECT_EQ(Plan({"all_reduce", "--explain", "-b", "0"}).exit, kExitUsage);
+  EXPECT_EQ(Plan({"all_reduce", "--explain", "-b", "much"}).exit, kExitUsage);
+  EXPECT_EQ(Plan({"all_reduce", "-b", "1M"}).exit, kExitUsage) << "without --explain";
+  for (const char* hosts : {"0", "2x", "3,1", "two"}) {
+    const Outcome o = Plan({"all_reduce", "--explain", "--machine", "p5", "--hosts", hosts});
+    EXPECT_EQ(o.exit, kExitUsage) << hosts;
+    EXPECT_NE(o.err.find("how many hosts"), std::string::npos) << o.err;
+  }
+  const Outcome unknown = Plan({"all_reduce", "--explain", "--machine", "hgx-h1000"});
+  EXPECT_EQ(unknown.exit, kExitFailed);
+  EXPECT_NE(unknown.err.find("hgx-h100"), std::string::npos) << unknown.err;
+  EXPECT_NE(Plan({"all_reduce", "--explain", "--machine", "./none.txt"}).err.find("none.txt"), std::string::npos);
+  const Outcome alone = Plan({"all_reduce", "--explain", "--machine", "p5", "--ranks", "1"});
+  EXPECT_EQ(alone.exit, kExitFailed);
+  EXPECT_NE(alone.err.find("one rank alone exchanges nothing"), std::string::npos) << alone.err;
+}
+
 TEST(PlanCommandTest, Draws) {
   const std::string path = testing::TempDir() + "plan_command_test.svg";
   EXPECT_EQ(Plan({"reduce", "--algo", "tree", "--ranks", "4", "--svg", path}).exit, kExitOk);

@@ -24,12 +24,13 @@ struct Box {
   bool drawn = false;
 };
 
-// What a step does apart from its messages, which are arrows: "in0", "+ in2", "in0 → out0", "→ out1".
+// What a step does apart from its messages, which are arrows: "in0", "+ in2", "in0 → out0", "→ out1"; "^" for what a switch folds, and
+// "→→ out1" for what a multicast brings back.
 std::string LabelOf(const plan::Step& step) {
   std::string label;
   bool receives = false;
   for (const plan::Operand& operand : step.operands) {
-    if (operand.kind == plan::Operand::Kind::kRecv) {
+    if (!operand.local()) {
       receives = true;
       continue;
     }
@@ -37,8 +38,12 @@ std::string LabelOf(const plan::Step& step) {
     label += fmt::format("{}{}", operand.kind == plan::Operand::Kind::kIn ? "in" : "out", operand.index);
   }
   if (receives && !label.empty()) label = "+ " + label;
-  if (receives && label.empty() && step.operands.size() > 1) label = "fold";
-  if (step.out != plan::kNoBlock) label += fmt::format("{}→ out{}", label.empty() ? "" : " ", step.out);
+  if (receives && label.empty() && step.values() > 1) label = "fold";
+  if (step.offers() > 0) label = fmt::format("^{}{}", label.empty() ? "" : " ", label);
+  if (step.out != plan::kNoBlock) {
+    label += fmt::format("{}{}→ out{}", label.empty() ? "" : " ",
+                         step.sending == plan::Sending::kMulticastBack ? "→" : "", step.out);
+  }
   return label.empty() ? "pass on" : label;
 }
 
@@ -137,20 +142,27 @@ class Drawing {
     }
   }
 
+  // Through a switch: long dashes where it copies, short ones where it folds.
+  static std::string_view DashesOf(plan::Sending sending) {
+    if (plan::IsMulticast(sending)) return " stroke-dasharray=\"7 3\"";
+    return plan::IsOffer(sending) ? " stroke-dasharray=\"2 3\"" : "";
+  }
+
   // From the edge of one box to the facing edge of the other, bent so that parallel messages part.
   void Arrow(const plan::Timeline::Message& message) {
     const Box& from = boxes_[message.from][message.from_step];
     const Box& to = boxes_[message.to][message.to_step];
     if (!from.drawn || !to.drawn) return;
-    const double side = message.to > message.from ? 1 : -1;
+    const double side = message.to > message.from ? 1 : -1, turn = message.to == message.from ? -1 : 1;
     const double x1 = from.x + from.width * 0.75;
     const double y1 = RowOf(message.from) + side * kBoxHeight / 2;
     const double x2 = to.x + to.width * 0.25;
-    const double y2 = RowOf(message.to) - side * (kBoxHeight / 2 + 1);
+    const double y2 = RowOf(message.to) - turn * side * (kBoxHeight / 2 + 1);
     const double bend = (x2 - x1) * 0.45;
     Add("<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"{}\" "
-        "stroke-width=\"1.3\" stroke-opacity=\"0.85\" marker-end=\"url(#m{})\"/>\n",
-        x1, y1, x1 + bend, y1 + side * 14, x2 - bend * 0.6, y2 - side * 20, x2, y2, ColorOf(message.from),
+        "stroke-width=\"1.3\" stroke-opacity=\"0.85\"{} marker-end=\"url(#m{})\"/>\n",
+        x1, y1, x1 + bend, y1 + side * 14, x2 - bend * 0.6, y2 - turn * side * 20, x2, y2, ColorOf(message.from),
+        DashesOf(plans_[static_cast<std::size_t>(message.from)].step(message.from_step).sending),
         static_cast<std::size_t>(message.from) % kColors.size());
   }
 

@@ -20,13 +20,21 @@ SimSetup SetUp(const SourcedTopology& topology) {
     const tune::GpuSituation situation{
         .gpu = gpu.name, .compute_capability = gpu.sm, .ranks = static_cast<int>(setup.machine.nodes.size())};
     setup.options.costs = sim::CostsOf(tune::FindGpuTable({}, situation).machine);
+    setup.options.costs.switches = sim::SwitchCostsOf(gpu.sm);
   }
   for (sim::WayCosts& way : setup.options.costs.ways) way.network_hop_us = kNetworkHopUs;
   setup.options.costs.nic_message_us = kNicMessageUs;
-  if (topology.machine && topology.machine->fabric.routing == topo::Routing::kAdaptive) {
-    setup.options.routing.routing = sim::Routing::kAdaptive;
-  }
+  setup.options.routing = RoutingOf(topology);
   return setup;
+}
+
+sim::RoutingOptions RoutingOf(const SourcedTopology& topology) {
+  sim::RoutingOptions routing;
+  routing.policy.peers_refused = topology.peers_refused;
+  if (topology.machine && topology.machine->fabric.routing == topo::Routing::kAdaptive) {
+    routing.routing = sim::Routing::kAdaptive;
+  }
+  return routing;
 }
 
 }  // namespace tutti::tools

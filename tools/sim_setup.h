@@ -28,6 +28,9 @@ struct SimSetup {
 // (tune/gpu_machine.h), or of host memory, and of networks those above. Switches choose as the machine's text says.
 SimSetup SetUp(const SourcedTopology& topology);
 
+// How messages find their way on a machine: as its text says switches choose, and around pairs of GPUs that do not reach each other.
+sim::RoutingOptions RoutingOf(const SourcedTopology& topology);
+
 }  // namespace tutti::tools
 
 #endif  // TUTTI_TOOLS_SIM_SETUP_H_

@@ -191,7 +191,7 @@ TEST(TopCommand, WritesJson) {
   (void)child.Rows(1);
   const std::string path = testing::TempDir() + "top.json";
   std::string error;
-  ASSERT_EQ(Top({"--json", path, std::to_string(child.pid())}, &error), kExitOk) << error;
+  ASSERT_EQ(Top({"--json", path, std::to_string(child.pid())}, &error), 0) << error;  // nobody has waited for long
   std::ifstream file(path);
   const nlohmann::json json = nlohmann::json::parse(file);
   EXPECT_EQ(json["pid"], child.pid());
@@ -209,18 +209,58 @@ TEST(TopCommand, WritesJson) {
   unlink(path.c_str());
 }
 
+// All jobs of the host, this one among them; its exit code is what the job is worth.
+TEST(TopCommand, JudgesJobs) {
+  Child child(WaitForEver, kWaitByLl);
+  (void)child.Rows(1);
+  const std::string path = testing::TempDir() + "top_jobs.json";
+  const auto job = [&](int exit) -> nlohmann::json {
+    std::string error;
+    EXPECT_EQ(Top({"--json", path, std::to_string(child.pid())}, &error), exit) << error;
+    std::ifstream one(path);
+    const nlohmann::json of_process = nlohmann::json::parse(one);
+    const int all_exit = Top({"--json", path}, &error);
+    EXPECT_GE(all_exit, exit) << error;  // of a job beside this one, perhaps
+    std::ifstream file(path);
+    const nlohmann::json all = nlohmann::json::parse(file);
+    unlink(path.c_str());
+    for (const nlohmann::json& job : all["jobs"]) {
+      if (job["processes"][0]["pid"] != child.pid()) continue;
+      EXPECT_EQ(job["status"], of_process["status"]);
+      return job;
+    }
+    return {};
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  nlohmann::json late = job(0);
+  EXPECT_EQ(late["status"], "OK");
+  EXPECT_EQ(late["ranks"], 2);
+  ASSERT_EQ(late["verdicts"].size(), 1u) << late;
+  EXPECT_EQ(late["verdicts"][0]["kind"], "late host");
+  EXPECT_EQ(late["verdicts"][0]["severity"], "INFO");
+  EXPECT_EQ(late["verdicts"][0]["culprits"][0]["rank"], 1);
+  EXPECT_EQ(late["verdicts"][0]["culprits"][0]["pid"], child.pid());
+  EXPECT_EQ(late["verdicts"][0]["direct"][0]["rank"], 0);
+  kill(child.pid(), SIGSTOP);
+  int status = 0;
+  waitpid(child.pid(), &status, WUNTRACED);
+  // A process with all its ranks: none of them can be said to wait for it.
+  const nlohmann::json stopped = job(2);
+  ASSERT_EQ(stopped["verdicts"].size(), 1u) << stopped;
+  EXPECT_EQ(stopped["verdicts"][0]["kind"], "stopped");
+  EXPECT_EQ(stopped["status"], "CRITICAL");
+}
+
 TEST(TopCommand, SaysWhatIsWrong) {
   std::string error;
-  EXPECT_EQ(Top({"--once", "2147483632"}, &error), kExitFailed);
+  EXPECT_EQ(Top({"--once", "2147483632"}, &error), 3);
   EXPECT_NE(error.find("there is no process 2147483632"), std::string::npos) << error;
-  EXPECT_EQ(Top({"--once", std::to_string(getpid())}, &error), kExitFailed);
+  EXPECT_EQ(Top({"--once", std::to_string(getpid())}, &error), 3);
   EXPECT_NE(error.find("has no Tutti communicator"), std::string::npos) << error;
   EXPECT_EQ(Top({"--once", "abc"}, &error), kExitUsage);
   EXPECT_EQ(error, "tutti top: PID: takes a whole number from 1 to 2147483647, not 'abc'\nTry 'tutti top --help'.\n");
-  EXPECT_EQ(Top({}, &error), kExitUsage);
-  EXPECT_EQ(error, "tutti top: PID is required\nTry 'tutti top --help'.\n");
   if (geteuid() == 0) return;  // to whom everything is permitted
-  EXPECT_EQ(Top({"--once", "1"}, &error), kExitFailed);
+  EXPECT_EQ(Top({"--once", "1"}, &error), 3);
   EXPECT_NE(error.find("may not be looked at"), std::string::npos) << error;
 }
 

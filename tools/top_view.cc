@@ -5,17 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <tuple>
 
 #include "algo/algorithm.h"
 #include "proto/protocol.h"
-#include "sys/os/clock.h"
-#include "sys/os/mappings.h"
-#include "sys/os/process.h"
 #include "tools/cli.h"
 #include "tools/json.h"
-#include "transport/shm/segment.h"
 
 namespace tutti::tools {
 namespace {
@@ -25,10 +19,6 @@ using trace::View;
 using trace::WaitKind;
 
 constexpr std::uint64_t kShownCalls = 64;  // in JSON
-
-std::byte* AllocateCopy(std::size_t bytes) {
-  return static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
-}
 
 std::string FormatNs(std::int64_t ns) {
   const double s = static_cast<double>(ns) * 1e-9;
@@ -172,63 +162,6 @@ std::string FormatAge(const TopRow& row) {
 
 }  // namespace
 
-void BoxCopy::Free::operator()(std::byte* memory) const { std::free(memory); }
-
-Result<BoxCopy> BoxCopy::Take(std::int32_t pid, std::uint64_t address, std::size_t bytes) {
-  const auto read = [&](std::byte* to, std::size_t length) {
-    return sys::ReadProcessMemory(pid, reinterpret_cast<const void*>(address), to, length);
-  };
-  const std::unique_ptr<std::byte, Free> header(AllocateCopy(sizeof(trace::BoxHeader)));
-  if (bytes < sizeof(trace::BoxHeader)) return Status(Code::kInvalidArgument, "less mapped than a black box has");
-  if (const auto got = read(header.get(), sizeof(trace::BoxHeader)); !got.ok()) return got.status();
-  const Result<std::size_t> size = View::BytesOf(header.get(), sizeof(trace::BoxHeader));
-  if (!size.ok()) return size.status();
-  if (*size > bytes) return Status(Code::kInvalidArgument, "less mapped than this black box says it has");
-  BoxCopy copy;
-  copy.memory_.reset(AllocateCopy(*size));
-  const std::unique_ptr<std::byte, Free> second(AllocateCopy(*size));
-  copy.taken_ns_ = sys::NowNs();
-  for (std::byte* to : {copy.memory_.get(), second.get()}) {
-    if (const auto got = read(to, *size); !got.ok()) return got.status();
-  }
-  trace::DropTornRecords(*reinterpret_cast<const trace::BoxHeader*>(header.get()), copy.memory_.get(), second.get(),
-                         *size);
-  const Result<View> view = View::Open(copy.memory_.get(), *size);
-  if (!view.ok()) return view.status();
-  copy.view_ = *view;
-  return copy;
-}
-
-Result<std::vector<BoxCopy>> TakeAll(std::int32_t pid) {
-  const Result<std::vector<sys::Mapping>> mappings = sys::ReadMappings(pid);
-  if (!mappings.ok()) return mappings.status();
-  std::vector<BoxCopy> boxes;
-  Status problem;
-  for (const sys::Mapping& m : *mappings) {
-    // A rank's own segment is writable; those of its peers are mapped for reading only.
-    if (!m.IsSharedMemory(transport::shm::kSegmentName) || !m.writable || m.offset != 0) continue;
-    if (m.end - m.begin <= transport::shm::kBoxOffset) continue;
-    Result<BoxCopy> box =
-        BoxCopy::Take(pid, m.begin + transport::shm::kBoxOffset, m.end - m.begin - transport::shm::kBoxOffset);
-    if (box.ok()) {
-      boxes.push_back(std::move(*box));
-    } else {
-      problem = box.status();
-    }
-  }
-  if (boxes.empty() && problem.ok()) {
-    problem = Status(Code::kInvalidArgument,
-                     fmt::format("process {} has no Tutti communicator of two or more ranks; is it another process of "
-                                 "the job, or has it not created one yet, or destroyed it already?",
-                                 pid));
-  }
-  if (boxes.empty()) return problem;
-  std::ranges::sort(boxes, {}, [](const BoxCopy& b) {
-    return std::tuple(b.view().created_ns() / 1000000000, b.view().communicator(), b.view().rank());
-  });
-  return boxes;
-}
-
 std::vector<TopRow> MakeRows(const std::vector<BoxCopy>& boxes, const std::vector<BoxCopy>& before) {
   std::vector<TopRow> rows;
   for (const BoxCopy& box : boxes) rows.push_back(MakeRow(box, before));
@@ -272,7 +205,7 @@ std::string FormatRows(std::int32_t pid, const std::vector<TopRow>& rows) {
   return text;
 }
 
-std::string RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows) {
+Json RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows) {
   Json json = {{"pid", pid}, {"ranks", Json::Array()}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TopRow& row = rows[i];
@@ -310,7 +243,7 @@ std::string RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, cons
     one["links"] = LinksAsJson(view);
     json["ranks"].Append(std::move(one));
   }
-  return json.Dump(1) + "\n";
+  return json;
 }
 
 }  // namespace tutti::tools

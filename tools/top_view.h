@@ -3,39 +3,17 @@
 #ifndef TUTTI_TOOLS_TOP_VIEW_H_
 #define TUTTI_TOOLS_TOP_VIEW_H_
 
-// What `tutti top` shows: the black boxes of another process, copied and put into words.
+// What `tutti top PID` shows: the black boxes of another process, put into words.
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "tools/json.h"
+#include "tools/top_boxes.h"
 #include "trace/view.h"
-#include "tutti/status.h"
 
 namespace tutti::tools {
-
-// A copy of one rank's black box.
-class BoxCopy {
- public:
-  // Copies it from a process, at `address`, which has `bytes` bytes mapped from there on.
-  static Result<BoxCopy> Take(std::int32_t pid, std::uint64_t address, std::size_t bytes);
-
-  const trace::View& view() const { return view_; }
-  std::int64_t taken_ns() const { return taken_ns_; }  // CLOCK_MONOTONIC
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
-  trace::View view_;
-  std::int64_t taken_ns_ = 0;
-};
-
-// All black boxes of a process, by communicator and rank. Errors: no such process, not permitted, none in it.
-Result<std::vector<BoxCopy>> TakeAll(std::int32_t pid);
 
 // One rank of one communicator, ready to be shown.
 struct TopRow {
@@ -66,7 +44,7 @@ std::vector<TopRow> MakeRows(const std::vector<BoxCopy>& boxes, const std::vecto
 std::string DescribeWait(const TopRow& row);
 std::string FormatRows(std::int32_t pid, const std::vector<TopRow>& rows);
 // With the last calls and all links of each black box too.
-std::string RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows);
+Json RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows);
 
 }  // namespace tutti::tools
 

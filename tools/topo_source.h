@@ -19,7 +19,7 @@
 namespace tutti::tools {
 
 struct TopoSource {
-  std::string file, machine;  // one of them, or none: this host
+  std::string file, machine;  // one of them, or none: this host. A machine may be a file, too
   int hosts = 1;              // of a machine's text or name
 };
 
@@ -28,6 +28,7 @@ struct SourcedTopology {
   std::optional<topo::Machine> machine;         // where it is described by a text
   std::set<std::pair<int, int>> peers_refused;  // as in topo::PolicyOptions
   std::vector<std::string> notes;               // what was assumed
+  bool here = false;                            // it is this host
 };
 
 // --file, --machine and --hosts.

@@ -66,7 +66,7 @@ class Measurer {
         TUTTI_RETURN_IF_ERROR(MeasureSize(collective, bytes));
       }
     }
-    Say("\n" + SummarizeRegret(lines_));
+    Say(fmt::format("\n{}", SummarizeRegret(lines_)));
     return Store();
   }
 

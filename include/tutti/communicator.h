@@ -67,6 +67,8 @@ struct CommunicatorOptions {
   Settings settings = Settings::FromEnvironment();
   // What the user calls it, for the log and `tutti top`: 63 characters are kept. It may differ between ranks.
   std::string name;
+  // The CUDA device whose data the ranks exchange, for the choice of network cards that are close to it; -1: host memory only.
+  int gpu = -1;
   // Once it is true, Create gives up within about 50 ms and tells the ranks that are there. Any thread may set it. It must
   // live until Create has returned. Null: never.
   const std::atomic<bool>* cancel = nullptr;

@@ -45,10 +45,27 @@ struct Settings {
   // TUTTI_GPU: whether communicators of the C interface may work on device memory (1), where there are GPUs, or on host
   // memory only (0).
   bool gpu = true;
-  // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL: whether GPUs may write to each other's memory. LOC or 0 as the level, or 1 for the
-  // other, forbids it: they exchange data through host memory then. Empty: nothing was asked for.
+  // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL: whether GPUs may write to each other's memory, and how far they may be from each other then: a
+  // type of path on the host's graph ("NVL", "PXB"), or an old number. LOC or 0 as the level, or 1 for the other, forbids it: they
+  // exchange data through host memory then. Empty: wherever the driver lets them.
   bool p2p_disable = false;
   std::string p2p_level;
+  // The host as a graph, in the shape of NCCL's XML files. NCCL_TOPO_FILE: what to take instead of what the system says.
+  // NCCL_TOPO_DUMP_FILE, NCCL_TOPO_DUMP_FILE_RANK: where it is written to, and by which rank. NCCL_GRAPH_FILE,
+  // NCCL_GRAPH_DUMP_FILE, NCCL_GRAPH_DUMP_FILE_RANK: likewise for channels. Empty: no such file. -1: no rank.
+  std::string topo_file;
+  std::string topo_dump_file;
+  int topo_dump_rank = 0;
+  std::string graph_file;
+  std::string graph_dump_file;
+  int graph_dump_rank = 0;
+  // NCCL_CROSS_NIC: whether data may go from a network card to one of another rail at the other host: never (0), by what is closest
+  // at each end (1), or where the rail leads nowhere (2).
+  int cross_nic = 2;
+  // NCCL_NET_GDR_LEVEL: how far a card may be from GPUs whose memory it reads and writes, as p2p_level; empty: as NCCL decides.
+  // NCCL_NET_GDR_READ: whether it may read (1) or not (0); below 0: as NCCL decides by what GPUs there are.
+  std::string gdr_level;
+  int gdr_read = -1;
   // NCCL_CTA_POLICY: how GPU operations treat multiprocessors, bits as in NCCL's config (CTAPolicy): 2, none where copy
   // engines can do it. -1: as the communicator's config says.
   int cta_policy = -1;

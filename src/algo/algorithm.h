@@ -38,8 +38,16 @@ enum class Algorithm : std::uint8_t {
   kHierTree,               // tree
   kHierHalvingDoubling,    // halving_doubling
   kHierRecursiveDoubling,  // recursive_doubling
+  // Whose values switches copy and fold (plan.h, "Switches"). They are planned, proven and simulated, and never run.
+  kNvls,           // an NVSwitch folds every rank's part and hands it out
+  kNvlsTree,       // of several hosts: NVSwitches inside, two trees between hosts
+  kNvlsSharp,      // NVSwitches inside, the network's switches between hosts
+  kSharp,          // the network's switches fold whole vectors; it takes no notice of hosts
+  kCollnetDirect,  // of several hosts: an exchange inside, the network's switches between hosts
+  kCollnetChain,   // chains inside
 };
-inline constexpr int kAlgorithms = 16;
+inline constexpr int kAlgorithms = 16;       // that executors can run: the first ones
+inline constexpr int kSwitchAlgorithms = 6;  // the rest
 
 // Which host each rank of a communicator is on. A value: copies share what they hold, and never change.
 class Hosts {
@@ -102,7 +110,7 @@ enum class FixedLinks : std::uint8_t { kCircle, kTree, kTwoTrees };
 struct Entry {
   Algorithm algorithm;
   std::string_view name;       // "one_shot"; what NCCL_ALGO, the tools and the docs call it
-  std::string_view nccl_name;  // NCCL's name for the nearest of its algorithms ("RING", "TREE", "PAT"), or ""
+  std::string_view nccl_name;  // NCCL's name for the nearest of its algorithms ("RING", "TREE", "PAT", "NVLS"), or ""
   // True where this algorithm can do `collective` among these ranks. Where there is one host, a number of ranks will do
   // for `hosts`, here and below.
   bool (*supports)(Collective collective, const Hosts& hosts);
@@ -135,10 +143,13 @@ bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts);
 // Of Entry::few_links: two trees, in one of which the rank is a leaf.
 inline constexpr int kMostFixedPeers = 4;
 
-// All algorithms, in the order of the enum.
+// The algorithms that can be run, in the order of the enum: those that choosers choose from.
 std::span<const Entry> Registry();
+// These and those in switches, which nobody runs: for the checker, the simulator and the tools.
+std::span<const Entry> WholeRegistry();
+constexpr bool NeedsSwitches(Algorithm algorithm) { return static_cast<int>(algorithm) >= kAlgorithms; }
 const Entry& Get(Algorithm algorithm);
-// By name ("two_shot") or by NCCL's name, any case; nullopt when unknown.
+// By name ("two_shot") or by NCCL's name, any case, in the whole registry; nullopt when unknown.
 std::optional<Algorithm> ParseAlgorithm(std::string_view name);
 
 // The plan of every rank, for the checker and the tools. REQUIRES: as Entry::build.

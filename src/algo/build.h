@@ -30,6 +30,12 @@ Entry HierRingEntry();
 Entry HierTreeEntry();
 Entry HierHalvingDoublingEntry();
 Entry HierRecursiveDoublingEntry();
+Entry NvlsEntry();
+Entry NvlsTreeEntry();
+Entry NvlsSharpEntry();
+Entry SharpEntry();
+Entry CollnetDirectEntry();
+Entry CollnetChainEntry();
 
 // The stages of a step that is one hop later than another.
 inline constexpr int kStage0 = 0, kStage1 = 1, kStage2 = 2;

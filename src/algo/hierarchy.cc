@@ -7,15 +7,18 @@
 #include <set>
 
 #include "algo/build.h"
+#include "algo/switches.h"
 
 namespace tutti::algo {
 
 using plan::In;
 using plan::kNoBlock;
+using plan::Offered;
 using plan::Operand;
 using plan::Out;
 using plan::RankPlan;
 using plan::Recv;
+using plan::Sending;
 using plan::Step;
 
 namespace {
@@ -37,7 +40,7 @@ int BlocksPerPiece(const RankPlan& plan) {
 
 class Composer {
  public:
-  Composer(const Request& q, Lanes lanes, const Entry& outer);
+  Composer(const Request& q, Lanes lanes, const Entry& outer, Inside inside);
   RankPlan Run();
 
  private:
@@ -59,6 +62,8 @@ class Composer {
   // What makes the host's value of a block, on the rank that owns it.
   std::vector<Operand> Source(int rail, int block) const;
   bool IsOwnInput(int rail, int block) const;
+  // Whether the ranks of this host fold in a switch.
+  bool Offers() const { return inside_ == Inside::kSwitch && Reduces(q_.collective) && !host_peers_.empty(); }
 
   void AddExchanges(int index);
   void AddExchange(int block, int stage);
@@ -66,10 +71,13 @@ class Composer {
   void AddStep(int index);
   void AddOnRail(int index, int rail);
   void AppendInput(int index, int rail, int block, std::vector<Operand>* operands, int* out);
+  void AddHandOut(const std::vector<Operand>& operands, int out, int stage);
   void AddArrivals(int block, int stage);
   void AddResultAtRoot(int index);
 
   const Request& q_;
+  Inside inside_;
+  int lag_;  // stages that one rank of a host is behind another
   Rails rails_;
   int host_;
   RankPlan outer_;
@@ -83,8 +91,10 @@ class Composer {
   RankPlan plan_;
 };
 
-Composer::Composer(const Request& q, Lanes lanes, const Entry& outer)
+Composer::Composer(const Request& q, Lanes lanes, const Entry& outer, Inside inside)
     : q_(q),
+      inside_(inside),
+      lag_(inside == Inside::kSwitch ? 1 : 0),
       rails_(q, lanes),
       host_(q.hosts.HostOf(q.rank)),
       outer_(outer.build(AmongHosts(q))),
@@ -95,12 +105,16 @@ Composer::Composer(const Request& q, Lanes lanes, const Entry& outer)
       host_peers_(HostPeersAfter(q.hosts, q.rank)) {
   const bool pieces = q.collective == Collective::kReduceScatter || q.collective == Collective::kAllGather;
   int shared = rails_.MostShared();
-  if (to_root_) shared = DivideUp(rails_.count(), q.hosts.fewest());
+  if (to_root_ || outer.algorithm == Algorithm::kSharp) shared = DivideUp(rails_.count(), q.hosts.fewest());
   if (pieces && outer.algorithm == Algorithm::kOneShot) shared = 1;  // every link has one receiver's own piece
-  // In a reduce, what the root's host exchanges and what comes of it share a link.
-  const int inside = q.collective == Collective::kReduce ? rails_.MostOfOne() : rails_.MostOfTwo();
-  const int slots = std::max(outer_.link_slots * shared, inside);
-  looks_ahead_ = slots >= 2 * inside;
+  // In a reduce, what the root's host exchanges and what comes of it share a link. Through a switch a link has two rounds under way, each
+  // with all blocks of a rank's parts, beside what a rank offers to itself among hosts.
+  const bool all_of_one = q.collective == Collective::kReduce || lag_ > 0;
+  const int exchanged = all_of_one ? rails_.MostOfOne() : rails_.MostOfTwo();
+  const int between = outer_.link_slots * shared;
+  const int hosts = q.hosts.count(), in_round = exchanged * blocks_ * (pieces ? hosts : 1);
+  const int slots = lag_ > 0 ? between + 2 * in_round : std::max(between, exchanged);
+  looks_ahead_ = lag_ == 0 && slots >= 2 * exchanged;
   plan_ = Start(q, pieces ? 1 : rails_.count() * blocks_, slots);
   if (q.collective != Collective::kReduceScatter && q.collective != Collective::kReduce) {
     audience_ = host_peers_;
@@ -166,6 +180,7 @@ int Composer::TargetAt(int host, int rail) const {
 std::vector<Operand> Composer::Source(int rail, int block) const {
   if (q_.collective == Collective::kBroadcast && q_.rank != q_.root) return {Recv(q_.root)};
   if (!Reduces(q_.collective) && q_.collective != Collective::kBarrier) return {In(InBlock(rail, block))};
+  if (Offers()) return algo::Offers(q_.hosts.RanksOf(host_));
   return Fold(q_.rank, InBlock(rail, block), host_peers_);
 }
 
@@ -207,9 +222,12 @@ void Composer::AddExchanges(int index) {
 void Composer::AddExchange(int block, int stage) {
   if (q_.collective == Collective::kAllGather) return;
   if (q_.collective == Collective::kBroadcast && q_.rank != q_.root) return;
-  for (const std::int32_t peer : host_peers_) {
-    for (const int rail : rails_.Of(peer)) {
-      if (InBlock(rail, block) != kNoBlock) plan_.Add({In(InBlock(rail, block))}, {peer}, kNoBlock, stage);
+  std::vector<std::int32_t> owners = host_peers_;
+  if (Offers()) owners.push_back(q_.rank);
+  for (const std::int32_t owner : owners) {
+    for (const int rail : rails_.Of(owner)) {
+      const int in = InBlock(rail, block);
+      if (in != kNoBlock) plan_.Add({In(in)}, {owner}, kNoBlock, stage, Offers() ? Sending::kOffer : Sending::kEach);
     }
   }
 }
@@ -226,11 +244,12 @@ void Composer::AppendInput(int index, int rail, int block, std::vector<Operand>*
     operands->push_back(source[0]);
   } else if (use.first_read != index) {
     operands->push_back(Out(place));
-  } else if (step.operands.size() == 1) {
+  } else if (step.operands.size() == 1 &&
+             !(Offers() && stores)) {  // a switch's fold would name no block of the rank's own
     *operands = source;
     if (*out == kNoBlock && use.last_read != index) *out = place;
   } else if (stores) {
-    plan_.Add(source, {}, place, step.stage);
+    plan_.Add(source, {}, place, step.stage + lag_);
     operands->push_back(Out(place));
   } else {
     operands->insert(operands->end(), source.begin(), source.end());
@@ -242,11 +261,13 @@ void Composer::AddOnRail(int index, int rail) {
   int out = step.out == kNoBlock ? kNoBlock : OutBlock(rail, step.out);
   std::vector<std::int32_t> to;
   for (const std::int32_t host : step.to) to.push_back(TargetAt(host, rail));
-  if (step.out != kNoBlock && UseOf(step.out).last_store == index)
-    to.insert(to.end(), audience_.begin(), audience_.end());
+  const bool completes = step.out != kNoBlock && UseOf(step.out).last_store == index && !audience_.empty();
+  const bool by_messages = inside_ == Inside::kLinks && step.sending == Sending::kEach;
+  if (completes && by_messages) to.insert(to.end(), audience_.begin(), audience_.end());
   std::vector<Operand> operands;
   for (const Operand& operand : step.operands) {
     if (operand.kind == Operand::Kind::kRecv) operands.push_back(Recv(rails_.Owner(operand.index, rail)));
+    if (operand.kind == Operand::Kind::kOffered) operands.push_back(Offered(rails_.Owner(operand.index, rail)));
     if (operand.kind == Operand::Kind::kOut) operands.push_back(Out(OutBlock(rail, operand.index)));
     if (operand.kind == Operand::Kind::kIn) AppendInput(index, rail, operand.index, &operands, &out);
   }
@@ -254,8 +275,19 @@ void Composer::AddOnRail(int index, int rail) {
     to.push_back(q_.root);
     out = kNoBlock;
   }
+  const int stored = step.out == kNoBlock ? kNoBlock : OutBlock(rail, step.out);
+  const int stage = step.stage + lag_;
+  if (completes && !by_messages && to.empty()) return AddHandOut(operands, stored, stage);
   if (operands.size() == 1 && out != kNoBlock && operands[0] == Out(out)) out = kNoBlock;  // it is there already
-  if (out != kNoBlock || !to.empty()) plan_.Add(operands, to, out, step.stage);
+  if (out != kNoBlock || !to.empty()) plan_.Add(operands, to, out, stage, step.sending);
+  if (completes && !by_messages) AddHandOut({Out(stored)}, stored, stage);
+}
+
+// To the host's ranks, what is complete.
+void Composer::AddHandOut(const std::vector<Operand>& operands, int out, int stage) {
+  if (inside_ == Inside::kSwitch) return plan_.Add(operands, audience_, out, stage, Sending::kMulticastBack);
+  const bool there = operands.size() == 1 && operands[0] == Out(out);
+  plan_.Add(operands, audience_, there ? kNoBlock : out, stage);
 }
 
 // What the host's other ranks complete.
@@ -312,7 +344,7 @@ void Composer::AddStep(int index) {
   for (const int rail : own_) {
     if (ExistsOn(rail, step)) AddOnRail(index, rail);
   }
-  if (step.out != kNoBlock && UseOf(step.out).last_store == index) AddArrivals(step.out, step.stage);
+  if (step.out != kNoBlock && UseOf(step.out).last_store == index) AddArrivals(step.out, step.stage + 2 * lag_);
 }
 
 RankPlan Composer::Run() {
@@ -373,8 +405,8 @@ int Rails::MostShared() const {
   return most;
 }
 
-RankPlan ComposeHierarchy(const Request& request, Lanes lanes, const Entry& outer) {
-  return Composer(request, lanes, outer).Run();
+RankPlan ComposeHierarchy(const Request& request, Lanes lanes, const Entry& outer, Inside inside) {
+  return Composer(request, lanes, outer, inside).Run();
 }
 
 std::vector<std::int32_t> HostPeersAfter(const Hosts& hosts, int rank) {

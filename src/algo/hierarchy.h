@@ -27,6 +27,9 @@
 // A host's own value is stored in the output where the outer plan needs it again or folds it with others. So an outer plan
 // runs in place, and each of its folds takes whole hosts' values. Where a rank has no place for it (a reduce's, or a block of
 // another rank's in a reduce_scatter), what came from other hosts and the host's ranks' inputs are one fold.
+//
+// With Inside::kSwitch, ranks of a host offer their blocks to the owner, itself too, who reads their fold from the switch, and owners
+// multicast results. Each of these is a stage of its own there: a host has two more than the outer plan.
 
 #include <cstdint>
 #include <vector>
@@ -40,6 +43,12 @@ namespace tutti::algo {
 enum class Lanes : std::uint8_t {
   kLeader,  // one: the root in its host, the first rank elsewhere
   kRails,   // all
+};
+
+// How ranks of a host exchange blocks.
+enum class Inside : std::uint8_t {
+  kLinks,   // by messages
+  kSwitch,  // a switch folds what goes to an owner, and copies what comes from it
 };
 
 // Who owns which rail.
@@ -67,8 +76,9 @@ class Rails {
 };
 
 // all_reduce, reduce_scatter, all_gather, broadcast, reduce or barrier, whatever `outer` can do. REQUIRES: several hosts;
-// kRails for reduce_scatter and all_gather.
-plan::RankPlan ComposeHierarchy(const Request& request, Lanes lanes, const Entry& outer);
+// kRails for reduce_scatter and all_gather; kSwitch for no reduce and no barrier.
+plan::RankPlan ComposeHierarchy(const Request& request, Lanes lanes, const Entry& outer,
+                                Inside inside = Inside::kLinks);
 
 // gather, scatter and all_to_all, whose pieces go one by one: over the network once, and inside a host from and to the ranks
 // that own the rail. All of a host's pieces for one rank of another host follow each other in one link.

@@ -10,8 +10,8 @@
 namespace tutti::algo {
 namespace {
 
-const std::array<Entry, kAlgorithms>& Entries() {
-  static const std::array<Entry, kAlgorithms> kEntries = {
+const std::array<Entry, kAlgorithms + kSwitchAlgorithms>& Entries() {
+  static const std::array<Entry, kAlgorithms + kSwitchAlgorithms> kEntries = {
       OneShotEntry(),
       TwoShotEntry(),
       RingEntry(),
@@ -28,6 +28,12 @@ const std::array<Entry, kAlgorithms>& Entries() {
       HierTreeEntry(),
       HierHalvingDoublingEntry(),
       HierRecursiveDoublingEntry(),
+      NvlsEntry(),
+      NvlsTreeEntry(),
+      NvlsSharpEntry(),
+      SharpEntry(),
+      CollnetDirectEntry(),
+      CollnetChainEntry(),
   };
   return kEntries;
 }
@@ -47,13 +53,15 @@ bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts) {
   return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, hosts);
 }
 
-std::span<const Entry> Registry() { return Entries(); }
+std::span<const Entry> Registry() { return std::span(Entries()).first(kAlgorithms); }
+
+std::span<const Entry> WholeRegistry() { return Entries(); }
 
 const Entry& Get(Algorithm algorithm) { return Entries()[static_cast<std::size_t>(algorithm)]; }
 
 std::optional<Algorithm> ParseAlgorithm(std::string_view name) {
   if (name.empty()) return std::nullopt;
-  for (const Entry& entry : Registry()) {
+  for (const Entry& entry : WholeRegistry()) {
     if (EqualIgnoringCase(name, entry.name) || EqualIgnoringCase(name, entry.nccl_name)) return entry.algorithm;
   }
   return std::nullopt;

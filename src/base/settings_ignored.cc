@@ -26,27 +26,25 @@ constexpr IgnoredSettings kIgnored[] = {
      .reason = "Paces NCCL's own bootstrap; of Tutti's ranks one of each host connects to where they meet"},
     {.names = "NCCL_REPORT_CONNECT_PROGRESS",
      .reason = "Where ranks do not meet in time, the error names those who are missing"},
-    {.names =
-         "NCCL_NET_PLUGIN_REF_COUNT NCCL_NET_GDR_LEVEL NCCL_NET_GDR_READ "
-         "NCCL_NET_GDR_C2C NCCL_NET_GDR_MLOPART NCCL_GDR_FLUSH_DISABLE NCCL_NET_FORCE_FLUSH NCCL_NET_DISABLE_INTRA "
-         "NCCL_NET_SHARED_BUFFERS NCCL_NET_SHARED_COMMS NCCL_NET_OPTIONAL_RECV_COMPLETION NCCL_NETDEVS_POLICY "
-         "NCCL_NET_MERGE_LEVEL NCCL_NET_MERGE_POLICY NCCL_NET_FORCE_MERGE NCCL_CROSS_NIC NCCL_PXN_DISABLE "
-         "NCCL_P2P_PXN_LEVEL NCCL_PXN_C2C NCCL_DMABUF_ENABLE NCCL_GDRCOPY_ENABLE NCCL_GDRCOPY_FIFO_ENABLE "
-         "NCCL_GDRCOPY_SYNC_ENABLE NCCL_GDRCOPY_FLUSH_ENABLE NCCL_IGNORE_NET_MISMATCH "
-         "NCCL_IGNORE_COLLNET_MISMATCH NCCL_NET_OVERHEAD NCCL_NCHANNELS_PER_NET_PEER NCCL_P2P_PER_CHANNEL_NET_BW "
-         "NCCL_ALLOC_P2P_NET_LL_BUFFERS NCCL_UNPACK_DOUBLE_NCHANNELS NCCL_P2P_NET_CHUNKSIZE "
-         "NCCL_IBVERBS_LIB",
+    {.names = "NCCL_NET_PLUGIN_REF_COUNT NCCL_NET_GDR_C2C NCCL_NET_GDR_MLOPART NCCL_GDR_FLUSH_DISABLE "
+              "NCCL_NET_FORCE_FLUSH NCCL_NET_DISABLE_INTRA NCCL_NET_SHARED_BUFFERS NCCL_NET_SHARED_COMMS "
+              "NCCL_NET_OPTIONAL_RECV_COMPLETION NCCL_NETDEVS_POLICY NCCL_NET_MERGE_LEVEL NCCL_NET_MERGE_POLICY "
+              "NCCL_NET_FORCE_MERGE NCCL_PXN_DISABLE NCCL_P2P_PXN_LEVEL NCCL_PXN_C2C NCCL_DMABUF_ENABLE "
+              "NCCL_GDRCOPY_ENABLE NCCL_GDRCOPY_FIFO_ENABLE NCCL_GDRCOPY_SYNC_ENABLE NCCL_GDRCOPY_FLUSH_ENABLE "
+              "NCCL_IGNORE_NET_MISMATCH NCCL_IGNORE_COLLNET_MISMATCH NCCL_NET_OVERHEAD NCCL_NCHANNELS_PER_NET_PEER "
+              "NCCL_P2P_PER_CHANNEL_NET_BW NCCL_ALLOC_P2P_NET_LL_BUFFERS NCCL_UNPACK_DOUBLE_NCHANNELS "
+              "NCCL_P2P_NET_CHUNKSIZE NCCL_IBVERBS_LIB",
      .reason = "Speaks of network cards in ways that only NCCL knows; data between hosts go over TCP or a plugin, from "
                "host memory"},
     {.names = "NCCL_IB_*",
      .reason =
          "Tells NCCL's own verbs what Tutti cannot tell libfabric; NCCL_IB_HCA, NCCL_IB_DISABLE and NCCL_IB_TC count, "
          "libfabric's own settings are FI_VERBS_GID_IDX instead of NCCL_IB_GID_INDEX, and others like it"},
-    {.names = "NCCL_TOPO_FILE NCCL_TOPO_DUMP_FILE NCCL_TOPO_DUMP_FILE_RANK NCCL_GRAPH_FILE NCCL_GRAPH_DUMP_FILE "
-              "NCCL_GRAPH_DUMP_FILE_RANK NCCL_TOPO_SPLIT_MLOPART NCCL_COLLNET_NODE_THRESHOLD NCCL_MNNVL_ENABLE "
+    {.names = "NCCL_TOPO_SPLIT_MLOPART NCCL_COLLNET_NODE_THRESHOLD NCCL_MNNVL_ENABLE "
               "NCCL_MNNVL_UUID NCCL_MNNVL_CLIQUE_ID NCCL_MNNVL_CROSS_CLIQUE NCCL_MNNVL_SCATTER_NETS_ENABLE "
               "NCCL_MNNVL_RAIL_PER_HOST",
-     .reason = "Describes how GPUs and network cards are wired; Tutti tries each pair of GPUs at init instead"},
+     .reason = "Speaks of parts of GPUs, of racks whose NVLinks join several hosts, and of switches that reduce, none "
+               "of which Tutti uses"},
     {.names = "NCCL_IGNORE_CPU_AFFINITY NCCL_SET_CPU_STACK_SIZE",
      .reason = "Tutti leaves affinities and stacks as it finds them"},
     {.names = "NCCL_SET_THREAD_NAME",

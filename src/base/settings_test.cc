@@ -89,6 +89,40 @@ TEST(SettingsTest, PeerAccessMayBeForbidden) {
   }
 }
 
+TEST(SettingsTest, TheMachineAsAGraph) {
+  const Settings settings = With({{"NCCL_TOPO_FILE", "/a/topo.xml"},
+                                  {"NCCL_TOPO_DUMP_FILE", "/b.xml"},
+                                  {"NCCL_TOPO_DUMP_FILE_RANK", "3"},
+                                  {"NCCL_GRAPH_FILE", "/a/graph.xml"},
+                                  {"NCCL_GRAPH_DUMP_FILE", "/c.xml"},
+                                  {"NCCL_GRAPH_DUMP_FILE_RANK", "-1"},
+                                  {"NCCL_CROSS_NIC", "0"},
+                                  {"NCCL_NET_GDR_LEVEL", "phb"},
+                                  {"NCCL_NET_GDR_READ", "0"}});
+  EXPECT_EQ(settings.warnings, "");
+  EXPECT_TRUE(settings.ignored.empty());
+  EXPECT_EQ(settings.topo_file, "/a/topo.xml");
+  EXPECT_EQ(settings.topo_dump_file, "/b.xml");
+  EXPECT_EQ(settings.topo_dump_rank, 3);
+  EXPECT_EQ(settings.graph_file, "/a/graph.xml");
+  EXPECT_EQ(settings.graph_dump_file, "/c.xml");
+  EXPECT_EQ(settings.graph_dump_rank, -1);
+  EXPECT_EQ(settings.cross_nic, 0);
+  EXPECT_EQ(settings.gdr_level, "PHB");
+  EXPECT_EQ(settings.gdr_read, 0);
+  EXPECT_EQ(With({{"NCCL_NET_GDR_READ", "-2"}}).gdr_read, -2) << "NCCL's own default";
+  EXPECT_EQ(With({{"NCCL_CROSS_NIC", "3"}}).warnings, "NCCL_CROSS_NIC=\"3\" is not a number, 0 to 2; using 2\n");
+  EXPECT_EQ(With({{"NCCL_NET_GDR_LEVEL", "FAR"}}).gdr_level, "");
+}
+
+TEST(SettingsTest, LevelsAreThoseOfNccl) {
+  for (const char* level : {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"}) {
+    EXPECT_EQ(With({{"NCCL_P2P_LEVEL", level}}).p2p_level, level);
+  }
+  EXPECT_EQ(With({{"NCCL_P2P_LEVEL", "99999999999"}}).p2p_level, "5") << "above the last one";
+  for (const char* wrong : {"NET", "DIS"}) EXPECT_EQ(With({{"NCCL_P2P_LEVEL", wrong}}).p2p_level, "") << wrong;
+}
+
 TEST(SettingsTest, TheNetworkBetweenHosts) {
   const Settings settings = With({{"NCCL_SOCKET_IFNAME", "^=eth0,ib"},
                                   {"NCCL_SOCKET_FAMILY", "AF_INET6"},
@@ -275,7 +309,7 @@ TEST(SettingsTest, IgnoredOnesAreKnown) {
   EXPECT_EQ(settings.warnings, "");
   EXPECT_EQ(settings.ignored, (std::vector<std::string>{"NCCL_IBVERBS_LIB", "NCCL_SHM_DISABLE", "NCCL_VERSION"}));
   EXPECT_EQ(WhyIgnored("NCCL_IB"), std::nullopt);
-  EXPECT_TRUE(WhyIgnored("NCCL_NET_GDR_LEVEL")->find("network") != std::string_view::npos);
+  EXPECT_TRUE(WhyIgnored("NCCL_NET_GDR_C2C")->find("network") != std::string_view::npos);
 }
 
 TEST(SettingsTest, EnvironmentBeatsTheFirstFileBeatsTheSecond) {

@@ -70,6 +70,7 @@ Status Make(Birth birth) {
     Result<CommunicatorOptions> options = find(comm->abort);
     if (!options.ok()) return options.status();
     options->name = comm->config.name;
+    options->gpu = comm->device;
     options->cancel = &comm->abort;
     Result<Communicator> communicator = Communicator::Create(*options);
     if (!communicator.ok()) return communicator.status();

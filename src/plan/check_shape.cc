@@ -102,11 +102,25 @@ Status CheckTargets(const RankPlan& plan, int index, std::vector<int>* last_step
     if (peer < 0 || peer >= plan.ranks) {
       return Fault(plan, index, fmt::format("sends to rank {} of {} ranks", peer, plan.ranks));
     }
-    if (peer == plan.rank) return Fault(plan, index, "sends to its own rank");
+    if (peer == plan.rank && !IsOffer(plan.step(index).sending)) return Fault(plan, index, "sends to its own rank");
     if ((*last_step_to)[peer] == index) return Fault(plan, index, fmt::format("sends to rank {} twice", peer));
     (*last_step_to)[peer] = index;
   }
   return Status::Ok();
+}
+
+// Of what is received or read.
+Status CheckSource(const RankPlan& plan, int index, const Operand& operand) {
+  const bool message = operand.kind == Operand::Kind::kRecv;
+  if (message && operand.index == plan.rank) return Fault(plan, index, "receives from its own rank");
+  if (operand.index < 0 || operand.index >= plan.ranks) {
+    return Fault(plan, index,
+                 fmt::format("{} rank {} of {} ranks", message ? "receives from" : "reads what is offered by",
+                             operand.index, plan.ranks));
+  }
+  const auto operands = plan.step(index).operands;
+  if (message || std::ranges::count(operands, operand) == 1) return Status::Ok();
+  return Fault(plan, index, fmt::format("reads what rank {} offers twice", operand.index));
 }
 
 Status CheckStep(const RankPlan& plan, int index, int per_piece) {
@@ -117,10 +131,9 @@ Status CheckStep(const RankPlan& plan, int index, int per_piece) {
     return Fault(plan, index, fmt::format("is in stage {}, outside 0 ... {}", step.stage, kMaxStage));
   }
   for (const Operand& operand : step.operands) {
-    if (operand.kind == Operand::Kind::kRecv) {
-      if (operand.index == plan.rank) return Fault(plan, index, "receives from its own rank");
-      if (operand.index >= 0 && operand.index < plan.ranks) continue;
-      return Fault(plan, index, fmt::format("receives from rank {} of {} ranks", operand.index, plan.ranks));
+    if (!operand.local()) {
+      TUTTI_RETURN_IF_ERROR(CheckSource(plan, index, operand));
+      continue;
     }
     const bool in = operand.kind == Operand::Kind::kIn;
     const int blocks = in ? plan.in_blocks : plan.out_blocks;

@@ -38,20 +38,20 @@ int AddRank(const RankPlan& plan, Cost* cost) {
   for (int i = 0; i < plan.step_count(); ++i) {
     const Step step = plan.step(i);
     const double size = block.Of(step);
-    sent += size * static_cast<double>(step.to.size());
-    posted += step.to.empty() ? 0 : size;
-    folded += step.operands.size() > 1 ? size * static_cast<double>(step.operands.size()) : 0;
+    sent += size * step.sent();
+    posted += step.sent() == 0 ? 0 : size;
+    folded += step.values() > 1 ? size * step.values() : 0;
     stored += step.out == kNoBlock ? 0 : size;
-    messages += static_cast<int>(step.to.size());
+    received += size * (step.received() + (step.sending == Sending::kMulticastBack ? 1 : 0));
+    messages += step.sent();
+    receives += step.received();
     peers.insert(peers.end(), step.to.begin(), step.to.end());
     for (const Operand& operand : step.operands) {
-      if (operand.kind != Operand::Kind::kRecv) continue;
-      received += size;
-      ++receives;
-      peers.push_back(operand.index);
+      if (!operand.local()) peers.push_back(operand.index);
     }
     cost->stages = std::max(cost->stages, step.stage + 1);
   }
+  std::erase(peers, plan.rank);
   std::sort(peers.begin(), peers.end());
   peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   cost->steps_max = std::max(cost->steps_max, plan.step_count());
@@ -79,6 +79,7 @@ bool IsOneWay(std::span<const RankPlan> plans) {
       const Step step = plans[rank].step(i);
       peers[rank].insert(peers[rank].end(), step.to.begin(), step.to.end());
     }
+    std::erase(peers[rank], static_cast<int>(rank));
     for (const int peer : peers[rank]) ++senders[static_cast<std::size_t>(peer)];
   }
   std::vector<std::size_t> free;  // ranks without senders

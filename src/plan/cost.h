@@ -14,12 +14,14 @@ namespace tutti::plan {
 
 // For one round. Amounts of data are in units of the collective's `count` (bytes / S, where S = count *
 // sizeof an element), all blocks taken as equal; in elements for a grouped send and receive. "max": of the
-// rank that has most.
+// rank that has most. What goes through a switch is counted on the rank's own link: a multicast once for its sender and once for
+// each receiver, itself too where it comes back; a reducing read once for each rank that offers and once for the reader. What a
+// switch folds no rank does.
 struct Cost {
   int hops = 0;             // messages one after the other on the longest chain of steps that wait for each other
   int stages = 1;           // highest stage + 1: how many rounds a software pipeline of this plan overlaps
   int steps_max = 0;        // of one rank
-  double sent_max = 0;      // data sent, once for every target
+  double sent_max = 0;      // data sent, once for every target, or once for all where a switch copies
   double posted_max = 0;    // data sent, a step with several targets once: what a shared buffer would carry
   double received_max = 0;  // data received
   double moved_max = 0;     // data sent, with several targets once, and received: at most posted_max + received_max

@@ -76,12 +76,12 @@ void Execution::ConnectLinks() {
       last_stage = std::max(last_stage, step.stage);
       process.first_wire.push_back(process.wires.size());
       for (const Operand& operand : step.operands) {
-        const bool receives = operand.kind == Operand::Kind::kRecv;
+        const bool receives = !operand.local();
         process.wires.push_back(
             {receives ? LinkBetween(operand.index, plan.rank) : -1, receives ? ++wanted[operand.index] : 0});
       }
       for (const Operand& operand : step.operands) {
-        if (operand.kind == Operand::Kind::kRecv) wanted[operand.index] = 0;
+        if (!operand.local()) wanted[operand.index] = 0;
       }
       for (int peer : step.to) process.wires.push_back({LinkBetween(plan.rank, peer), 0});
     }
@@ -102,9 +102,7 @@ bool Execution::StepExists(int rank, int index, int round) const {
   const Step step = plan.step(index);
   if (step.out != kNoBlock) return Exists(plan, false, step.out, round);
   for (const Operand& operand : step.operands) {
-    if (operand.kind != Operand::Kind::kRecv) {
-      return Exists(plan, operand.kind == Operand::Kind::kIn, operand.index, round);
-    }
+    if (operand.local()) return Exists(plan, operand.kind == Operand::Kind::kIn, operand.index, round);
   }
   return true;
 }
@@ -170,15 +168,19 @@ Status Execution::RunStep(int rank) {
   const Step step = plans_[rank].step(process.step);
   const std::size_t first = process.first_wire[process.step];
   causality_.Tick(rank);
+  operands_.assign(step.operands.begin(), step.operands.end());
   values_.clear();
+  offered_.clear();
   Cell result;
   for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    const Operand& operand = step.operands[i];
     Value value;
     const std::int32_t link = process.wires[first + i].link;
-    TUTTI_RETURN_IF_ERROR(link < 0 ? Load(rank, step.operands[i], &value) : Receive(rank, link, &value, &result));
+    TUTTI_RETURN_IF_ERROR(link < 0 ? Load(rank, operand, &value) : Receive(rank, operand, link, &value, &result));
     values_.push_back(value);
   }
-  TUTTI_RETURN_IF_ERROR(FoldValues(rank, values_, &result.value));
+  TUTTI_RETURN_IF_ERROR(ReadOffers(rank));
+  TUTTI_RETURN_IF_ERROR(FoldValues(rank, values_, operands_, Folds::By::kRank, &result.value));
   result.stored_by = process.step;
   if (step.operands.size() > 1) result.sender = result.sender_step = -1;
   if (step.out != kNoBlock) TUTTI_RETURN_IF_ERROR(Store(rank, step, result));
@@ -212,7 +214,18 @@ Status Execution::Load(int rank, const Operand& operand, Value* value) {
   return Status::Ok();
 }
 
-Status Execution::Receive(int rank, std::int32_t index, Value* value, Cell* origin) {
+Status Execution::CheckKind(int rank, const Operand& operand, const Message& message) const {
+  const bool reads = operand.kind == Operand::Kind::kOffered, offered = message.offer != kNoOffer;
+  if (reads == offered) return Status::Ok();
+  return Fault(
+      plans_[rank], processes_[rank].step,
+      fmt::format("{} rank {}'s step {}, which {}",
+                  reads ? "reads as an offer what comes of" : "receives as a message what comes of", operand.index,
+                  message.step,
+                  reads ? "sends a message; write < in place of ^" : "offers it to a switch; write ^ in place of <"));
+}
+
+Status Execution::Receive(int rank, const Operand& operand, std::int32_t index, Value* value, Cell* origin) {
   const Process& process = processes_[rank];
   Link& link = links_[index];
   const Message message = link.messages[link.head++];
@@ -223,6 +236,8 @@ Status Execution::Receive(int rank, std::int32_t index, Value* value, Cell* orig
     link.messages.erase(link.messages.begin(), link.messages.begin() + static_cast<std::ptrdiff_t>(link.head));
     link.head = 0;
   }
+  TUTTI_RETURN_IF_ERROR(CheckKind(rank, operand, message));
+  if (message.offer != kNoOffer) offered_.push_back(message.offer);
   const int difference = plans_[rank].step(process.step).stage - message.stage;
   if (link.difference < 0) link.difference = difference;
   if (difference < 0 || difference != link.difference) {
@@ -262,7 +277,58 @@ Status Execution::CheckEarly(int rank, const Message& message) const {
                            unread->reader, unread->step));
 }
 
-Status Execution::FoldValues(int rank, std::span<const Value> values, Value* result) {
+// The reading that others have made of offers that leave once; -1: there is none so far. All readers are given the same fold.
+Status Execution::FindSharedRead(int rank, std::int32_t* read) {
+  *read = -1;
+  std::ranges::sort(offered_);
+  if (offered_.back() < 0) return Status::Ok();
+  const auto fault = [&](const std::string& what) { return Fault(plans_[rank], processes_[rank].step, what); };
+  if (offered_.front() < 0) {
+    return fault("reads offers that leave once together with others; a switch folds those once, for all their readers");
+  }
+  for (const std::int32_t offer : offered_) *read = std::max(*read, offers_[static_cast<std::size_t>(offer)].read);
+  if (*read < 0) return Status::Ok();
+  const Read& known = reads_[static_cast<std::size_t>(*read)];
+  if (known.offers == offered_) return Status::Ok();
+  return fault(fmt::format("reads other offers than rank {}, although they leave once for both", known.rank));
+}
+
+// What the step takes of offers becomes one value, where the first of them stands.
+Status Execution::ReadOffers(int rank) {
+  if (offered_.empty()) return Status::Ok();
+  std::int32_t shared = -1;
+  TUTTI_RETURN_IF_ERROR(FindSharedRead(rank, &shared));
+  std::vector<Operand> operands, other_operands;
+  std::vector<Value> values, other_values;
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const bool offered = operands_[i].kind == Operand::Kind::kOffered;
+    if (offered && operands.empty()) {
+      other_operands.push_back(operands_[i]);
+      other_values.emplace_back();
+    }
+    (offered ? operands : other_operands).push_back(operands_[i]);
+    (offered ? values : other_values).push_back(values_[i]);
+  }
+  const auto place =
+      std::ranges::find(other_operands, Operand::Kind::kOffered, &Operand::kind) - other_operands.begin();
+  Value& value = other_values[static_cast<std::size_t>(place)];
+  if (shared >= 0) {
+    value = reads_[static_cast<std::size_t>(shared)].value;
+  } else {
+    TUTTI_RETURN_IF_ERROR(FoldValues(rank, values, operands, Folds::By::kSwitch, &value));
+    if (offered_.front() >= 0) {
+      for (const std::int32_t offer : offered_)
+        offers_[static_cast<std::size_t>(offer)].read = static_cast<std::int32_t>(reads_.size());
+      reads_.push_back({.rank = rank, .offers = offered_, .value = value});
+    }
+  }
+  operands_ = std::move(other_operands);
+  values_ = std::move(other_values);
+  return Status::Ok();
+}
+
+Status Execution::FoldValues(int rank, std::span<const Value> values, std::span<const Operand> operands, Folds::By by,
+                             Value* result) {
   const RankPlan& plan = plans_[rank];
   const int step = processes_[rank].step;
   *result = values[0];
@@ -274,13 +340,13 @@ Status Execution::FoldValues(int rank, std::span<const Value> values, Value* res
     if (values[i].block == values[0].block) continue;
     std::string text = "folds different blocks:";
     for (std::size_t k : {std::size_t{0}, i}) {
-      const Operand& operand = plan.step(step).operands[k];
+      const Operand& operand = operands[k];
       fmt::format_to(std::back_inserter(text), "{} {}{}", k == 0 ? "" : " and", folds_.Describe(values[k]),
-                     operand.kind == Operand::Kind::kRecv ? fmt::format(" (from rank {})", operand.index) : "");
+                     operand.local() ? "" : fmt::format(" (from rank {})", operand.index));
     }
     return Fault(plan, step, text);
   }
-  const std::optional<Value> fold = folds_.Make(values, rank, step);
+  const std::optional<Value> fold = folds_.Make(values, rank, step, by);
   if (fold) {
     *result = *fold;
     return Status::Ok();
@@ -295,7 +361,7 @@ Status Execution::Store(int rank, const Step& step, const Cell& cell) {
   const Process& process = processes_[rank];
   const std::int64_t place = PlaceOf(rank, false, step.out, process.round);
   const Operand& first = step.operands[0];
-  const bool onto_itself = step.operands.size() == 1 && first.kind != Operand::Kind::kRecv &&
+  const bool onto_itself = step.operands.size() == 1 && first.local() &&
                            PlaceOf(rank, first.kind == Operand::Kind::kIn, first.index, process.round) == place;
   if (!onto_itself) {
     if (const auto unread = causality_.FindUnread(rank, place)) {
@@ -314,10 +380,15 @@ void Execution::Send(int rank, const Step& step, const Value& value, std::size_t
   const std::int32_t attached = causality_.Attach(rank, static_cast<int>(step.to.size()));
   const Operand& first = step.operands[0];
   const bool stored = step.out != kNoBlock;
-  const bool lies_there = stored || (step.operands.size() == 1 && first.kind != Operand::Kind::kRecv);
-  const bool by_reference = options_.in_place_by_reference && lies_there;
+  const bool lies_there = stored || (step.operands.size() == 1 && first.local());
+  const bool by_reference = options_.in_place_by_reference && lies_there && !IsMulticast(step.sending);
   const bool in = !stored && first.kind == Operand::Kind::kIn;
   const std::int64_t place = by_reference ? PlaceOf(rank, in, stored ? step.out : first.index, process.round) : 0;
+  std::int32_t offer = IsOffer(step.sending) ? kOfferAlone : kNoOffer;
+  if (step.sending == Sending::kOfferOnce) {
+    offer = static_cast<std::int32_t>(offers_.size());
+    offers_.emplace_back();
+  }
   for (std::size_t i = 0; i < step.to.size(); ++i) {
     Link& link = links_[process.wires[first_wire + i].link];
     link.messages.push_back(
@@ -326,7 +397,8 @@ void Execution::Send(int rank, const Step& step, const Value& value, std::size_t
          .stage = step.stage,
          .step = process.step,
          .attached = attached,
-         .reference = by_reference ? causality_.Refer(rank, place, link.to, process.step) : Causality::kNone});
+         .reference = by_reference ? causality_.Refer(rank, place, link.to, process.step) : Causality::kNone,
+         .offer = offer});
     Wake(link.to, &link.reader_waits);
   }
 }

@@ -54,10 +54,21 @@ class Execution {
   const Causality& causality() const { return causality_; }
 
  private:
+  static constexpr std::int32_t kNoOffer = -2, kOfferAlone = -1;
   struct Message {
     Value value;
     std::int32_t round, stage, step;   // of the sender
     std::int32_t attached, reference;  // of causality_
+    std::int32_t offer = kNoOffer;     // kOfferAlone: for one reader; else of offers_
+  };
+  // A value that leaves once, for readers that share a reducing read, and that read once it has been made.
+  struct Offer {
+    std::int32_t read = -1;  // of reads_
+  };
+  struct Read {
+    int rank;                          // the first reader
+    std::vector<std::int32_t> offers;  // of offers_, ascending
+    Value value;
   };
   struct Link {
     std::int32_t from, to;
@@ -92,9 +103,13 @@ class Execution {
   bool IsReady(int rank);
   Status RunStep(int rank);
   Status Load(int rank, const Operand& operand, Value* value);
-  Status Receive(int rank, std::int32_t link, Value* value, Cell* origin);
+  Status Receive(int rank, const Operand& operand, std::int32_t link, Value* value, Cell* origin);
   Status CheckEarly(int rank, const Message& message) const;
-  Status FoldValues(int rank, std::span<const Value> values, Value* result);
+  Status CheckKind(int rank, const Operand& operand, const Message& message) const;
+  Status ReadOffers(int rank);
+  Status FindSharedRead(int rank, std::int32_t* read);
+  Status FoldValues(int rank, std::span<const Value> values, std::span<const Operand> operands, Folds::By by,
+                    Value* result);
   Status Store(int rank, const Step& step, const Cell& cell);
   void Send(int rank, const Step& step, const Value& value, std::size_t first_wire);
   void Wake(int rank, bool* waits);
@@ -116,7 +131,12 @@ class Execution {
   std::vector<std::int32_t> link_table_;  // from * ranks + to -> index in links_, or -1
   std::vector<Link> links_;
   std::deque<int> runnable_;
-  std::vector<Value> values_;  // operands of the step at hand
+  // Of the step at hand: its operands, their values, and which offers it takes.
+  std::vector<Operand> operands_;
+  std::vector<Value> values_;
+  std::vector<std::int32_t> offered_;
+  std::vector<Offer> offers_;
+  std::vector<Read> reads_;
   Folds folds_;
   Causality causality_;
 };

@@ -15,8 +15,7 @@ void Add(const RankPlan& plan, Footprint& footprint) {
     if (step.to.empty()) continue;
     ++sends;
     peers.insert(peers.end(), step.to.begin(), step.to.end());
-    const bool kept =
-        step.out != kNoBlock || (step.operands.size() == 1 && step.operands[0].kind != Operand::Kind::kRecv);
+    const bool kept = step.out != kNoBlock || (step.operands.size() == 1 && step.operands[0].local());
     footprint.forwards |= !kept;
   }
   std::ranges::sort(peers);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "plan/footprint.h"
@@ -27,6 +28,22 @@ struct Crossing {
   std::int32_t from, to;
   int hop;
   auto operator<=>(const Crossing&) const = default;
+};
+
+// Which of the messages of a multicast, or of a reducing read, are there on the ranks' own links: one at the end where a switch copies or
+// folds.
+class SwitchEnds {
+ public:
+  bool Leaves(const Timeline::Message& m, Sending sending) {
+    const bool once = IsMulticast(sending) || sending == Sending::kOfferOnce;
+    return !once || left_.emplace(m.from, m.from_step).second;
+  }
+  bool Arrives(const Timeline::Message& m, Sending sending) {
+    return !IsOffer(sending) || arrived_.emplace(m.to, m.to_step).second;
+  }
+
+ private:
+  std::set<std::pair<std::int32_t, std::int32_t>> left_, arrived_;  // ranks and steps
 };
 
 // Of the pair of hosts that has most.
@@ -49,14 +66,23 @@ NetworkCost EvaluateNetwork(std::span<const RankPlan> plans, std::span<const std
   std::vector<Traffic> ranks(plans.size());
   std::map<std::int32_t, Traffic> hosts;
   std::vector<Crossing> bursts;
+  SwitchEnds ends;
   for (const Timeline::Message& message : timeline.messages) {
     const std::int32_t from = host_of[message.from], to = host_of[message.to];
     if (from == to) continue;
-    for (Traffic* sender : {&ranks[message.from], &hosts[from]}) sender->sent += block;
-    for (Traffic* receiver : {&ranks[message.to], &hosts[to]}) receiver->received += block;
-    ++ranks[message.from].messages;
+    const Sending sending = plans[message.from].step(message.from_step).sending;
     ranks[message.from].peers.insert(message.to);
     ranks[message.to].peers.insert(message.from);
+    if (ends.Leaves(message, sending)) {
+      for (Traffic* sender : {&ranks[message.from], &hosts[from]}) sender->sent += block;
+      ++ranks[message.from].messages;
+      if (sending != Sending::kEach) ++ranks[message.from].bursts_sent;
+    }
+    if (ends.Arrives(message, sending)) {
+      for (Traffic* receiver : {&ranks[message.to], &hosts[to]}) receiver->received += block;
+      if (sending != Sending::kEach) ++ranks[message.to].bursts_received;
+    }
+    if (sending != Sending::kEach) continue;
     bursts.push_back({message.from, message.to, timeline.hop[message.from][message.from_step]});
   }
   std::ranges::sort(bursts);

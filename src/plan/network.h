@@ -13,7 +13,7 @@
 namespace tutti::plan {
 
 // For one round; messages inside a host do not count. Amounts of data are in units of the collective's `count` (bytes / S),
-// as in Cost. "max": of the rank, or the host, that has most.
+// as in Cost. "max": of the rank, or the host, that has most. A multicast is sent once, and a reducing read received once.
 struct NetworkCost {
   int hops = 0;  // messages between hosts, one after the other, on the longest chain of steps that wait for each other
   double sent_max = 0, received_max = 0;  // by a rank: what its network interface carries where each has its own
@@ -23,7 +23,8 @@ struct NetworkCost {
   // together and count as one.
   int bursts_max = 0;
   int peers_max = 0;  // ranks of other hosts that a rank sends to or receives from
-  // Links, a sender and a receiver each, from one host to another: of the pair of hosts that has most. What goes over a link
+  // Links, a sender and a receiver each, from one host to another: of the pair of hosts that has most; none for what goes through
+  // switches that copy or fold. What goes over a link
   // without an answer in between can cross the network as one message, so this is the least number of messages.
   int links_max = 0;
 

@@ -16,6 +16,20 @@
 //   <1 -> out1                  receive from rank 1 into block 1 of the output
 //   <0 + in0 + <2 -> out0 >3    fold in this order, store, and send the result on
 //
+// Switches. Some switches copy and fold what passes them: NVSwitches from Hopper on (NVLS), network switches with SHARP. A step
+// may say that its value takes such a way, and take one that does:
+//
+//   in0 -> >>1 >>2              a multicast: the value leaves once, and a switch copies it for ranks 1 and 2
+//   in0 -> >>out0 >>1 >>2       the same, and back to the rank itself: its own copy is what it stores
+//   in0 -> ^1                   an offer: rank 1 reads it, folded with what others offer
+//   in0 -> ^^1 ^^2              an offer that leaves once: the switch folds it once, for all of these readers
+//   ^0 + ^1 + in0 -> out0       a reducing read: a switch folds the offers of ranks 0 and 1, and one value arrives
+//
+// What a multicast brings is received like any message. All offers that a step takes are one reducing read, and one operand of
+// the step's fold, at the place of the first of them. A switch folds in an order of its own, so nothing is promised of the
+// result's last bits. A rank may offer to itself, since a switch folds for all that belong to it alike. Executors do not run
+// such plans (switches.h); they are for the checker, the cost model and the simulator.
+//
 // Blocks. A buffer holds one piece of `count` elements, or one such piece per rank: the output of all-gather and
 // gather, the input of reduce-scatter and scatter, both buffers of all-to-all. A plan cuts every piece into the
 // same number of equal blocks, the last ones shorter or empty when the count does not divide (see BlockCut), and
@@ -55,26 +69,59 @@
 namespace tutti::plan {
 
 struct Operand {
-  enum class Kind : std::uint8_t { kIn, kOut, kRecv };
+  enum class Kind : std::uint8_t { kIn, kOut, kRecv, kOffered };
   Kind kind;
-  std::int32_t index;  // block for kIn and kOut, peer's rank for kRecv
+  std::int32_t index;  // block for kIn and kOut; rank for kRecv and kOffered
 
-  bool local() const { return kind != Kind::kRecv; }
+  bool local() const { return kind == Kind::kIn || kind == Kind::kOut; }
   bool operator==(const Operand&) const = default;
 };
 
 inline constexpr Operand In(int block) { return {Operand::Kind::kIn, block}; }
 inline constexpr Operand Out(int block) { return {Operand::Kind::kOut, block}; }
 inline constexpr Operand Recv(int peer) { return {Operand::Kind::kRecv, peer}; }
+inline constexpr Operand Offered(int rank) { return {Operand::Kind::kOffered, rank}; }
 
 inline constexpr int kNoBlock = -1;
+
+// How a step's value gets to the ranks in `to`; all but the first through a switch.
+enum class Sending : std::uint8_t {
+  kEach,           // a message to each
+  kMulticast,      // once; a switch copies it
+  kMulticastBack,  // once; a switch copies it, also for the rank itself, which stores that copy
+  kOffer,          // to each, for a reducing read of its own
+  kOfferOnce,      // once, for a reducing read that they share
+};
+constexpr bool IsMulticast(Sending s) { return s == Sending::kMulticast || s == Sending::kMulticastBack; }
+constexpr bool IsOffer(Sending s) { return s == Sending::kOffer || s == Sending::kOfferOnce; }
 
 // One step, a view into its RankPlan.
 struct Step {
   std::span<const Operand> operands;  // never empty
-  std::span<const std::int32_t> to;   // ranks, without repetition, never the rank itself
+  std::span<const std::int32_t> to;   // ranks, without repetition, never the rank itself but for offers
   int out;                            // block of the output, or kNoBlock
   int stage;                          // see "Rounds and stages" above; >= 0
+  Sending sending = Sending::kEach;
+
+  // Offers that it takes, which are one reducing read.
+  int offers() const {
+    int count = 0;
+    for (const Operand& operand : operands) count += operand.kind == Operand::Kind::kOffered ? 1 : 0;
+    return count;
+  }
+  // Values that arrive for it: a message each, or one of a reducing read.
+  int received() const {
+    int messages = 0;
+    for (const Operand& operand : operands) messages += operand.kind == Operand::Kind::kRecv ? 1 : 0;
+    return messages + (offers() > 0 ? 1 : 0);
+  }
+  // Values that the rank itself folds.
+  int values() const {
+    const int count = offers();
+    return static_cast<int>(operands.size()) - (count > 0 ? count - 1 : 0);
+  }
+  // How often its value leaves the rank.
+  int sent() const { return sending == Sending::kEach || sending == Sending::kOffer ? static_cast<int>(to.size()) : 1; }
 };
 
 // One rank's part of a plan on one channel.
@@ -83,10 +130,13 @@ class RankPlan {
   RankPlan() = default;
   RankPlan(Collective collective, int rank, int ranks) : collective(collective), rank(rank), ranks(ranks) {}
 
-  // Appends a step. Order is execution order within a time slot.
-  void Add(std::span<const Operand> operands, std::span<const std::int32_t> to, int out, int stage = 0);
-  void Add(std::initializer_list<Operand> operands, std::initializer_list<std::int32_t> to, int out, int stage = 0) {
-    Add(std::span(operands.begin(), operands.size()), std::span(to.begin(), to.size()), out, stage);
+  // Appends a step. Order is execution order within a time slot. A value that goes nowhere is taken as Sending::kEach, and one that
+  // comes back but is not stored as kMulticast.
+  void Add(std::span<const Operand> operands, std::span<const std::int32_t> to, int out, int stage = 0,
+           Sending sending = Sending::kEach);
+  void Add(std::initializer_list<Operand> operands, std::initializer_list<std::int32_t> to, int out, int stage = 0,
+           Sending sending = Sending::kEach) {
+    Add(std::span(operands.begin(), operands.size()), std::span(to.begin(), to.size()), out, stage, sending);
   }
 
   // Multiplies all stages and the messages that a link holds. REQUIRES: times >= 1.
@@ -96,7 +146,7 @@ class RankPlan {
   Step step(int index) const {
     const Packed& p = steps_[index];
     return {std::span(operands_).subspan(p.first_operand, p.operand_count),
-            std::span(targets_).subspan(p.first_target, p.target_count), p.out, p.stage};
+            std::span(targets_).subspan(p.first_target, p.target_count), p.out, p.stage, p.sending};
   }
 
   bool operator==(const RankPlan&) const = default;
@@ -118,6 +168,7 @@ class RankPlan {
   struct Packed {
     std::uint32_t first_operand, operand_count, first_target, target_count;
     std::int32_t out, stage;
+    Sending sending;
     bool operator==(const Packed&) const = default;
   };
   std::vector<Packed> steps_;

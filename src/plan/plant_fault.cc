@@ -14,7 +14,7 @@
 namespace tutti::plan {
 namespace {
 
-constexpr std::string_view kNames[kFaultKinds] = {"drop-send", "wrong-block", "double", "swap"};
+constexpr std::string_view kNames[kFaultKinds] = {"drop-send", "wrong-block", "double", "swap", "drop-receive"};
 
 // A step that can be changed.
 struct Draft {
@@ -22,14 +22,18 @@ struct Draft {
   std::vector<std::int32_t> to;
   int out;
   int stage;
+  Sending sending;
 };
 
 std::vector<Draft> Open(const RankPlan& plan) {
   std::vector<Draft> drafts;
   for (int i = 0; i < plan.step_count(); ++i) {
     const Step step = plan.step(i);
-    drafts.push_back(
-        {{step.operands.begin(), step.operands.end()}, {step.to.begin(), step.to.end()}, step.out, step.stage});
+    drafts.push_back({{step.operands.begin(), step.operands.end()},
+                      {step.to.begin(), step.to.end()},
+                      step.out,
+                      step.stage,
+                      step.sending});
   }
   return drafts;
 }
@@ -42,7 +46,7 @@ RankPlan Close(const RankPlan& plan, const std::vector<Draft>& drafts) {
   changed.link_slots = plan.link_slots;
   changed.in_sizes = plan.in_sizes;
   changed.out_sizes = plan.out_sizes;
-  for (const Draft& draft : drafts) changed.Add(draft.operands, draft.to, draft.out, draft.stage);
+  for (const Draft& draft : drafts) changed.Add(draft.operands, draft.to, draft.out, draft.stage, draft.sending);
   return changed;
 }
 
@@ -56,8 +60,7 @@ bool DropSend(const RankPlan&, std::vector<Draft>& steps, int index) {
 // Where a step names several blocks, changing one would be noticed before anything runs; so rather not those.
 bool WrongBlock(const RankPlan& plan, std::vector<Draft>& steps, int index) {
   Draft& step = steps[index];
-  const auto named = std::count_if(step.operands.begin(), step.operands.end(),
-                                   [](const Operand& o) { return o.kind != Operand::Kind::kRecv; });
+  const auto named = std::ranges::count_if(step.operands, &Operand::local);
   if (named + (step.out != kNoBlock) != 1) return false;
   for (Operand& operand : step.operands) {
     if (operand.kind != Operand::Kind::kIn || plan.in_blocks < 2) continue;
@@ -77,6 +80,21 @@ bool Double(const RankPlan& plan, std::vector<Draft>& steps, int index) {
   if (own == operands.end()) return false;
   operands.push_back(Operand(*own));
   return true;
+}
+
+bool DropReceive(const RankPlan&, std::vector<Draft>& steps, int index) {
+  Draft& step = steps[index];
+  for (std::size_t i = step.operands.size(); i-- > 0;) {
+    if (step.operands[i].local()) continue;
+    if (step.operands.size() > 1) {
+      step.operands.erase(step.operands.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    if (!step.to.empty()) return false;
+    steps.erase(steps.begin() + index);
+    return true;
+  }
+  return false;
 }
 
 bool SwapOperands(const RankPlan& plan, std::vector<Draft>& steps, int index) {
@@ -109,8 +127,8 @@ std::optional<FaultKind> ParseFaultKind(std::string_view name) {
 std::optional<std::string> PlantFault(FaultKind kind, std::span<RankPlan> plans) {
   const bool ordered = kind == FaultKind::kSwap && !plans.empty() && Reduces(plans[0].collective) &&
                        Check(plans, {.rank_ordered = true}).ok();
-  bool (*const changes[kFaultKinds])(const RankPlan&, std::vector<Draft>&, int) = {DropSend, WrongBlock, Double,
-                                                                                   ordered ? SwapOperands : SwapStores};
+  bool (*const changes[kFaultKinds])(const RankPlan&, std::vector<Draft>&, int) = {
+      DropSend, WrongBlock, Double, ordered ? SwapOperands : SwapStores, DropReceive};
   const auto change = changes[static_cast<int>(kind)];
 
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -120,7 +138,9 @@ std::optional<std::string> PlantFault(FaultKind kind, std::span<RankPlan> plans)
       const int index = (plan.step_count() / 2 + k) % plan.step_count();
       if (!change(plan, drafts, index)) continue;
       const std::string before = Print(plan.step(index));
+      const bool left_out = std::ssize(drafts) < plan.step_count();
       plan = Close(plan, drafts);
+      if (left_out) return fmt::format("rank {}, step {}: '{}' was left out", plan.rank, index, before);
       return fmt::format("rank {}, step {}: '{}' became '{}'", plan.rank, index, before, Print(plan.step(index)));
     }
   }

@@ -21,10 +21,12 @@ enum class FaultKind : std::uint8_t {
   kDouble,      // a step folds its own contribution in once more
   kSwap,        // where folds are in rank order, one folds two operands the other way round; else two moves are
                 // stored in each other's place
+  kDropReceive,  // a step no longer takes one of its messages, or of the offers of its reducing read; one that did nothing else is
+                 // left out
 };
-inline constexpr int kFaultKinds = 4;
+inline constexpr int kFaultKinds = 5;
 
-// "drop-send", "wrong-block", "double", "swap".
+// "drop-send", "wrong-block", "double", "swap", "drop-receive".
 std::string_view Name(FaultKind kind);
 std::optional<FaultKind> ParseFaultKind(std::string_view name);
 

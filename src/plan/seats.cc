@@ -23,7 +23,7 @@ std::vector<std::set<int>> LinksOf(std::span<const RankPlan> plans) {
       const Step step = plan.step(s);
       for (const std::int32_t peer : step.to) join(plan.rank, peer);
       for (const Operand& operand : step.operands) {
-        if (operand.kind == Operand::Kind::kRecv) join(plan.rank, operand.index);
+        if (!operand.local()) join(plan.rank, operand.index);
       }
     }
   }

@@ -16,14 +16,15 @@ Folds::Folds(int ranks, std::span<const std::int32_t> host_of) : ranks_(ranks), 
   }
 }
 
-std::optional<Value> Folds::Make(std::span<const Value> operands, int rank, int step) {
+std::optional<Value> Folds::Make(std::span<const Value> operands, int rank, int step, By by) {
   std::int64_t contributions = 0;
   for (const Value& operand : operands) contributions += operand.fold < 0 ? 1 : folds_[operand.fold].contributions;
   folds_.push_back({.rank = rank,
                     .step = step,
                     .first = static_cast<std::int32_t>(operands_.size()),
                     .count = static_cast<std::int32_t>(operands.size()),
-                    .contributions = static_cast<std::int32_t>(std::min<std::int64_t>(contributions, ranks_ + 1))});
+                    .contributions = static_cast<std::int32_t>(std::min<std::int64_t>(contributions, ranks_ + 1)),
+                    .by = by});
   operands_.insert(operands_.end(), operands.begin(), operands.end());
   if (contributions > ranks_) return std::nullopt;
   return Value{.rank = -1, .block = operands[0].block, .fold = static_cast<std::int32_t>(folds_.size()) - 1};
@@ -64,14 +65,13 @@ bool Folds::IsComplete(const Value& value, int block) {
 
 bool Folds::IsFoldOf(const Value& value, std::span<const std::int32_t> ranks) const {
   if (value.fold < 0) return ranks.size() == 1 && value.rank == ranks[0];
-  return std::ranges::equal(OperandsOf(value), ranks, [](const Value& operand, std::int32_t rank) {
-    return operand.fold < 0 && operand.rank == rank;
-  });
+  const auto is = [](const Value& operand, std::int32_t rank) { return operand.fold < 0 && operand.rank == rank; };
+  return folds_[value.fold].by == By::kRank && std::ranges::equal(OperandsOf(value), ranks, is);
 }
 
 bool Folds::IsFoldOfHosts(const Value& value) const {
-  return std::ranges::equal(OperandsOf(value), ranks_of_,
-                            [this](const Value& operand, const auto& ranks) { return IsFoldOf(operand, ranks); });
+  const auto is = [this](const Value& operand, const auto& ranks) { return IsFoldOf(operand, ranks); };
+  return folds_[value.fold].by == By::kRank && std::ranges::equal(OperandsOf(value), ranks_of_, is);
 }
 
 bool Folds::IsRankOrdered(const Value& value) {
@@ -90,7 +90,7 @@ void Folds::AppendOrder(const Value& value, std::string* text) const {
   std::string_view between = "";
   for (const Value& operand : OperandsOf(value)) {
     *text += between;
-    between = " + ";
+    between = folds_[value.fold].by == By::kSwitch ? " ^ " : " + ";
     if (text->size() > kLongest) {
       *text += "...";
       return;

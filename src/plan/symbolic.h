@@ -28,9 +28,12 @@ class Folds {
   // `host_of`: by rank its host, 0, 1, 2, ...; empty: all are on one.
   explicit Folds(int ranks, std::span<const std::int32_t> host_of = {});
 
-  // The fold of `operands`, all of one block, made by `step` of `rank`. nullopt where it has more
+  // Who folds: the rank, from left to right, or a switch, in an order that nobody knows.
+  enum class By : std::uint8_t { kRank, kSwitch };
+
+  // The fold of `operands`, all of one block, made by or for `step` of `rank`. nullopt where it has more
   // contributions than there are ranks.
-  std::optional<Value> Make(std::span<const Value> operands, int rank, int step);
+  std::optional<Value> Make(std::span<const Value> operands, int rank, int step, By by = By::kRank);
 
   // The fold that was made last, whether returned or not. REQUIRES: there is one.
   Value Last() const { return {.rank = -1, .block = 0, .fold = static_cast<std::int32_t>(folds_.size()) - 1}; }
@@ -38,10 +41,10 @@ class Folds {
   // Whether `value` is the fold of block `block` of all ranks, each exactly once. Remembers folds that are.
   bool IsComplete(const Value& value, int block);
   // Whether a complete value was folded in one step, in the order of the ranks. Of several hosts: in one step that folds the
-  // hosts' values in their order, each of which was folded so from its ranks. Remembers folds that are.
+  // hosts' values in their order, each of which was folded so from its ranks. Not where a switch has folded. Remembers folds that are.
   bool IsRankOrdered(const Value& value);
 
-  // "rank 2's block 3", "block 3 of ranks 0 + 1 + (2 + 3)".
+  // "rank 2's block 3", "block 3 of ranks 0 + 1 + (2 + 3)"; "2 ^ 3" where a switch has folded.
   std::string Describe(const Value& value) const;
   // The first step that folded a rank's contribution into itself, among those that made `value`.
   struct Doubled {
@@ -56,6 +59,7 @@ class Folds {
     std::int32_t rank, step;    // who made it
     std::int32_t first, count;  // in operands_
     std::int32_t contributions;
+    By by;
     bool complete = false, ordered = false;  // known to be
   };
   std::span<const Value> OperandsOf(const Value& value) const {

@@ -58,6 +58,18 @@ bool ReadTagged(std::string_view word, std::string_view tag, int limit, int* num
   return word.starts_with(tag) && ReadNumber(word.substr(tag.size()), limit, number);
 }
 
+struct TargetTag {
+  std::string_view tag;
+  Sending sending;
+};
+constexpr TargetTag kTargetTags[] = {
+    {">>", Sending::kMulticast}, {">", Sending::kEach}, {"^^", Sending::kOfferOnce}, {"^", Sending::kOffer}};
+
+std::string_view TagOf(Sending sending) {
+  if (sending == Sending::kMulticastBack) sending = Sending::kMulticast;
+  return std::ranges::find(kTargetTags, sending, &TargetTag::sending)->tag;
+}
+
 class Parser {
  public:
   Result<std::vector<RankPlan>> Run(std::string_view text) {
@@ -142,24 +154,40 @@ class Parser {
         operand.kind = Operand::Kind::kOut;
       } else if (ReadTagged(word, "<", kMaxParseRanks, &operand.index)) {
         operand.kind = Operand::Kind::kRecv;
+      } else if (ReadTagged(word, "^", kMaxParseRanks, &operand.index)) {
+        operand.kind = Operand::Kind::kOffered;
       } else {
-        return Error("expected an operand: in and out with a block's number, or < with a rank", word);
+        return Error("expected an operand: in and out with a block's number, or < and ^ with a rank", word);
       }
       operands_.push_back(operand);
     } while (words->Take("+"));
     if (!words->Take("->")) return Error("expected '+' or '->' after an operand", words->Peek());
 
     int out = kNoBlock;
-    if (ReadTagged(words->Peek(), "out", kMaxNumber, &out)) words->Next();
+    const bool back = ReadTagged(words->Peek(), ">>out", kMaxNumber, &out);
+    if (back || ReadTagged(words->Peek(), "out", kMaxNumber, &out)) words->Next();
+    Sending sending = Sending::kEach;
+    TUTTI_RETURN_IF_ERROR(Targets(words, &sending));
+    if (back && !targets_.empty() && sending != Sending::kMulticast) {
+      return Error("expected targets of the multicast that comes back as >>out: >> with a rank", words->Peek());
+    }
+    plan->Add(operands_, targets_, out, stage, back ? Sending::kMulticastBack : sending);
+    return Status::Ok();
+  }
+
+  Status Targets(Words* words, Sending* sending) {
     while (!words->done()) {
       const std::string_view word = words->Next();
       int target = 0;
-      if (!ReadTagged(word, ">", kMaxParseRanks, &target)) {
-        return Error("expected targets: > with a rank, after at most one block such as out0", word);
+      const auto tag = std::ranges::find_if(
+          kTargetTags, [&](const TargetTag& t) { return ReadTagged(word, t.tag, kMaxParseRanks, &target); });
+      if (tag == std::end(kTargetTags)) {
+        return Error("expected targets: >, >>, ^ or ^^ with a rank, after at most one block such as out0", word);
       }
+      if (!targets_.empty() && tag->sending != *sending) return Error("expected targets of one kind", word);
+      *sending = tag->sending;
       targets_.push_back(target);
     }
-    plan->Add(operands_, targets_, out, stage);
     return Status::Ok();
   }
 
@@ -177,13 +205,14 @@ std::string Print(const Step& step) {
   if (step.stage != 0) fmt::format_to(end, "@{} ", step.stage);
   std::string_view between = "";
   for (const Operand& operand : step.operands) {
-    constexpr std::string_view kTags[] = {"in", "out", "<"};
+    constexpr std::string_view kTags[] = {"in", "out", "<", "^"};
     fmt::format_to(end, "{}{}{}", between, kTags[static_cast<int>(operand.kind)], operand.index);
     between = " + ";
   }
   text += " ->";
-  if (step.out != kNoBlock) fmt::format_to(end, " out{}", step.out);
-  for (int target : step.to) fmt::format_to(end, " >{}", target);
+  if (step.out != kNoBlock)
+    fmt::format_to(end, " {}out{}", step.sending == Sending::kMulticastBack ? ">>" : "", step.out);
+  for (int target : step.to) fmt::format_to(end, " {}{}", TagOf(step.sending), target);
   return text;
 }
 

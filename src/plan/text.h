@@ -10,6 +10,8 @@
 //     <2 + in0 -> >0
 //     @1 in1 -> >2                    stage 1; stage 0 is not shown
 //     <2 -> out1 >0                   stored and sent on
+//     in0 -> ^0                       offered to rank 0; ^^ in place of ^: once, for all that are named
+//     ^0 + ^1 -> >>out0 >>1 >>2       what ranks 0 and 1 offer, folded by a switch; stored and sent by a multicast
 //
 // "root" appears where the collective has one (or a plan says other than 0), and the lists of a grouped send
 // and receive stand in lines of their own after the header:

@@ -28,6 +28,38 @@ TEST(TextTest, PrintsAsInTheHeader) {
             "  out1 ->\n");
 }
 
+TEST(TextTest, PrintsWhatGoesThroughSwitches) {
+  RankPlan plan(Collective::kAllReduce, 1, 3);
+  plan.in_blocks = plan.out_blocks = 3;
+  const std::vector<std::int32_t> others = {2, 0}, all = {2, 0, 1};
+  plan.Add(std::vector{In(0)}, all, kNoBlock, 0, Sending::kOffer);
+  plan.Add(std::vector{In(1)}, all, kNoBlock, 0, Sending::kOfferOnce);
+  plan.Add(std::vector{Offered(0), Recv(2), Offered(1)}, others, 1, 1, Sending::kMulticastBack);
+  plan.Add(std::vector{Out(1)}, others, 2, 2, Sending::kMulticast);
+  plan.Add(std::vector{In(2)}, {}, 2, 0, Sending::kMulticastBack);
+  const std::string text =
+      "all_reduce rank 1 of 3 in 3 out 3 slots 1\n"
+      "  in0 -> ^2 ^0 ^1\n"
+      "  in1 -> ^^2 ^^0 ^^1\n"
+      "  @1 ^0 + <2 + ^1 -> >>out1 >>2 >>0\n"
+      "  @2 out1 -> out2 >>2 >>0\n"
+      "  in2 -> >>out2\n";
+  EXPECT_EQ(Print(plan), text);
+  const auto parsed = Parse(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->front(), plan);
+}
+
+// What goes nowhere, or comes back to be thrown away, is the plain step that it is.
+TEST(TextTest, StepsAreWhatTheyDo) {
+  RankPlan plan(Collective::kBroadcast, 0, 2);
+  for (const Sending sending : {Sending::kMulticast, Sending::kOffer, Sending::kOfferOnce})
+    plan.Add({In(0)}, {}, 0, 0, sending);
+  plan.Add({In(0)}, {1}, kNoBlock, 0, Sending::kMulticastBack);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(plan.step(i).sending, Sending::kEach);
+  EXPECT_EQ(plan.step(3).sending, Sending::kMulticast);
+}
+
 TEST(TextTest, PrintsSizes) {
   RankPlan plan(Collective::kSendRecv, 0, 2);
   plan.in_blocks = 2;
@@ -48,11 +80,12 @@ RankPlan RandomPlan(std::mt19937* random) {
   for (int steps = below(20); steps > 0; --steps) {
     std::vector<Operand> operands;
     for (int i = 1 + below(4); i > 0; --i) {
-      operands.push_back({static_cast<Operand::Kind>(below(3)), below(100)});
+      operands.push_back({static_cast<Operand::Kind>(below(4)), below(100)});
     }
     std::vector<std::int32_t> to;
     for (int i = below(4); i > 0; --i) to.push_back(below(100));
-    plan.Add(operands, to, below(5) - 1, below(3));
+    const int out = below(5) - 1, stage = below(3);
+    plan.Add(operands, to, out, stage, static_cast<Sending>(below(5)));
   }
   return plan;
 }
@@ -87,14 +120,20 @@ TEST(TextTest, ErrorsNameTheLine) {
       {"in0 -> out0", "line 3"},
       {"in0 out0", "line 3 of the plan: expected '+' or '->' after an operand, found 'out0'"},
       {"in0 + -> out0",
-       "line 3 of the plan: expected an operand: in and out with a block's number, or < with a rank, "
+       "line 3 of the plan: expected an operand: in and out with a block's number, or < and ^ with a rank, "
        "found '->'"},
       {"in0\nin0", "line 3 of the plan: expected '+' or '->'"},
       {"in0 -> out0\n\n<9x -> out0", "line 5"},
       {"in0 -> out0 out0", "line 3 of the plan: expected targets"},
       {"in0 -> >1 out0",
-       "line 3 of the plan: expected targets: > with a rank, after at most one block such as out0, "
+       "line 3 of the plan: expected targets: >, >>, ^ or ^^ with a rank, after at most one block such as out0, "
        "found 'out0'"},
+      {"in0 -> >1 >>2", "line 3 of the plan: expected targets of one kind, found '>>2'"},
+      {"in0 -> ^1 ^^2", "line 3 of the plan: expected targets of one kind, found '^^2'"},
+      {"in0 -> >>out0 >1",
+       "line 3 of the plan: expected targets of the multicast that comes back as >>out: >> with a rank"},
+      {"in0 -> >>>1", "line 3 of the plan: expected targets"},
+      {"^ -> out0", "line 3 of the plan: expected an operand"},
       {"in0 -> >-1", "line 3"},
       {"in-1 -> >1", "line 3"},
       {"in99999999999 -> >1", "line 3"},

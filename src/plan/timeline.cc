@@ -63,7 +63,7 @@ class Maker {
     std::vector<std::int32_t> senders;
     for (int i = 0; i < plan.step_count(); ++i) {
       for (const Operand& operand : plan.step(i).operands) {
-        if (operand.kind == Operand::Kind::kRecv) senders.push_back(operand.index);
+        if (!operand.local()) senders.push_back(operand.index);
       }
     }
     std::ranges::sort(senders);
@@ -93,7 +93,7 @@ class Maker {
     const Step step = plans_[rank].step(index);
     for (; r.taken < step.operands.size(); ++r.taken) {
       const Operand& operand = step.operands[r.taken];
-      if (operand.kind != Operand::Kind::kRecv) continue;
+      if (operand.local()) continue;
       Inbox& inbox = *InboxOf(r, operand.index);
       if (inbox.first < 0) {
         r.waits_for = operand.index;

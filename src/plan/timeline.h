@@ -4,7 +4,8 @@
 #define TUTTI_PLAN_TIMELINE_H_
 
 // When the steps of one round happen if a message takes one hop, steps take no time and links have no bounds;
-// and which step's message meets which step. The cost model counts hops with it, the tools draw it.
+// and which step's message meets which step. A multicast is a message to each of its receivers here, and a reducing read one from
+// each rank that offers. The cost model counts hops with it, the tools draw it.
 
 #include <cstdint>
 #include <span>

@@ -8,13 +8,14 @@
 // The word sits in a post, one cache line that tells the receiver where the data lies. A link owns a ring of posts;
 // post number i (from 0) is in place i mod ring size.
 //
-//   byte  0          8          16         24     28       32         40     48        52         64
-//         +----------+----------+----------+------+--------+----------+------+---------+----------+
-//         | sequence | address  |  bytes   | kind | region |   mark   | help | readers | (unused) |
-//         +----------+----------+----------+------+--------+----------+------+---------+----------+
+//   byte  0          8          16         24     28       32     40     48        52      56         64
+//         +----------+----------+----------+------+--------+------+------+---------+-------+----------+
+//         | sequence | address  |  bytes   | kind | region | mark | help | readers | trial | began_ns |
+//         +----------+----------+----------+------+--------+------+------+---------+-------+----------+
 //
 // `mark` names the call that the data belongs to (trace/call.h); a reader takes no data of another one. `help` and the
-// receiver's offer are for a copy that both ends share: exec/cpu/shared_copy.h.
+// receiver's offer are for a copy that both ends share: exec/cpu/shared_copy.h. `trial`, `began_ns` and the
+// receiver's verdicts are for sends and receives whose way is found out by trying: comm/host/transfer_trials.h.
 //
 // Ordering: the writer fills the data, then the other fields, then stores sequence = i + 1 with release order;
 // a reader that loads that value with acquire order may read the rest and the data. Reuse: the receiver counts the
@@ -43,6 +44,12 @@ enum class PostKind : std::uint32_t {
   kPlaced,     // address: in the receiver's own memory, where it expected them (transport::Awaited)
 };
 
+// What the first post of a send on trial says of it; all 0 in others.
+struct OnTrial {
+  std::uint32_t trial = 0;    // a word of comm/host/transfer_trials.h
+  std::int64_t began_ns = 0;  // when the sender's call began, by a clock of the whole host
+};
+
 struct alignas(64) Post {
   std::atomic<std::uint64_t> sequence;
   std::uint64_t address;
@@ -52,8 +59,11 @@ struct alignas(64) Post {
   std::uint64_t mark;
   std::atomic<std::uint64_t> help;
   std::uint32_t readers;  // kPool: how many peers get the data from these pages
+  std::uint32_t trial;    // as in OnTrial
+  std::int64_t began_ns;
 };
 static_assert(sizeof(Post) == 64);
+static_assert(offsetof(Post, began_ns) == 56);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // Where a receiver lets the sender of a post write (exec/cpu/shared_copy.h).
@@ -63,6 +73,12 @@ struct Offer {
   std::atomic<std::uint64_t> mark;
 };
 
+// Which way sends to a receiver had better take, as that has found out. Bits: comm/host/transfer_trials.h.
+struct Verdicts {
+  std::atomic<std::uint64_t> found;         // stored with release order after the other
+  std::atomic<std::uint64_t> by_reference;  // else through the pool; where `found` has the bit
+};
+
 // What a receiver has consumed of one link, in each protocol's unit; one cache line, written by the receiver alone.
 // Each counter only grows. Stored with release order after the last read of what it covers; loaded with acquire.
 struct alignas(64) Credit {
@@ -70,6 +86,7 @@ struct alignas(64) Credit {
   std::atomic<std::uint64_t> ll128_lines;
   std::atomic<std::uint64_t> posts;
   Offer offer;
+  Verdicts verdicts;
 };
 static_assert(sizeof(Credit) == 64);
 

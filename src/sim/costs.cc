@@ -43,6 +43,8 @@ Costs CostsOf(const tune::Machine& machine) {
   costs.fold_gb_per_s = GbPerS(machine.fold_us_per_kib);
   costs.copy_gb_per_s = GbPerS(machine.copy_us_per_kib);
   costs.nic_message_us = machine.network.message_us;
+  costs.network_send_gb_per_s = GbPerS(machine.network.send_us_per_kib);
+  costs.network_receive_gb_per_s = GbPerS(machine.network.receive_us_per_kib);
   costs.shares_core = true;
   return costs;
 }

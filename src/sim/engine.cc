@@ -26,6 +26,7 @@ Engine::Engine(const Job& job, const Machine& machine, const Options& options)
     lines_.emplace(*machine.graph);
     router_.emplace(lines_->graph, machine.nodes, options.routing);
     network_.emplace(lines_->graph, *router_, messages_, queue_);
+    if (options.costs.shares_core) receive_ps_per_byte_ = PsPerByte(options.costs.network_receive_gb_per_s);
   }
   outcome_.tasks.resize(job.tasks.size());
   outcome_.operations.resize(job.operations.size());
@@ -76,6 +77,9 @@ void Engine::Handle(std::uint64_t what) {
       break;
     case Network::kArrived:
       Deliver(index);
+      break;
+    case Network::kMet:
+      Meet(index);
       break;
     case kDepart:
       Depart(index);
@@ -277,6 +281,7 @@ void Engine::Strike(const LinkFault& fault) {
   }
   if (fault.factor > 0) return;
   router_->Forget();
+  ForgetSwitches();
   for (Active& active : active_) std::ranges::fill(active.routes, kUnknownRoute);
 }
 
@@ -310,6 +315,7 @@ std::string Engine::DescribeWait(Active& active, const Lane& lane) const {
 
 // Why tasks have not ended although nothing is going to happen any more.
 Status Engine::FindStuck() {
+  if (!no_switch_.ok()) return no_switch_;
   const auto open = std::ranges::find_if(outcome_.tasks, [](const Span& span) { return span.end == kNever; });
   std::string cause;
   if (!lost_.empty()) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +26,8 @@
 #include "sim/tasks.h"
 
 namespace tutti::sim {
+
+class SwitchTraffic;
 
 class Engine {
  public:
@@ -100,6 +103,16 @@ class Engine {
   void Depart(std::uint32_t message);
   void SendAgain(std::uint32_t message);
   void Deliver(std::uint32_t message);
+  void Log(const Message& message, const Wire& wire);
+  // The same of what goes through switches that copy or fold (engine_switches.cc).
+  SwitchTraffic& Switches();
+  Time SendThroughSwitches(Active& active, const Lane& lane, Time work_ends);
+  Time SendToGroup(Active& active, const Lane& lane, std::uint32_t group, std::span<const Program::End> ends,
+                   Time work_ends);
+  Time Launch(std::uint32_t message, int rank, bool network, Time step, Time work_ends);
+  void Meet(std::uint32_t message);
+  void DeliverSwitched(std::uint32_t message);
+  void ForgetSwitches();
   void LogSend(std::uint32_t message);
   void LogArrive(std::uint32_t message);
   static bool IsPosted(const Run& run, const Lane& lane, const Message& message);
@@ -128,7 +141,10 @@ class Engine {
   std::vector<std::unordered_map<int, int>> members_;  // by communicator: a rank's place in it
   // Messages that have arrived before earlier ones of their wire: operation, wire, order.
   std::set<std::pair<std::uint64_t, std::uint32_t>> early_;
-  std::vector<std::uint32_t> lost_;  // messages without a way
+  std::vector<std::uint32_t> lost_;          // messages without a way
+  std::shared_ptr<SwitchTraffic> switches_;  // null: not needed so far
+  Status no_switch_;                         // why a switch that a plan asks for is not there
+  double receive_ps_per_byte_ = 0;           // of the core that channels share, for what comes over the network
   std::uint64_t turns_ = 0;
   Outcome outcome_;
 };

@@ -8,6 +8,13 @@
 #include "sim/message_log.h"
 
 namespace tutti::sim {
+namespace {
+
+Time Scale(double ps_per_byte, std::uint64_t bytes) {
+  return static_cast<Time>(ps_per_byte * static_cast<double>(bytes) + 0.5);
+}
+
+}  // namespace
 
 std::uint32_t Engine::AddMessage(Active& active, const Lane& lane, const Program::End& end) {
   const std::uint32_t index = active.run->WireOf(lane, end);
@@ -22,6 +29,7 @@ std::uint32_t Engine::AddMessage(Active& active, const Lane& lane, const Program
 
 // The messages of a lane's step. Returns when the lane is free: when its work ends and all that it writes itself is on the way.
 Time Engine::SendAll(Active& active, const Lane& lane, Time work_ends) {
+  if (lane.program->SendsThroughSwitches(lane.step)) return SendThroughSwitches(active, lane, work_ends);
   const Program::Step& step = active.run->StepOf(lane);
   const Program::End* const ends = lane.program->ends.data() + step.first_end;
   Time free = work_ends;
@@ -45,9 +53,10 @@ Time Engine::SendOne(Active& active, std::uint32_t index, Time work_ends) {
   if (network) {
     Time& free =
         ranks_[static_cast<std::size_t>(active.run->lanes()[active.run->wires()[message.wire].from].rank)].nic_free;
-    free = std::max(free, work_ends) + FromUs(options_.costs.nic_message_us);
+    const Time handed = Scale(PsPerByte(options_.costs.network_send_gb_per_s), message.wire_bytes);
+    free = std::max(free, work_ends) + FromUs(options_.costs.nic_message_us) + handed;
     Push(free, kDepart, index);
-    return work_ends;
+    return handed > 0 && options_.costs.shares_core ? free : work_ends;
   }
   Time left = work_ends;
   if (!network_->Begin(index, now_ + active.step, left)) {
@@ -87,6 +96,10 @@ void Engine::Depart(std::uint32_t message) {
 
 void Engine::SendAgain(std::uint32_t index) {
   Message& message = messages_[index];
+  if (message.way != Message::Way::kRouted) {  // its tree is the only way
+    lost_.push_back(index);
+    return;
+  }
   const std::uint32_t route = RouteOf(active_[message.run], message);
   if (route == Router::kNoRoute) {
     lost_.push_back(index);
@@ -97,21 +110,27 @@ void Engine::SendAgain(std::uint32_t index) {
   Push(now_ + FromUs(options_.costs.resend_us), kDepart, index);
 }
 
+// A message that is there now.
+void Engine::Log(const Message& message, const Wire& wire) {
+  if (options_.log == nullptr) return;
+  Run& run = *active_[message.run].run;
+  options_.log->Add({.operation = static_cast<int>(message.run),
+                     .channel = run.channel_of(wire.from),
+                     .from = run.lanes()[wire.from].rank,
+                     .to = run.lanes()[wire.to].rank,
+                     .wire_bytes = message.wire_bytes,
+                     .sent = message.sent,
+                     .arrived = now_});
+}
+
 void Engine::Deliver(std::uint32_t index) {
+  if (messages_[index].way == Message::Way::kSwitchedLast) return DeliverSwitched(index);
   const Message message = messages_[index];
   messages_.Remove(index);
   Active& active = active_[message.run];
   if (active.run == nullptr) return;  // nobody reads it
   Wire& wire = active.run->wires()[message.wire];
-  if (options_.log != nullptr) {
-    options_.log->Add({.operation = static_cast<int>(message.run),
-                       .channel = active.run->channel_of(wire.from),
-                       .from = active.run->lanes()[wire.from].rank,
-                       .to = active.run->lanes()[wire.to].rank,
-                       .wire_bytes = message.wire_bytes,
-                       .sent = message.sent,
-                       .arrived = now_});
-  }
+  Log(message, wire);
   const std::uint64_t key = static_cast<std::uint64_t>(message.run) << 32 | message.wire;
   if (message.order != wire.arrived) {  // an earlier one takes another way
     early_.emplace(key, message.order);
@@ -120,6 +139,10 @@ void Engine::Deliver(std::uint32_t index) {
   ++wire.arrived;
   while (!early_.empty() && early_.erase({key, wire.arrived}) > 0) ++wire.arrived;
   Lane& receiver = active.run->lanes()[wire.to];
+  if (receive_ps_per_byte_ > 0 && router_->route(message.route).network) {
+    Time& core = ranks_[static_cast<std::size_t>(receiver.rank)].core_free;
+    core = std::max(core, now_) + Scale(receive_ps_per_byte_, message.wire_bytes);
+  }
   if (receiver.state != Lane::State::kWaitsForMessage || receiver.waits_for != message.wire) return;
   receiver.state = Lane::State::kRuns;
   GoOn(active, wire.to);

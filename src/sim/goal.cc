@@ -86,6 +86,12 @@ Status WriteGoal(const Operation& operation, int ranks, const std::function<void
         Code::kInvalidArgument,
         fmt::format("operation {} has no plans, no ranks, no channels or a granule of 0 bytes", operation.name));
   }
+  if (operation.plans->UsesSwitches()) {
+    return Status(
+        Code::kUnsupported,
+        fmt::format("{} has values that switches copy or fold, which GOAL cannot say; choose another algorithm",
+                    operation.name));
+  }
   std::vector<int> all(static_cast<std::size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
   Run run(*operation.plans, all,

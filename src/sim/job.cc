@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/job.h"
 
+#include "sim/plans.h"
+
 namespace tutti::sim {
+
+bool UsesSwitches(const Operation& operation) { return operation.plans->UsesSwitches(); }
 
 void AddOperation(const Operation& operation, Job& job, int stream) {
   const int index = static_cast<int>(job.operations.size());

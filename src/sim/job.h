@@ -43,6 +43,9 @@ struct Operation {
   Merge merge = Merge::kNo;
 };
 
+// Whether its plans have values that switches copy or fold. REQUIRES: it has plans.
+bool UsesSwitches(const Operation& operation);
+
 // What a rank does on a stream, after all tasks of that stream that come before it in Job::tasks.
 struct Task {
   int rank = 0;

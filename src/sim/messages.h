@@ -13,17 +13,23 @@
 namespace tutti::sim {
 
 struct Message {
+  enum class Way : std::uint8_t {
+    kRouted,        // from a rank to another one
+    kSwitched,      // to the end of a segment (switch_trees.h)
+    kSwitchedLast,  // of the last segment, to a rank
+  };
   std::uint32_t run = 0, wire = 0;  // for who sends it
   std::uint32_t order = 0;          // of its wire, from 0
   std::uint32_t route = 0;
   std::uint32_t hop = 0, last_hop = 0;  // the next one of its route's, and where they end
   std::int32_t node = -1;               // where it is, while switches choose its way
-  float pci_charge = 1;                 // bytes that each byte takes on PCI links
-  std::uint64_t wire_bytes = 0;         // on links
+  float pci_charge = 1, charge = 1;     // bytes that each byte takes on PCI links, on others
+  Way way = Way::kRouted;
+  std::uint64_t wire_bytes = 0;  // on links
   Time sent = 0;
   Time tail = 0;           // when its last byte is before the next link
   Time after = 0;          // from its arrival until it is received
-  std::uint64_t turn = 0;  // LogGOPS: who came first
+  std::uint64_t turn = 0;  // LogGOPS: who came first; on a segment: which one, and of what (switch_traffic.cc)
 };
 
 class Messages {

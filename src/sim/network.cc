@@ -80,6 +80,10 @@ bool Network::GoOn(std::uint32_t index, Time head) {
     }
     if (!Step(message, head)) return false;
   }
+  if (message.way == Message::Way::kSwitched) {
+    queue_.Push(head, EventCode(kMet, index));
+    return true;
+  }
   queue_.Push(message.tail + message.after, EventCode(kArrived, index));
   return true;
 }
@@ -100,7 +104,7 @@ topo::Arc Network::Choose(const Message& message) {
 Time Network::Cross(Message& message, topo::Arc arc, Time head) {
   Link& direction = At(arc);
   const Time start = std::max(head, direction.free);
-  const Time end = start + Duration(direction.pci ? direction.ps_per_byte * message.pci_charge : direction.ps_per_byte,
+  const Time end = start + Duration(direction.ps_per_byte * (direction.pci ? message.pci_charge : message.charge),
                                     message.wire_bytes);
   direction.use.busy += end - start;
   direction.use.bytes += message.wire_bytes;

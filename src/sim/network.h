@@ -38,7 +38,8 @@ struct Message;
 class Network {
  public:
   // The kinds of events that it pushes for itself and for its user, of messages. Other kinds begin at kKinds.
-  enum Kind : std::uint32_t { kHop, kArrived, kKinds };
+  // kMet: the head of one that goes to the end of a segment is there.
+  enum Kind : std::uint32_t { kHop, kArrived, kMet, kKinds };
 
   // All of these must outlive it.
   Network(const topo::Graph& graph, Router& router, Messages& messages, EventQueue& queue);

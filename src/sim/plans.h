@@ -35,6 +35,8 @@ class PlanSource {
   // divides. The steps are the same, in the same order, in every round whose blocks are of equal size. So p plans stand for all of
   // them. 0: no such thing is known.
   virtual int Period(int /*channel*/) const { return 0; }
+  // Whether plans have values that switches copy or fold. They have no period then.
+  virtual bool UsesSwitches() const { return false; }
 };
 
 // In which order ranks stand on a channel.
@@ -55,6 +57,7 @@ class RegistryPlans : public PlanSource {
   int RankAt(int position, int channel) const override;
   int PositionOf(int rank, int channel) const override;
   int Period(int channel) const override;
+  bool UsesSwitches() const override { return algo::NeedsSwitches(algorithm_); }
 
  private:
   algo::Algorithm algorithm_;

@@ -6,11 +6,13 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "plan/plan.h"
 #include "sim/plans.h"
+#include "sim/switch_groups.h"
 
 namespace tutti::sim {
 
@@ -54,14 +56,13 @@ class Sizes {
 
 Work WorkOf(const plan::Step& step) {
   Work work;
-  int received = 0;
-  for (const Operand& operand : step.operands) received += operand.local() ? 0 : 1;
-  const bool folds = step.operands.size() > 1;
-  work.written = static_cast<float>(step.to.size());
-  work.posted = step.to.empty() ? 0 : 1;
+  const int received = step.received();
+  const bool folds = step.values() > 1, offers = plan::IsOffer(step.sending);
+  work.written = offers ? 0 : static_cast<float>(step.sent());
+  work.posted = work.written > 0 ? 1 : 0;
   (folds ? work.folded_in : work.moved_in) = static_cast<float>(received);
-  work.folded = folds ? static_cast<float>(step.operands.size()) : 0;
-  work.copied = received == 0 && !folds && step.to.empty() ? 1 : 0;
+  work.folded = folds ? static_cast<float>(step.values()) : 0;
+  work.copied = received == 0 && !folds && step.sent() == 0 ? 1 : 0;
   return work;
 }
 
@@ -114,6 +115,16 @@ class Writer {
     ++step_.sends;
   }
   void AddWork(const Work& work) { Add(work, work_); }
+  // The step that is being written sends through switches.
+  void SendBy(plan::Sending sending, std::span<const std::uint32_t> groups) {
+    using enum Program::Switching::Kind;
+    program_.switching.resize(program_.steps.size() + 1);
+    program_.switching.back() = {.kind = !plan::IsOffer(sending)            ? kMulticast
+                                         : sending == plan::Sending::kOffer ? kOffers
+                                                                            : kOfferOnce,
+                                 .first_group = static_cast<std::uint32_t>(program_.groups.size())};
+    program_.groups.insert(program_.groups.end(), groups.begin(), groups.end());
+  }
   void End(std::uint64_t block_bytes, int stage) {
     step_.stage = stage;
     step_.work = PlaceOf(program_.works, work_);
@@ -122,6 +133,7 @@ class Writer {
     program_.last_stage = std::max(program_.last_stage, stage);
   }
   Program Finish() {
+    if (!program_.switching.empty()) program_.switching.resize(program_.steps.size());
     std::uint64_t most = 0;
     for (const std::uint64_t bytes : program_.blocks) most = std::max(most, bytes);
     const std::uint64_t chunk = chunk_bytes_ == 0 ? most : std::min(chunk_bytes_, most);
@@ -309,7 +321,8 @@ bool HasOneStage(const Period& period) {
 
 }  // namespace
 
-Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::uint32_t(int from, int to)>& wire_of) {
+Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::uint32_t(int from, int to)>& wire_of,
+                const SwitchGroups* groups) {
   const Sizes sizes(plan, cut);
   Writer writer(plan, cut);
   for (int i = 0; i < plan.step_count(); ++i) {
@@ -319,6 +332,8 @@ Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::u
       if (!operand.local()) writer.Receive(writer.WireAt({.place = wire_of(operand.index, plan.rank)}));
     }
     for (const std::int32_t to : step.to) writer.Send(writer.WireAt({.place = wire_of(plan.rank, to)}), 1);
+    if (groups != nullptr && step.sending != plan::Sending::kEach)
+      writer.SendBy(step.sending, groups->Of(plan.rank, i));
     writer.AddWork(WorkOf(step));
     writer.End(sizes.Of(step), step.stage);
   }

@@ -22,10 +22,12 @@ class RankPlan;
 namespace tutti::sim {
 
 class PlanSource;
+class SwitchGroups;
 
 // Of one step, in units of its block: what Costs charges.
 struct Work {
-  float written = 0;    // once for each target
+  float written =
+      0;  // once for each target, or once where a switch copies; not what is offered, which its reader fetches
   float posted = 0;     // once for all targets
   float moved_in = 0;   // received by steps that fold nothing
   float folded_in = 0;  // received by steps that fold
@@ -52,16 +54,33 @@ struct Program {
     std::uint32_t block = 0;  // in `blocks`
     std::int32_t stage = 0;
   };
+  // How a step's value goes through a switch.
+  struct Switching {
+    enum class Kind : std::uint8_t {
+      kNone,       // it does not
+      kMulticast,  // to all ends
+      kOffers,     // of each end an offer, for a reading of its own
+      kOfferOnce,  // one for a reading that all ends share
+    };
+    Kind kind = Kind::kNone;
+    std::uint32_t first_group = 0;  // in `groups`: one of each end of offers, one of all others
+  };
   std::vector<Step> steps;
   std::vector<End> ends;
   std::vector<Wire> wires;
   std::vector<Work> works;
   std::vector<std::uint64_t> blocks;  // bytes
+  std::vector<Switching> switching;   // by step; empty where none goes through a switch
+  std::vector<std::uint32_t> groups;  // of SwitchGroups
   int rounds = 0;
   int last_stage = 0;
   int link_slots = 1;
   // Of programs that several ranks share: their periods, and the wires of each.
   std::uint32_t turns = 1, wires_per_turn = 0;
+
+  bool SendsThroughSwitches(int step) const {
+    return !switching.empty() && switching[static_cast<std::size_t>(step)].kind != Switching::Kind::kNone;
+  }
 };
 
 // What is cut how: a piece of the collective on one channel.
@@ -73,9 +92,10 @@ struct Cut {
   bool equal_blocks = false;
 };
 
-// The program of one rank. wire_of: the number of the wire from one position to another.
+// The program of one rank. wire_of: the number of the wire from one position to another. `groups`: of the channel's plans, where they use
+// switches; else null.
 Program Compile(const plan::RankPlan& plan, const Cut& cut,
-                const std::function<std::uint32_t(int from, int to)>& wire_of);
+                const std::function<std::uint32_t(int from, int to)>& wire_of, const SwitchGroups* groups = nullptr);
 
 // The programs of one period.
 struct SharedPrograms {

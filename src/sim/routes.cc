@@ -60,6 +60,13 @@ std::uint32_t Router::Add(const Flow& flow) {
   return static_cast<std::uint32_t>(routes_.size()) - 1;
 }
 
+std::uint32_t Router::AddWay(std::span<const topo::Arc> arcs) {
+  routes_.push_back(
+      {.first = static_cast<std::uint32_t>(hops_.size()), .count = static_cast<std::uint32_t>(arcs.size())});
+  hops_.insert(hops_.end(), arcs.begin(), arcs.end());
+  return static_cast<std::uint32_t>(routes_.size()) - 1;
+}
+
 std::optional<Router::Ports> Router::ChoosePorts(const Flow& flow) {
   Ports ports{.from = flow.from_port >= 0 ? flow.from_port : boxes_->PortOf(flow.from, flow.channel).value_or(-1),
               .to = flow.to_port >= 0 ? flow.to_port : boxes_->PortOf(flow.to, flow.channel).value_or(-1)};

@@ -66,6 +66,8 @@ class Router {
   std::uint32_t Find(const Flow& flow);
   const Route& route(std::uint32_t index) const { return routes_[index]; }
   topo::Arc hop(std::uint32_t index) const { return hops_[index]; }
+  // A route of these links, one after the other, that Find does not find.
+  std::uint32_t AddWay(std::span<const topo::Arc> arcs);
   // Fabric::Next.
   std::span<const topo::Neighbour> Next(int node, int to_port);
   const RoutingOptions& options() const { return options_; }

@@ -7,6 +7,7 @@
 
 #include "plan/plan.h"
 #include "sim/plans.h"
+#include "sim/switch_groups.h"
 
 namespace tutti::sim {
 namespace {
@@ -27,8 +28,17 @@ Run::Run(const PlanSource& plans, const std::vector<int>& ranks, const Shape& sh
       lane.rank = ranks[static_cast<std::size_t>(lane.member)];
     }
     if (UsesShared(channel)) AddShared(channel);
+    if (plans.UsesSwitches()) AddSwitchGroups(channel);
   }
 }
+
+void Run::AddSwitchGroups(int channel) {
+  std::vector<plan::RankPlan> all;
+  for (int position = 0; position < shape_.ranks; ++position) all.push_back(plans_.Build(position, channel));
+  switch_groups_.push_back(std::make_shared<SwitchGroups>(all));
+}
+
+const SwitchGroups& Run::switch_groups(int channel) const { return *switch_groups_[static_cast<std::size_t>(channel)]; }
 
 std::uint32_t Run::LaneOf(int rank, int channel) const {
   return static_cast<std::uint32_t>(channel * shape_.ranks + plans_.PositionOf(rank, channel));
@@ -101,7 +111,8 @@ void Run::Begin(int rank) {
         return WireBetween(first + static_cast<std::uint32_t>(from), first + static_cast<std::uint32_t>(to));
       };
       const plan::RankPlan plan = plans_.Build(static_cast<int>(position), channel);
-      auto program = std::make_unique<Program>(Compile(plan, CutOf(channel), wire_of));
+      const SwitchGroups* const groups = switch_groups_.empty() ? nullptr : &switch_groups(channel);
+      auto program = std::make_unique<Program>(Compile(plan, CutOf(channel), wire_of, groups));
       lane.program = program.get();
       own_.emplace(index, std::move(program));
     }

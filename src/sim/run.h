@@ -20,6 +20,7 @@
 namespace tutti::sim {
 
 class PlanSource;
+class SwitchGroups;
 
 // From one lane to another one, in order.
 struct Wire {
@@ -85,6 +86,8 @@ class Run {
 
   // Of PlanSource::PortsOf, for a wire: out and in.
   std::pair<int, int> PortsOf(const Wire& wire) const;
+  // REQUIRES: the plans use switches.
+  const SwitchGroups& switch_groups(int channel) const;
 
   int ranks() const { return shape_.ranks; }
   int channels() const { return shape_.channels; }
@@ -96,6 +99,7 @@ class Run {
   Cut CutOf(int channel) const;
   bool UsesShared(int channel) const;
   void AddShared(int channel);
+  void AddSwitchGroups(int channel);
   std::uint32_t WireBetween(std::uint32_t from, std::uint32_t to);
   // Bytes of a block in a round.
   std::uint64_t BytesOf(std::uint64_t block, int round) const;
@@ -105,6 +109,7 @@ class Run {
   Shape shape_;
   std::vector<Lane> lanes_;  // channel by channel, by position
   std::vector<Wire> wires_;
+  std::vector<std::shared_ptr<const SwitchGroups>> switch_groups_;   // by channel, where plans use switches
   std::vector<std::optional<SharedPrograms>> shared_;                // by channel
   std::unordered_map<std::uint32_t, std::unique_ptr<Program>> own_;  // by lane
   std::unordered_map<std::uint64_t, std::uint32_t> wire_between_;  // lanes -> wire, of lanes with programs of their own

@@ -71,7 +71,21 @@ Status CheckCommunicators(const Job& job, int ranks) {
   return Status::Ok();
 }
 
-Status CheckOperations(const Job& job) {
+Status CheckSwitched(const Operation& operation, const Options& options) {
+  if (!UsesSwitches(operation)) return Status::Ok();
+  if (operation.protocol != proto::Protocol::kSimple) {
+    return Bad(
+        "operation {} has values that switches fold or copy, but {} puts flags between data, which no switch can fold; "
+        "use Simple",
+        operation.name, proto::Name(operation.protocol));
+  }
+  if (options.loggops)
+    return Bad("operation {} has values that switches fold or copy, which LogGOPS knows nothing of; give a graph",
+               operation.name);
+  return Status::Ok();
+}
+
+Status CheckOperations(const Job& job, const Options& options) {
   if (job.operations.size() > kMostOperations)
     return Bad("{} operations; {} are the most", job.operations.size(), kMostOperations);
   for (const Operation& operation : job.operations) {
@@ -85,6 +99,7 @@ Status CheckOperations(const Job& job) {
     }
     if (operation.granule_bytes < 1)
       return Bad("operation {} has a granule of 0 bytes; the least is 1", operation.name);
+    TUTTI_RETURN_IF_ERROR(CheckSwitched(operation, options));
   }
   return Status::Ok();
 }
@@ -130,7 +145,7 @@ Result<Outcome> Simulate(const Job& job, const Machine& machine, const Options& 
   TUTTI_RETURN_IF_ERROR(CheckMachine(machine, options));
   TUTTI_RETURN_IF_ERROR(CheckFaults(machine, options));
   TUTTI_RETURN_IF_ERROR(CheckCommunicators(job, ranks));
-  TUTTI_RETURN_IF_ERROR(CheckOperations(job));
+  TUTTI_RETURN_IF_ERROR(CheckOperations(job, options));
   TUTTI_RETURN_IF_ERROR(CheckTasks(job, ranks));
   return Engine(job, machine, options).Execute();
 }

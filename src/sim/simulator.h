@@ -17,13 +17,19 @@
 // waiting sender learns it `credit_us` later.
 //
 // Messages. A step's messages leave when it begins, as the channel writes them; those that go over a network leave when the step ends
-// and the rank's NIC has taken them, one for each `nic_message_us`. They travel as network.h says, with the bytes that the protocol
+// and the rank's NIC has taken them, each after `nic_message_us` and its bytes at `network_send_gb_per_s`; where channels share a core,
+// they are received when it has taken them at `network_receive_gb_per_s`, too. They travel as network.h says, with the bytes that the protocol
 // makes of them, and are received `hop_us` after their last byte has arrived. Between ranks on the same node of the graph no link
 // counts.
 //
+// Switches. What a plan multicasts, offers or reads from a switch goes over a tree of switches (switch_trees.h, switch_traffic.h), each of
+// whose links carries it once, with the share of the link's rate that SwitchCosts says. A sender of a multicast is busy as with a message;
+// an offer costs it nothing but its step. A reading arrives when all offers have met, as one value, SwitchCosts::read_us later where
+// NVSwitches fold. Such values take no other way when they meet a dead link; they are lost.
+//
 // All numbers follow from the inputs and the seed alone: the same inputs give the same bits.
 //
-// Memory: some 100 bytes for each rank and channel of an operation under way, 40 for each wire, 75 for each message under way, 80 and 4
+// Memory: some 100 bytes for each rank and channel of an operation under way, 40 for each wire, 85 for each message under way, 80 and 4
 // for each link of a way for each route, 350 for each node of the graph and 160 for each link of it; programs of ranks as program.h has
 // them. Time: some 100 ns for each message and each link that it takes, more where memory is far, and 5 us for each route.
 

@@ -49,7 +49,8 @@ class Trials {
           const Way way{.algorithm = entry.algorithm,
                         .protocol = static_cast<proto::Protocol>(protocol),
                         .channels = channels,
-                        .chunk_bytes = chunk_bytes_};
+                        .chunk_bytes = chunk_bytes_,
+                        .order = OrderFor(call.hosts)};
           const Result<Time> time = Predict(call, way);
           if (!time.ok()) return time.status();
           if (!best || *time < best->first) best = {*time, way};
@@ -89,6 +90,10 @@ algo::Hosts HostsOf(const Machine& machine, std::span<const int> ranks) {
     host_of.push_back(machine.graph->node(machine.nodes[static_cast<std::size_t>(rank)]).host);
   }
   return algo::Hosts::ByRank(host_of);
+}
+
+Order OrderFor(const algo::Hosts& hosts) {
+  return hosts.count() > 1 && hosts.most() == hosts.fewest() ? Order::kTurnedInHosts : Order::kByRank;
 }
 
 Result<Operation> MakeOperation(const Call& call, const Way& way, int communicator) {

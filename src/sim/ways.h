@@ -45,6 +45,9 @@ using Chooser = std::function<Result<Way>(const Call&)>;
 // The hosts of ranks of a machine; one where there is no graph.
 algo::Hosts HostsOf(const Machine& machine, std::span<const int> ranks);
 
+// In which order a hierarchy of hosts, or a ring through them, uses all network cards: turned where hosts are several of one size.
+Order OrderFor(const algo::Hosts& hosts);
+
 // The operation of a communicator by that way. Fails where the algorithm cannot do it.
 Result<Operation> MakeOperation(const Call& call, const Way& way, int communicator);
 

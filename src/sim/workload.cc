@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <locale>
+#include <numeric>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -24,7 +26,7 @@ constexpr std::string_view kPipeline = "pipeline";
 std::string Show(std::string_view text) {
   std::string shown(text.substr(0, kMostShown));
   ReplaceControls(shown, '?');
-  return "\"" + (text.size() > kMostShown ? shown + "..." : shown) + "\"";
+  return fmt::format("\"{}{}\"", shown, text.size() > kMostShown ? "..." : "");
 }
 
 struct Unit {
@@ -32,10 +34,13 @@ struct Unit {
   double factor;
 };
 constexpr Unit kTimes[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+constexpr Unit kWork[] = {{"GFLOP", 1e-3}, {"TFLOP", 1}, {"PFLOP", 1e3}};
+constexpr Unit kRates[] = {{"TFLOP/s", 1}, {"PFLOP/s", 1e3}};
+constexpr Unit kPlain[] = {{"", 1}};
 constexpr Unit kSizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3},
                            {"MB", 1e6},      {"GB", 1e9},      {"B", 1}};
 
-// A number and one of the units, without a blank between.
+// A number and one of the units, without a blank between. Work is in units of 10^12.
 std::optional<double> ParseQuantity(std::string_view text, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.name)) continue;
@@ -68,9 +73,15 @@ class Reader {
   Status ReadLine(std::string_view first);
   Status ReadRanks();
   Status ReadSetting(std::string_view name);
+  Status ReadGpu();
+  Status ReadModel();
+  Status ReadPositive(std::string_view what, std::span<const Unit> units, double& value);
   Status ReadStatement(std::string_view first);
   Status ReadCompute(Statement& statement);
   Status ReadCollective(Collective collective, Statement& statement);
+  Status ReadGroup(std::string_view word, int& group);
+  Status ReadName(std::string_view word, int& name);
+  Status CheckNames() const;
   Status ReadTransfer(std::string_view first, Statement& statement);
   Status ReadRepeat(Statement& statement);
   Status ReadEnd(Statement& statement);
@@ -88,7 +99,8 @@ class Reader {
   int section_ = -1;
   std::vector<std::size_t> open_;  // repeats, by place in the section
   std::vector<std::uint64_t> counts_ = {
-      0};  // statements in the section and in each open repeat, as often as they are done
+      0};                      // statements in the section and in each open repeat, as often as they are done
+  std::vector<bool> goes_on_;  // by name: something goes on under it
 };
 
 std::string_view Reader::Word() {
@@ -117,12 +129,15 @@ Result<Workload> Reader::Read() {
   ++line_;
   TUTTI_RETURN_IF_ERROR(EndSection());
   if (workload_.groups.empty()) return Bad("the file has no line \"ranks\"; begin with one, as \"ranks data=8\"");
+  TUTTI_RETURN_IF_ERROR(CheckNames());
   return std::move(workload_);
 }
 
 Status Reader::ReadLine(std::string_view first) {
   if (first == "ranks") return ReadRanks();
   if (first == "microbatches" || first == "schedule") return ReadSetting(first);
+  if (first == "gpu") return ReadGpu();
+  if (first == "model") return ReadModel();
   constexpr std::string_view kNames[] = {"begin", "forward", "backward", "finish"};
   const auto name = std::ranges::find(kNames, first);
   if (name == std::end(kNames)) return ReadStatement(first);
@@ -158,8 +173,9 @@ Status Reader::ReadRanks() {
   for (std::string_view word = Word(); !word.empty(); word = Word()) {
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    if (equals == std::string_view::npos || name.empty() || name == "all") {
-      return Bad("a group is written as \"tensor=8\" and not named all, found {}", Show(word));
+    if (equals == std::string_view::npos || name.empty() || name == "all" || name.find('+') != name.npos) {
+      return Bad("a group is written as \"tensor=8\" and not named all, and its name has no plus; found {}",
+                 Show(word));
     }
     const auto same = [&](const Workload::Group& group) { return group.name == name; };
     if (std::ranges::any_of(workload_.groups, same)) return Bad("group {} is there twice", Show(name));
@@ -184,6 +200,36 @@ Status Reader::ReadSetting(std::string_view name) {
   return AtEnd();
 }
 
+Status Reader::ReadPositive(std::string_view what, std::span<const Unit> units, double& value) {
+  const std::string_view word = Word();
+  const std::optional<double> number = ParseQuantity(word, units);
+  if (!number || *number <= 0) return Bad("{}, found {}", what, Show(word));
+  value = *number;
+  return Status::Ok();
+}
+
+Status Reader::ReadGpu() {
+  if (workload_.peak_tflop_per_s > 0) return Bad("there is a line \"gpu\" before");
+  constexpr std::string_view kWanted = "\"gpu\" needs a rate, as in \"gpu 989TFLOP/s\"";
+  TUTTI_RETURN_IF_ERROR(ReadPositive(kWanted, kRates, workload_.peak_tflop_per_s));
+  const std::string_view word = Word();
+  if (word.empty()) return Status::Ok();
+  if (word != "sustains") return Bad("only \"sustains\" and a rate may follow a GPU's rate, found {}", Show(word));
+  TUTTI_RETURN_IF_ERROR(
+      ReadPositive("\"sustains\" needs a rate, as 500TFLOP/s", kRates, workload_.sustained_tflop_per_s));
+  return AtEnd();
+}
+
+Status Reader::ReadModel() {
+  if (workload_.parameters > 0) return Bad("there is a line \"model\" before");
+  constexpr std::string_view kWanted = "a model is written as \"model 70e9 parameters 131072 tokens\"";
+  TUTTI_RETURN_IF_ERROR(ReadPositive(kWanted, kPlain, workload_.parameters));
+  if (const std::string_view word = Word(); word != "parameters") return Bad("{}, found {}", kWanted, Show(word));
+  TUTTI_RETURN_IF_ERROR(ReadPositive(kWanted, kPlain, workload_.tokens));
+  if (const std::string_view word = Word(); word != "tokens") return Bad("{}, found {}", kWanted, Show(word));
+  return AtEnd();
+}
+
 Status Reader::ReadStatement(std::string_view first) {
   if (section_ < 0 || workload_.groups.empty()) {
     return Bad("{} comes before a line \"ranks\" and one of begin, forward, backward and finish", Show(first));
@@ -196,6 +242,7 @@ Status Reader::ReadStatement(std::string_view first) {
     TUTTI_RETURN_IF_ERROR(ReadTransfer(first, statement));
   } else if (first == "wait") {
     statement.kind = Statement::Kind::kWait;
+    if (const std::string_view word = Word(); !word.empty()) TUTTI_RETURN_IF_ERROR(ReadName(word, statement.name));
   } else if (first == "repeat") {
     TUTTI_RETURN_IF_ERROR(ReadRepeat(statement));
   } else if (first == "end") {
@@ -214,8 +261,18 @@ Status Reader::ReadStatement(std::string_view first) {
 
 Status Reader::ReadCompute(Statement& statement) {
   const std::string_view word = Word();
-  const std::optional<double> us = ParseQuantity(word, kTimes);
-  if (!us || *us > kMostNumber / 1e6) return Bad("compute needs a time, as 1.5ms or 300us, found {}", Show(word));
+  std::optional<double> us = ParseQuantity(word, kTimes);
+  if (const std::optional<double> work = ParseQuantity(word, kWork)) {
+    if (workload_.sustained_tflop_per_s <= 0) {
+      return Bad(
+          "{} takes as long as a GPU's rate makes it; say that before, as in \"gpu 989TFLOP/s sustains 500TFLOP/s\"",
+          Show(word));
+    }
+    us = 1e6 * *work / workload_.sustained_tflop_per_s;
+  }
+  if (!us || !(*us <= kMostNumber / 1e6)) {
+    return Bad("compute needs a time or work, as 1.5ms, 300us or 2.1TFLOP, found {}", Show(word));
+  }
   statement.kind = Statement::Kind::kCompute;
   statement.compute_us = *us;
   return Status::Ok();
@@ -261,20 +318,67 @@ Status Reader::ReadEnd(Statement& statement) {
 Status Reader::ReadCollective(Collective collective, Statement& statement) {
   statement.kind = Statement::Kind::kCollective;
   statement.collective = collective;
-  const std::string_view group = Word();
-  if (group != "all") {
-    const auto found = std::ranges::find(workload_.groups, group, &Workload::Group::name);
-    if (found == workload_.groups.end()) return Bad("{} is no group of the line \"ranks\"", Show(group));
-    statement.group = static_cast<int>(found - workload_.groups.begin());
-  }
+  TUTTI_RETURN_IF_ERROR(ReadGroup(Word(), statement.group));
   if (collective != Collective::kBarrier) TUTTI_RETURN_IF_ERROR(ReadBytes(Word(), statement.bytes));
   for (std::string_view word = Word(); !word.empty(); word = Word()) TUTTI_RETURN_IF_ERROR(ReadOption(word, statement));
+  return Status::Ok();
+}
+
+Status Reader::ReadGroup(std::string_view word, int& group) {
+  if (word == "all") return Status::Ok();
+  std::vector<int> members;
+  for (std::string_view rest = word;;) {
+    const std::size_t plus = rest.find('+');
+    const std::string_view name = rest.substr(0, plus);
+    const auto found = std::ranges::find(workload_.groups, name, &Workload::Group::name);
+    if (found == workload_.groups.end()) return Bad("{} is no group of the line \"ranks\"", Show(name));
+    const int member = static_cast<int>(found - workload_.groups.begin());
+    if (std::ranges::find(members, member) != members.end()) return Bad("{} joins {} twice", Show(word), Show(name));
+    members.push_back(member);
+    if (plus == std::string_view::npos) break;
+    rest.remove_prefix(plus + 1);
+  }
+  std::ranges::sort(members);
+  group = members.front();
+  if (members.size() == 1) return Status::Ok();
+  const auto known = std::ranges::find(workload_.joined, members);
+  group = static_cast<int>(workload_.groups.size()) + static_cast<int>(known - workload_.joined.begin());
+  if (known == workload_.joined.end()) workload_.joined.push_back(std::move(members));
+  return Status::Ok();
+}
+
+Status Reader::ReadName(std::string_view word, int& name) {
+  const auto known = std::ranges::find(workload_.names, word);
+  name = static_cast<int>(known - workload_.names.begin());
+  if (known != workload_.names.end()) return Status::Ok();
+  workload_.names.emplace_back(word);
+  goes_on_.push_back(false);
+  return Status::Ok();
+}
+
+Status Reader::CheckNames() const {
+  for (const std::vector<Statement>& section : workload_.sections) {
+    for (const Statement& statement : section) {
+      if (statement.kind != Statement::Kind::kWait || statement.name == Statement::kNoName) continue;
+      const auto name = static_cast<std::size_t>(statement.name);
+      if (goes_on_[name]) continue;
+      return Status(Code::kInvalidUsage,
+                    fmt::format("line {} of the workload: nothing goes on as {}; write \"beside as\" and that name "
+                                "behind the collective that is to be waited for",
+                                statement.line, Show(workload_.names[name])));
+    }
+  }
   return Status::Ok();
 }
 
 Status Reader::ReadOption(std::string_view word, Statement& statement) {
   if (word == "beside") {
     statement.beside = true;
+  } else if (word == "as") {
+    const std::string_view name = Word();
+    if (!statement.beside || name.empty()) return Bad("\"as\" and a name come behind \"beside\"");
+    TUTTI_RETURN_IF_ERROR(ReadName(name, statement.name));
+    goes_on_[static_cast<std::size_t>(statement.name)] = true;
   } else if (word == "first" || word == "last") {
     if (section_ != Workload::kForward && section_ != Workload::kBackward) {
       return Bad("{} belongs into forward or backward, which are done for each microbatch", word);
@@ -283,7 +387,7 @@ Status Reader::ReadOption(std::string_view word, Statement& statement) {
   } else if (word == "by") {
     return ReadWay(statement);
   } else {
-    return Bad("{} is no option; there are beside, first, last and by", Show(word));
+    return Bad("{} is no option; there are beside, as, first, last and by", Show(word));
   }
   return Status::Ok();
 }
@@ -329,6 +433,24 @@ int Workload::ranks() const {
 int Workload::pipeline() const {
   const auto found = std::ranges::find(groups, kPipeline, &Group::name);
   return found == groups.end() ? -1 : static_cast<int>(found - groups.begin());
+}
+
+std::vector<int> Workload::GroupsOf(int group) const {
+  const auto count = static_cast<int>(groups.size());
+  if (group >= count) return joined[static_cast<std::size_t>(group - count)];
+  if (group != Statement::kAll) return {group};
+  std::vector<int> all(groups.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::string Workload::NameOf(int group) const {
+  if (group == Statement::kAll) return "all";
+  std::string name;
+  for (const int each : GroupsOf(group)) {
+    name += (name.empty() ? "" : "+") + groups[static_cast<std::size_t>(each)].name;
+  }
+  return name;
 }
 
 Result<Workload> ReadWorkload(std::string_view text) { return Reader(text).Read(); }

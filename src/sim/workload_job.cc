@@ -38,7 +38,10 @@ std::uint64_t CountOf(const std::vector<Statement>& statements) {
 class Builder {
  public:
   Builder(const Workload& workload, const Machine& machine, const Chooser& choose)
-      : workload_(workload), machine_(machine), choose_(choose), groups_(static_cast<int>(workload.groups.size())) {}
+      : workload_(workload),
+        machine_(machine),
+        choose_(choose),
+        groups_(static_cast<int>(workload.groups.size() + workload.joined.size())) {}
 
   Result<WorkloadJob> Build();
 
@@ -46,8 +49,12 @@ class Builder {
   // What a rank has done so far.
   struct Rank {
     int number = 0;
-    std::vector<int> tail;    // tasks that the next one waits for
-    std::vector<int> beside;  // that go on beside
+    std::vector<int> tail;  // tasks that the next one waits for
+    struct Beside {
+      int task = 0;
+      int name = Statement::kNoName;
+    };
+    std::vector<Beside> beside;  // what goes on beside
   };
   struct Step {
     Workload::Section section;
@@ -57,8 +64,8 @@ class Builder {
   std::vector<Step> StepsOf(int stage) const;
   Status AddSection(const Step& step, std::size_t begin, std::size_t end, Rank& rank);
   Status AddStatement(const Step& step, const Statement& statement, Rank& rank);
-  void AddTask(Task task, bool beside, Rank& rank);
-  void Wait(Rank& rank);
+  void AddTask(Task task, const Statement& statement, Rank& rank);
+  void Wait(int name, Rank& rank);
   Status AddCollective(const Statement& statement, Rank& rank);
   Status AddTransfer(const Step& step, const Statement& statement, Rank& rank);
 
@@ -70,7 +77,7 @@ class Builder {
   const Workload& workload_;
   const Machine& machine_;
   const Chooser& choose_;
-  int groups_;
+  int groups_;  // and those that are named together
   WorkloadJob made_;
   std::map<std::pair<int, int>, int> communicators_;  // by group and first member
   std::map<std::pair<int, int>, int> pairs_;          // by sender and receiver
@@ -106,40 +113,51 @@ int Builder::MemberOf(int rank, int group) const {
 }
 
 int Builder::CommunicatorOf(int rank, int group) {
-  const bool all = group == Statement::kAll;
-  const int stride = all ? 1 : StrideOf(group);
-  const int size = all ? workload_.ranks() : workload_.groups[static_cast<std::size_t>(group)].size;
-  const int first = all ? 0 : rank - MemberOf(rank, group) * stride;
+  const std::vector<int> groups = workload_.GroupsOf(group);
+  int first = rank;
+  for (const int each : groups) first -= MemberOf(rank, each) * StrideOf(each);
   const auto [known, fresh] =
       communicators_.try_emplace({group, first}, static_cast<int>(made_.job.communicators.size()));
   if (fresh) {
-    Communicator& communicator = made_.job.communicators.emplace_back();
-    for (int i = 0; i < size; ++i) communicator.ranks.push_back(first + i * stride);
+    std::vector<int>& ranks = made_.job.communicators.emplace_back().ranks;
+    ranks = {first};
+    for (const int each : groups) {
+      const std::size_t before = ranks.size();
+      for (int i = 1; i < workload_.groups[static_cast<std::size_t>(each)].size; ++i) {
+        for (std::size_t k = 0; k < before; ++k) ranks.push_back(ranks[k] + i * StrideOf(each));
+      }
+    }
     calls_.emplace_back();
   }
   return known->second;
 }
 
-void Builder::AddTask(Task task, bool beside, Rank& rank) {
+void Builder::AddTask(Task task, const Statement& statement, Rank& rank) {
   const int index = static_cast<int>(made_.job.tasks.size());
   task.rank = rank.number;
   task.after = rank.tail;
   const bool computes = task.operation < 0;
   made_.job.tasks.push_back(std::move(task));
-  if (beside) {
-    rank.beside.push_back(index);
+  if (statement.beside) {
+    rank.beside.push_back({.task = index, .name = statement.name});
     return;
   }
   rank.tail = {index};
   made_.stops[static_cast<std::size_t>(rank.number)].push_back({.task = index, .computes = computes});
 }
 
-void Builder::Wait(Rank& rank) {
-  for (const int task : rank.beside) {
-    rank.tail.push_back(task);
-    made_.stops[static_cast<std::size_t>(rank.number)].push_back({.task = task});
+// For what goes on under a name, or for everything.
+void Builder::Wait(int name, Rank& rank) {
+  std::vector<Rank::Beside> left;
+  for (const Rank::Beside& each : rank.beside) {
+    if (name != Statement::kNoName && each.name != name) {
+      left.push_back(each);
+      continue;
+    }
+    rank.tail.push_back(each.task);
+    made_.stops[static_cast<std::size_t>(rank.number)].push_back({.task = each.task});
   }
-  rank.beside.clear();
+  rank.beside = std::move(left);
 }
 
 Result<Operation> Builder::Describe(const Statement& statement, int communicator) {
@@ -152,7 +170,8 @@ Result<Operation> Builder::Describe(const Statement& statement, int communicator
                   .bytes = c == Collective::kBarrier ? kBarrierBytes : statement.bytes / (pieces ? ranks.size() : 1),
                   .ranks = ranks,
                   .hosts = HostsOf(machine_, ranks)};
-  const Result<Way> way = statement.by ? Result<Way>(*statement.by) : choose_(call);
+  Result<Way> way = statement.by ? Result<Way>(*statement.by) : choose_(call);
+  if (statement.by) way->order = OrderFor(call.hosts);
   const Result<Operation> operation = way.ok() ? MakeOperation(call, *way, communicator) : way.status();
   if (operation.ok()) return operation;
   return Status(operation.status().code(),
@@ -168,7 +187,7 @@ Status Builder::AddCollective(const Statement& statement, Rank& rank) {
     if (!operation.ok()) return operation.status();
     calls.emplace_back(static_cast<int>(made_.job.operations.size()), &statement);
     made_.job.operations.push_back(*std::move(operation));
-    made_.group_of.push_back(static_cast<std::int16_t>(statement.group == Statement::kAll ? groups_ : statement.group));
+    made_.group_of.push_back(statement.group == Statement::kAll ? groups_ : statement.group);
   } else if (const Statement& first = *calls[call].second;
              first.collective != statement.collective || first.bytes != statement.bytes) {
     return Status(
@@ -179,7 +198,7 @@ Status Builder::AddCollective(const Statement& statement, Rank& rank) {
             statement.line, rank.number, Name(statement.collective), first.line));
   }
   const int stream = 1 + (statement.group == Statement::kAll ? groups_ : statement.group);
-  AddTask({.stream = stream, .operation = calls[call].first}, statement.beside, rank);
+  AddTask({.stream = stream, .operation = calls[call].first}, statement, rank);
   return Status::Ok();
 }
 
@@ -204,14 +223,14 @@ Status Builder::AddTransfer(const Step& step, const Statement& statement, Rank& 
     made_.job.operations.push_back({.name = on ? "forward" : "backward",
                                     .communicator = known->second,
                                     .plans = std::make_shared<TransferPlans>(2, transfer)});
-    made_.group_of.push_back(static_cast<std::int16_t>(groups_ + 1));
+    made_.group_of.push_back(groups_ + 1);
   } else if (calls[call].second->bytes != statement.bytes) {
     return Status(Code::kInvalidUsage,
                   fmt::format("line {} of the workload: {} bytes meet the {} of line {}", statement.line,
                               statement.bytes, calls[call].second->bytes, calls[call].second->line));
   }
   const int direction = sends ? (on ? kSendOn : kSendBack) : (on ? kReceiveOn : kReceiveBack);
-  AddTask({.stream = 2 + groups_ + direction, .operation = calls[call].first}, statement.beside, rank);
+  AddTask({.stream = 2 + groups_ + direction, .operation = calls[call].first}, statement, rank);
   return Status::Ok();
 }
 
@@ -221,7 +240,7 @@ Status Builder::AddStatement(const Step& step, const Statement& statement, Rank&
   if (statement.when == Statement::When::kLast && !last) return Status::Ok();
   switch (statement.kind) {
     case Kind::kCompute:
-      AddTask({.stream = 0, .compute_us = statement.compute_us}, false, rank);
+      AddTask({.stream = 0, .compute_us = statement.compute_us}, statement, rank);
       return Status::Ok();
     case Kind::kCollective:
       return AddCollective(statement, rank);
@@ -229,7 +248,7 @@ Status Builder::AddStatement(const Step& step, const Statement& statement, Rank&
     case Kind::kReceive:
       return AddTransfer(step, statement, rank);
     default:
-      Wait(rank);
+      Wait(statement.name, rank);
       return Status::Ok();
   }
 }
@@ -276,7 +295,7 @@ Result<WorkloadJob> Builder::Build() {
     for (const Step& step : StepsOf(pipeline < 0 ? 0 : MemberOf(number, pipeline))) {
       TUTTI_RETURN_IF_ERROR(AddSection(step, 0, workload_.sections[step.section].size(), rank));
     }
-    Wait(rank);
+    Wait(Statement::kNoName, rank);
   }
   return std::move(made_);
 }
@@ -336,8 +355,9 @@ Result<WorkloadJob> MakeWorkloadJob(const Workload& workload, const Machine& mac
 
 WorkloadTimes Summarize(const Workload& workload, const WorkloadJob& job, const Outcome& outcome) {
   WorkloadTimes times{.step_us = ToUs(outcome.end)};
-  for (const Workload::Group& group : workload.groups) times.communication.push_back({.name = group.name});
-  times.communication.push_back({.name = "all"});
+  const auto groups = static_cast<int>(workload.groups.size() + workload.joined.size());
+  for (int group = 0; group < groups; ++group) times.communication.push_back({.name = workload.NameOf(group)});
+  times.communication.push_back({.name = workload.NameOf(Statement::kAll)});
   times.communication.push_back({.name = "pipeline transfers"});
   RankTimes ranks(job, outcome, times.communication);
   for (const auto& stops : job.stops) times.compute_us += ranks.Add(stops);
@@ -355,6 +375,12 @@ WorkloadTimes Summarize(const Workload& workload, const WorkloadJob& job, const 
     each.busy_us /= count;
     each.exposed_us /= count;
     each.waiting_us /= count;
+    times.exposed_us += each.exposed_us;
+  }
+  if (workload.parameters > 0 && workload.peak_tflop_per_s > 0 && times.step_us > 0) {
+    constexpr double kOperations = 6;  // for each parameter and token: 2 forward, 4 back
+    times.utilisation = kOperations * workload.parameters * workload.tokens /
+                        (count * workload.peak_tflop_per_s * 1e12 * times.step_us / 1e6);
   }
   std::erase_if(times.communication,
                 [](const WorkloadTimes::Communication& each) { return each.busy_us == 0 && each.exposed_us == 0; });

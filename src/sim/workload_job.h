@@ -6,7 +6,8 @@
 // A workload as a job for the simulator, and what its outcome says: how long the step takes, and which communication computation does
 // not hide.
 //
-// A rank computes on stream 0. The collectives of a group are on a stream of their own, as are sends and receives of each direction. What
+// A rank computes on stream 0. The collectives of a group, or of several that are named together, are on a stream of their own, as are
+// sends and receives of each direction. What
 // is not "beside" follows what the rank has done before and is followed by what comes next. Collectives of a group meet in the order in
 // which its members call them; the i-th send to a rank meets that rank's i-th receive.
 //
@@ -16,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +35,8 @@ struct WorkloadJob {
     bool computes = false;
   };
   std::vector<std::vector<Stop>> stops;
-  std::vector<std::int16_t> group_of;  // by operation: of Workload::groups, those behind it: all ranks, transfers
+  // By operation: of Workload::groups and Workload::joined; those behind them: all ranks, transfers.
+  std::vector<int> group_of;
 };
 
 // More tasks are refused: they would fill the memory, at some 100 bytes each.
@@ -54,6 +57,11 @@ struct WorkloadTimes {
     double waiting_us = 0;  // exposed while other ranks had not begun the operation
   };
   std::vector<Communication> communication;  // of what the workload has
+  double exposed_us = 0;                     // of all together
+  // Model FLOPs utilisation: 6 operations for each parameter and token, as a part of what all ranks could have computed in the step
+  // (Chowdhery et al., "PaLM", 2022, appendix B, without the term of attention). Nothing: the workload does not say the model or the
+  // rate of a GPU.
+  std::optional<double> utilisation;
 };
 
 WorkloadTimes Summarize(const Workload& workload, const WorkloadJob& job, const Outcome& outcome);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "sim/test_machines.h"
 #include "sim/workload_job.h"
@@ -62,14 +64,21 @@ TEST(Workload, IsReadAsWritten) {
   EXPECT_EQ(finish[2].group, Statement::kAll);
 }
 
+struct WrongText {
+  const char* text;
+  const char* error;
+};
+
+void ExpectErrors(std::span<const WrongText> cases) {
+  for (const WrongText& each : cases) {
+    EXPECT_NE(ErrorOf(each.text).find(each.error), std::string::npos) << each.text << "\n  " << ErrorOf(each.text);
+  }
+}
+
 TEST(Workload, ErrorsNameTheirLine) {
-  const struct {
-    const char* text;
-    const char* error;
-  } cases[] = {
+  const WrongText cases[] = {
       {"", "line 1 of the workload: the file has no line \"ranks\""},
       {"ranks\n", "line 1 of the workload: \"ranks\" needs a group"},
-      {"ranks data\n", "line 1 of the workload: a group is written as \"tensor=8\""},
       {"ranks all=2\n", "not named all"},
       {"ranks a=2 a=2\n", "group \"a\" is there twice"},
       {"ranks a=0\n", "a whole number from 1 to"},
@@ -81,12 +90,10 @@ TEST(Workload, ErrorsNameTheirLine) {
       {"ranks a=2\nschedule gpipe\n", "a schedule is 1f1b or all_forward, found \"gpipe\""},
       {"ranks a=2\ncompute 1us\n", "line 2 of the workload: \"compute\" comes before"},
       {"begin\ncompute 1us\n", "line 2 of the workload: \"compute\" comes before"},
-      {"ranks a=2\nbegin\ncompute 1\n", "line 3 of the workload: compute needs a time, as 1.5ms or 300us, found \"1\""},
       {"ranks a=2\nbegin\ncompute -1us\n", "compute needs a time"},
       {"ranks a=2\nbegin\ncompute nanus\n", "compute needs a time"},
       {"ranks a=2\nbegin\ncompute 1e300s\n", "compute needs a time"},
       {"ranks a=2\nbegin\nall_reduce b 1B\n", "\"b\" is no group"},
-      {"ranks a=2\nbegin\nall_reduce a 1\n", "a size is written as"},
       {"ranks a=2\nbegin\nall_reduce a 1B fast\n", "\"fast\" is no option"},
       {"ranks a=2\nbegin\nall_reduce a 1B last\n", "last belongs into forward or backward"},
       {"ranks a=2\nbegin\nall_reduce a 1B by wheel\n", "\"wheel\" is no algorithm; there are one_shot, two_shot"},
@@ -103,9 +110,38 @@ TEST(Workload, ErrorsNameTheirLine) {
       {"ranks a=2\nbegin\nwait\nbegin\n", "line 4 of the workload: there is a section begin before"},
       {"ranks a=2\nbegin\nrepeat 1048576\nrepeat 1048576\nwait\nend\nend\n", "more than 1048576 statements"},
   };
-  for (const auto& each : cases) {
-    EXPECT_NE(ErrorOf(each.text).find(each.error), std::string::npos) << each.text << "\n  " << ErrorOf(each.text);
-  }
+  ExpectErrors(cases);
+}
+
+TEST(Workload, ErrorsOfRatesNamesAndJoinedGroups) {
+  const WrongText cases[] = {
+      {"ranks data\n", "line 1 of the workload: a group is written as \"tensor=8\""},
+      {"ranks a=2\nbegin\ncompute 1\n",
+       "line 3 of the workload: compute needs a time or work, as 1.5ms, 300us or 2.1TFLOP, found \"1\""},
+      {"ranks a=2\nbegin\ncompute 1TFLOP\n", "\"1TFLOP\" takes as long as a GPU's rate makes it; say that before"},
+      {"ranks a=2\ngpu 2TFLOP/s\nbegin\ncompute 1TFLOP\n", "line 4 of the workload: \"1TFLOP\" takes as long"},
+      {"ranks a=2\ngpu 2TFLOP/s sustains 1e-300TFLOP/s\nbegin\ncompute 1TFLOP\n", "compute needs a time"},
+      {"ranks a=2\ngpu 2\n", "line 2 of the workload: \"gpu\" needs a rate, as in \"gpu 989TFLOP/s\", found \"2\""},
+      {"ranks a=2\ngpu 0TFLOP/s\n", "\"gpu\" needs a rate"},
+      {"ranks a=2\ngpu 2TFLOP/s does 1TFLOP/s\n",
+       "only \"sustains\" and a rate may follow a GPU's rate, found \"does\""},
+      {"ranks a=2\ngpu 2TFLOP/s sustains\n", "\"sustains\" needs a rate, as 500TFLOP/s, found \"\""},
+      {"ranks a=2\ngpu 2TFLOP/s\ngpu 2TFLOP/s\n", "line 3 of the workload: there is a line \"gpu\" before"},
+      {"ranks a=2\nmodel 70e9\n", "a model is written as \"model 70e9 parameters 131072 tokens\", found \"\""},
+      {"ranks a=2\nmodel 7 parameters 1 words\n", "131072 tokens\", found \"words\""},
+      {"ranks a=2\nmodel 0 parameters 1 tokens\n", "131072 tokens\", found \"0\""},
+      {"ranks a=2\nmodel 7 parameters 1 tokens\nmodel 7 parameters 1 tokens\n", "there is a line \"model\" before"},
+      {"ranks a+b=2\n", "its name has no plus; found \"a+b=2\""},
+      {"ranks a=2\nbegin\nall_reduce a+b 1B\n", "\"b\" is no group"},
+      {"ranks a=2 b=2\nbegin\nall_reduce a+b+a 1B\n", "\"a+b+a\" joins \"a\" twice"},
+      {"ranks a=2\nbegin\nall_reduce a 1B as x\n", "\"as\" and a name come behind \"beside\""},
+      {"ranks a=2\nbegin\nall_reduce a 1B beside as\n", "\"as\" and a name come behind \"beside\""},
+      {"ranks a=2\nbegin\nwait\nwait x\nall_reduce a 1B beside as y\n",
+       "line 4 of the workload: nothing goes on as \"x\"; write \"beside as\""},
+      {"ranks a=2\nbegin\nwait x y\n", "\"y\" is more than belongs there"},
+      {"ranks a=2\nbegin\nall_reduce a 1\n", "a size is written as"},
+  };
+  ExpectErrors(cases);
 }
 
 struct Prediction {
@@ -168,6 +204,35 @@ TEST(WorkloadJob, WhatIsBesideIsHiddenAsFarAsComputationGoesOn) {
   EXPECT_NEAR(Predicted(text("compute 10us\n"), machine.machine()).times.step_us, 240 + 80 + 3 * kReduceUs, 1e-3);
 }
 
+// A layer's weights are gathered while the layer before computes; its gradients are reduced behind that and waited for at the end only.
+TEST(WorkloadJob, WhatGoesOnUnderANameIsWaitedForAlone) {
+  const TestMachine machine = MakeTestMachine({.gpus = 2});
+  const auto text = [](const std::string& wait) {
+    return "ranks data=2\nbackward\nall_gather data 80MB beside as weights\nrepeat 3\n" + wait +
+           "\nall_gather data 80MB beside as weights\ncompute 150us\nreduce_scatter data 8MB beside\nend\n";
+  };
+  // A hop of 40 MB at 400 GB/s takes 100 us, one of 4 MB 10 us; both are on the one stream of the group.
+  const Prediction named = Predicted(text("wait weights"), machine.machine());
+  EXPECT_NEAR(named.times.step_us, 100 + 3 * 150 + 10, 1e-3);
+  EXPECT_NEAR(named.Of("data").busy_us, 4 * 100 + 3 * 10, 1e-3);
+  EXPECT_NEAR(named.times.exposed_us, 100 + 10, 1e-3);
+  // Who waits for everything waits for the gradients of the layer before, too.
+  const Prediction all = Predicted(text("wait"), machine.machine());
+  EXPECT_NEAR(all.times.step_us, 100 + 150 + 2 * (10 + 150) + 10, 1e-3);
+}
+
+TEST(WorkloadJob, WorkTakesAsLongAsTheRateMakesIt) {
+  const TestMachine machine = MakeTestMachine({.gpus = 2});
+  const std::string text =
+      "ranks data=2\ngpu 1PFLOP/s sustains 500TFLOP/s\nmodel 1e9 parameters 1e5 tokens\nforward\n"
+      "compute 150TFLOP\nall_reduce data 40MB\n";
+  const Prediction predicted = Predicted(text, machine.machine());
+  EXPECT_NEAR(predicted.times.compute_us, 300e3, 1e-6);
+  ASSERT_TRUE(predicted.times.utilisation.has_value());
+  EXPECT_NEAR(*predicted.times.utilisation, 6e14 / (2 * 1e15 * 0.3001), 1e-9);
+  EXPECT_FALSE(Predicted("ranks data=2\nforward\ncompute 1ms\n", machine.machine()).times.utilisation.has_value());
+}
+
 // A pipeline of equal stages takes (microbatches + stages - 1) times both directions.
 TEST(WorkloadJob, PipelinesHaveTheirBubble) {
   const TestMachine machine = MakeTestMachine({.gpus = 4});
@@ -218,6 +283,42 @@ TEST(WorkloadJob, GroupsAreNeighboursInTheOrderOfTheirLine) {
   EXPECT_EQ(job->job.operations[3].bytes, 1000u);
   EXPECT_EQ(job->job.operations.size(), 4u * 3 + 1);
   EXPECT_EQ(job->job.tasks.size(), 8u * 4);
+}
+
+TEST(WorkloadJob, GroupsThatAreNamedTogetherMeetAsOne) {
+  const TestMachine machine = MakeTestMachine({.gpus = 8});
+  const Result<Workload> workload = ReadWorkload(
+      "ranks tensor=2 context=2 data=2\nbegin\nall_reduce data+tensor 1KB\nall_reduce context+data 1KB beside\n"
+      "all_reduce tensor+data 1KB\nall_reduce data+context+tensor 1KB\nall_reduce all 1KB\n");
+  ASSERT_TRUE(workload.ok()) << workload.status().message();
+  EXPECT_EQ(workload->joined.size(), 3u);
+  const Result<WorkloadJob> job = MakeWorkloadJob(*workload, machine.machine(), ByRing);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  const auto ranks_of = [&](int operation) {
+    return job->job
+        .communicators[static_cast<std::size_t>(job->job.operations[static_cast<std::size_t>(operation)].communicator)]
+        .ranks;
+  };
+  EXPECT_EQ(ranks_of(0), (std::vector{0, 1, 4, 5}));
+  EXPECT_EQ(ranks_of(1), (std::vector{0, 2, 4, 6}));
+  EXPECT_EQ(ranks_of(2), (std::vector{0, 1, 4, 5}));
+  EXPECT_EQ(ranks_of(3), (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(ranks_of(4), (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+  const Result<Outcome> outcome = Simulate(job->job, machine.machine(), {});
+  ASSERT_TRUE(outcome.ok() && outcome->stuck.ok());
+  const WorkloadTimes times = Summarize(*workload, *job, *outcome);
+  std::vector<std::string> names;
+  for (const auto& each : times.communication) names.push_back(each.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"tensor+data", "context+data", "tensor+context+data", "all"}));
+}
+
+// All cards of a host carry a ring that the file asks for, where its channels are many.
+TEST(WorkloadJob, ARingOfSeveralHostsUsesAllCards) {
+  const TestMachine machine = MakeTestMachine({.hosts = 2, .gpus = 2, .nic_latency_us = 0});
+  const Prediction predicted =
+      Predicted("ranks data=4\nforward\nall_reduce data 400MB by ring Simple channels 4\n", machine.machine());
+  // 3/4 of the data twice out of each host, over two cards of 50 GB/s.
+  EXPECT_NEAR(predicted.times.step_us, 2 * 0.75 * 400e6 / 100e3, 600);
 }
 
 TEST(WorkloadJob, SaysWhatDoesNotFit) {

@@ -304,11 +304,15 @@ bool HasNvidiaDevices(const sys::DeviceTree& tree) {
 }  // namespace
 
 Result<Discovery> Discover(const DiscoverOptions& options) {
-  Result<sys::DeviceTree> tree = sys::ReadDeviceTree(options.root);
+  Result<sys::DeviceTree> tree = options.tree != nullptr ? *options.tree : sys::ReadDeviceTree(options.root);
   if (!tree.ok()) return tree.status();
   Discovery discovery;
   discovery.tree = std::move(*tree);
   discovery.notes = discovery.tree.notes;
+  if (options.nvml_library.empty()) {
+    Drawing(discovery).Draw();
+    return discovery;
+  }
   Result<sys::cuda::NvmlFacts> nvml = sys::cuda::ReadNvml(options.nvml_library);
   if (nvml.ok()) {
     discovery.nvml = std::move(*nvml);

@@ -41,7 +41,8 @@ namespace tutti::topo {
 
 struct DiscoverOptions {
   std::string root;                                    // goes before /sys and /proc
-  std::string nvml_library = sys::cuda::kNvmlLibrary;  // to open
+  std::string nvml_library = sys::cuda::kNvmlLibrary;  // to open; empty: NVML is not asked
+  const sys::DeviceTree* tree = nullptr;               // read before; null: it is read
 };
 
 struct Discovery {

@@ -43,6 +43,7 @@ struct Fabric {
   // Of one switch. The default is that of an InfiniBand switch (Quantum-2: 0.15 to 0.24 by its maker); Ethernet takes 0.25 to 0.5.
   double hop_us = 0.2;
   Routing routing = Routing::kHash;
+  bool reduces = false;  // switches fold and copy for collectives (SHARP); ports say so (Port::collectives)
 };
 
 // A port that the network is to join.

@@ -13,11 +13,12 @@
 namespace tutti::topo {
 
 struct GpuModel {
-  std::string_view name;   // "H200", "RTX-PRO-6000"
-  int sm = 0;              // compute capability: 90 is 9.0
-  int memory_gb = 0;       // of the largest kind that is sold under this name
-  int nvlinks = 0;         // that it has, bridges put on
-  int pci_generation = 0;  // at best, over 16 lanes
+  std::string_view name;    // "H200", "RTX-PRO-6000"
+  int sm = 0;               // compute capability: 90 is 9.0
+  int memory_gb = 0;        // of the largest kind that is sold under this name
+  int nvlinks = 0;          // that it has, bridges put on
+  int pci_generation = 0;   // at best, over 16 lanes
+  int multiprocessors = 0;  // 0: not known
 };
 
 // In the order of their age.

@@ -134,6 +134,7 @@ class HostBuilder {
                                                   .port = i + 1,
                                                   .guid = static_cast<std::uint64_t>(part.number) + 1,
                                                   .gdr = part.nic.gdr,
+                                                  .collectives = machine_.fabric.reduces,
                                                   .rail = dev / machine_.fabric.planes,
                                                   .plane = dev % machine_.fabric.planes}});
       graph_.AddLink({.from = port,

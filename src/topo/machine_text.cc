@@ -172,7 +172,7 @@ Status ReadNvLink(MachineWords& words, Machine& machine) {
 constexpr std::string_view kFabricForms =
     "one switch, rails, fat tree, rail-optimised or none, and then N levels, N ports, N spines, N planes, N hosts per "
     "leaf, N leaves "
-    "per rail, oversubscription R, uplinks R Gbit/s, hop N us, hash or adaptive";
+    "per rail, oversubscription R, uplinks R Gbit/s, hop N us, hash or adaptive, reduces";
 
 Status ReadFabricKind(MachineWords& words, Fabric& fabric) {
   if (words.TakeIf("none")) {
@@ -242,6 +242,8 @@ Status ReadFabric(MachineWords& words, Machine& machine) {
       fabric.routing = Routing::kHash;
     } else if (words.TakeIf("adaptive")) {
       fabric.routing = Routing::kAdaptive;
+    } else if (words.TakeIf("reduces")) {
+      fabric.reduces = true;
     } else if (const std::optional<int> number = words.TakeWhole()) {
       if (*number < 1 || *number > kMostCount)
         return words.Error(fmt::format("a fabric has 1 to {} of a thing", kMostCount));
@@ -267,7 +269,7 @@ class Reader {
 
   Result<Machine> Read() {
     TUTTI_RETURN_IF_ERROR(sorted_);
-    if (!lines_.contains("gpu")) return Missing("line `gpu`; write the model, as `gpu H100`");
+    if (tree_.empty() && !lines_.contains("gpu")) return MissingGpu();
     if (tree_.empty()) return Missing("tree of a host; write `host`, and below it what a host is made of");
     if (lines_.contains("cpu")) TUTTI_RETURN_IF_ERROR(ReadCpu(lines_.at("cpu"), machine_));
     TUTTI_RETURN_IF_ERROR(ReadParts());
@@ -329,9 +331,11 @@ class Reader {
     return Status(Code::kInvalidArgument, fmt::format("{} has no {}", Excerpt(where_), what));
   }
 
+  Status MissingGpu() const { return Missing("line `gpu`; write the model, as `gpu H100`"); }
+
   Status ReadParts() {
-    MachineWords& gpu_words = lines_.at("gpu");
-    TUTTI_RETURN_IF_ERROR(ReadGpuModel(gpu_words, machine_));
+    const bool has_gpus = lines_.contains("gpu");
+    if (has_gpus) TUTTI_RETURN_IF_ERROR(ReadGpuModel(lines_.at("gpu"), machine_));
     const std::optional<GpuModel> model = FindGpuModel(machine_.gpu);
     const int usual = model ? model->pci_generation : UsualPciGeneration(machine_.sm);
     const int generation = usual == 0 ? 3 : usual;
@@ -339,7 +343,7 @@ class Reader {
                     .pci = {.generation = generation, .lanes = 16, .best_generation = generation, .best_lanes = 16}};
     if (lines_.contains("pci")) TUTTI_RETURN_IF_ERROR(ReadProperties(lines_.at("pci"), bridge));
     HostPart gpu{.kind = NodeKind::kGpu, .pci = bridge.pci, .nvlinks = machine_.nvlinks};
-    TUTTI_RETURN_IF_ERROR(ReadProperties(gpu_words, gpu));
+    if (has_gpus) TUTTI_RETURN_IF_ERROR(ReadProperties(lines_.at("gpu"), gpu));
     HostPart nic{.kind = NodeKind::kNic, .pci = bridge.pci};
     if (lines_.contains("nic")) TUTTI_RETURN_IF_ERROR(ReadProperties(lines_.at("nic"), nic));
     MachineTree tree({bridge, gpu, nic});
@@ -347,7 +351,7 @@ class Reader {
     Result<std::vector<HostPart>> parts = tree.Parts();
     if (!parts.ok()) return parts.status();
     machine_.parts = std::move(*parts);
-    return Status::Ok();
+    return has_gpus || machine_.Count(NodeKind::kGpu) == 0 ? Status::Ok() : MissingGpu();
   }
 
   std::string_view where_;

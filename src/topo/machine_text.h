@@ -24,7 +24,7 @@
 // eye only. Words are read in any letters.
 //
 //   name TEXT
-//   gpu MODEL                   gpu_models.h has the names. Or by its properties: sm90, 18 nvlinks, 80 GB
+//   gpu MODEL                   gpu_models.h has the names. Or by its properties: sm90, 18 nvlinks, 80 GB. Hosts without GPUs need none
 //   cpu VENDOR FAMILY/MODEL     of CPUID: Intel, AMD, Zhaoxin; or cpu arm64, cpu ppc64
 //   pci genG xL                 of all PCI links for which nothing else is said; without it as the GPUs have it at best
 //   nic PROPERTIES              of all network cards for which nothing else is said
@@ -47,7 +47,7 @@
 //   nics                       | R Gbit/s, N ports, latency N us, reports N us, gpudirect on, off, virtual (machine.h: NicKind)
 //   numa nodes                 | unknown: the system does not say which node it is
 //   fabric                     | N levels, N ports (of a switch), N spines, N planes, N hosts per leaf, N leaves per rail,
-//                              | oversubscription R, uplinks R Gbit/s, hop N us, hash, adaptive (fabric.h)
+//                              | oversubscription R, uplinks R Gbit/s, hop N us, hash, adaptive, reduces (fabric.h)
 
 #include <string_view>
 

@@ -57,6 +57,13 @@ host
       1 nic, gen4 x8
 )";
 
+TEST(MachineText, SaysWhetherTheNetworkReduces) {
+  for (const bool reduces : {false, true}) {
+    const Graph graph = Build(std::string(kBox) + "fabric rails, adaptive" + (reduces ? ", reduces\n" : "\n"), 2);
+    for (const int port : graph.All(NodeKind::kPort)) EXPECT_EQ(graph.node(port).port()->collectives, reduces);
+  }
+}
+
 TEST(MachineText, SaysWhatAHostIsMadeOf) {
   const Graph graph = Build(kBox);
   EXPECT_EQ(graph.name, "A box");
@@ -206,6 +213,14 @@ TEST(MachineText, WordsForTheEyeAndLettersAreNoMatter) {
   EXPECT_EQ(b.parts.back().nic.gbit_per_s, 100);
 }
 
+TEST(MachineText, HostsWithoutGpus) {
+  const Result<Machine> machine = ReadMachineText("nic 100 Gbit/s\nhost\n  2 sockets\n    1 nic\n", "box.txt");
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  EXPECT_EQ(machine->Count(NodeKind::kGpu), 0);
+  EXPECT_EQ(machine->Count(NodeKind::kNic), 2);
+  EXPECT_TRUE(BuildGraph(*machine, 3).ok());
+}
+
 struct Wrong {
   std::string_view text, sentence;
 };
@@ -213,6 +228,7 @@ struct Wrong {
 TEST(MachineText, WhatIsWrongInLinesIsSaid) {
   const Wrong kWrong[] = {
       {"", "box.txt has no line `gpu`; write the model, as `gpu H100`"},
+      {"host\n  1 socket\n    1 gpu\n", "box.txt has no line `gpu`; write the model, as `gpu H100`"},
       {"gpu H100\n", "box.txt has no tree of a host; write `host`, and below it what a host is made of"},
       {"gpus H100\n",
        "line 1 of box.txt: \"gpus\" is not known here; write name, gpu, cpu, pci, nic, c2c, nvlink, host, but or "
@@ -306,7 +322,7 @@ TEST(MachineText, WhatContradictsTheTreeIsSaid) {
        "then N levels, N "
        "ports, N spines, N planes, N hosts per leaf, N leaves per rail, oversubscription R, uplinks R Gbit/s, hop N "
        "us, hash or "
-       "adaptive"},
+       "adaptive, reduces"},
       {"fabric fat tree\n",
        "line 6 of box.txt: how many switches there are is not said; write `N ports` of each, or `N spines` of 2 "
        "levels"},

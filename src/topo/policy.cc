@@ -256,7 +256,7 @@ bool HostPaths::AllowsGdr(int gpu, int port, Direction direction) const {
   const GpuFacts& facts = facts_.at(gpu);
   if (!facts.gdr || !port_gdr_.at(port)) return false;
   const bool reads_well = facts.sm >= kFirstSmThatReads || facts.has_nvlink || gpus_.size() == 1;
-  return direction == Direction::kReceive || reads_well;
+  return direction == Direction::kReceive || options_.gdr_read.value_or(reads_well);
 }
 
 std::vector<int> HostPaths::PortsNextTo(int gpu, Ways ways) const {

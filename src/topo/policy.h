@@ -31,6 +31,9 @@ struct PolicyOptions {
   // NCCL_NET_GDR_LEVEL. Nothing: kP2c, or kPxb with NCCL_NET_GDR_C2C=0.
   std::optional<PathType> gdr_level;
   bool gdr_c2c = true;  // NCCL_NET_GDR_C2C
+  // NCCL_NET_GDR_READ: whether cards may read GPU memory. Nothing: from compute capability 8.0 on, where NVLinks join GPUs, and where a
+  // GPU is alone.
+  std::optional<bool> gdr_read;
   bool pxn = true;      // NCCL_PXN_DISABLE=0
   bool pxn_c2c = true;  // NCCL_PXN_C2C
   // NCCL_NETDEVS_POLICY. MAX:N is N, ALL is kAllPorts; nothing: AUTO, as many as a GPU's share.

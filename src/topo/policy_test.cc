@@ -169,6 +169,16 @@ TEST(Policy, OlderGpusAreReadOnlyWherePciIsQuiet) {
   EXPECT_TRUE(Host("gpu V100\nnic 100 Gbit/s\nhost\n socket\n  switch\n   gpu\n   nic\n").Sends(0, 0));
 }
 
+// NCCL_NET_GDR_READ speaks of reads only, and the level holds all the same.
+TEST(Policy, ReadingOfGpuMemoryMayBeAskedForOrForbidden) {
+  const std::string two = "gpu V100\nnic 100 Gbit/s\nhost\n socket\n  switch\n   2 gpus\n   nic\n";
+  EXPECT_TRUE(Host(two, {.gdr_read = true}).Sends(0, 0));
+  EXPECT_FALSE(Host(two, {.gdr_level = PathType::kLoc, .gdr_read = true}).Sends(0, 0));
+  const Host never(kCards, {.gdr_read = false});
+  EXPECT_FALSE(never.Sends(0, 0));
+  EXPECT_TRUE(never.Receives(0, 0));
+}
+
 const std::string kGrace = R"(
 gpu GB200
 cpu arm64

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::string_view kNvSwitchClass = "0x068000", kCpuClass = "0x068001";
 constexpr std::string_view kUnseen = "fffffff:ffff:ff";  // the busid that NVML gives of an NVSwitch
+
+// Of a number that is not negative. std::llround would need the library of mathematics.
+std::int64_t Rounded(double number) { return static_cast<std::int64_t>(number + 0.5); }
 
 bool IsAmd(const Gpu& gpu) { return gpu.name.starts_with("gfx"); }
 
@@ -196,7 +199,7 @@ void Writer::WriteGpu(int index) {
     if (link.kind != LinkKind::kC2c) continue;
     const double mb_per_s = link.rated_gb_per_s * partitions_.at(BusIdOf(index)) * 1000 / std::max(link.count, 1);
     xml_.Open("c2c");
-    Whole("bw", std::llround(mb_per_s));
+    Whole("bw", Rounded(mb_per_s));
     Whole("count", link.count);
     xml_.Close();
   }
@@ -237,7 +240,7 @@ void Writer::WritePort(const Port& port) {
   IfKnown("name", port.name);
   Whole("dev", port.dev);
   xml_.Attribute("latency", fmt::format("{}", port.latency_us));
-  Whole("speed", std::max(std::llround(port.gbit_per_s * 1000), port.gbit_per_s > 0 ? 1LL : 0LL));
+  Whole("speed", std::max(Rounded(port.gbit_per_s * 1000), std::int64_t{port.gbit_per_s > 0 ? 1 : 0}));
   Whole("port", port.port);
   xml_.Attribute("guid", fmt::format("{:#x}", port.guid));
   if (port.max_connections > 0) Whole("maxconn", port.max_connections);

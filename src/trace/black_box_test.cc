@@ -3,11 +3,13 @@
 // The black box in memory: what is written is what is read, whatever is written meanwhile or lies there instead.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "trace/recorder.h"
 #include "trace/view.h"
@@ -36,7 +38,10 @@ Recorder NewRecorder(Memory& memory) {
                                 .channels = kChannels,
                                 .pid = 77,
                                 .created_ns = 5,
-                                .created_unix_ns = 6});
+                                .created_unix_ns = 6,
+                                .start_ticks = 9,
+                                .thread = 78,
+                                .window = {128, 256, 32}});
 }
 
 View ViewOf(const Memory& memory) {
@@ -130,6 +135,10 @@ TEST(BlackBox, HoldsWhatWasWritten) {
   EXPECT_EQ(view.communicator(), 0xabcdefu);
   EXPECT_EQ(view.name(), "a name");
   EXPECT_EQ(view.pid(), 77);
+  EXPECT_EQ(view.start_ticks(), 9u);
+  EXPECT_EQ(view.thread(), 78);
+  EXPECT_EQ(view.window(), (std::array<std::uint32_t, kBoxProtocols>{128, 256, 32}));
+  EXPECT_TRUE(view.records_calls());
   EXPECT_EQ(view.newest(), 0u);
   EXPECT_FALSE(view.Find(1));
 
@@ -188,10 +197,53 @@ TEST(BlackBox, HoldsWaitsLinksAndAFailure) {
   EXPECT_EQ(view.link(0, 2).sent[2], 0u);
 
   EXPECT_EQ(view.failure(), "");
+  EXPECT_EQ(view.failure_code(), Code::kOk);
   recorder.Fail(Code::kTimeout, "too late\n" + std::string(1000, 'x'));
+  EXPECT_EQ(view.failure_code(), Code::kTimeout);
   recorder.Fail(Code::kInternal, "later");
   EXPECT_EQ(view.failure().substr(0, 9), "too late?");
   EXPECT_EQ(view.failure().size(), kFailureBytes - 1);
+}
+
+// Who waited last stays known, and so does the longest wait.
+TEST(BlackBox, RemembersWaits) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  EXPECT_EQ(view.waiter().thread, 0);
+  recorder.EndWait();  // of none
+  EXPECT_EQ(view.waiter().longest_ns, 0);
+  recorder.Wait(1, 2, WaitKind::kData, 0, 1000, 6000, {.thread = 79, .inside = true});
+  EXPECT_EQ(view.waiter().thread, 79);
+  EXPECT_TRUE(view.waiter().inside);
+  recorder.EndWait();
+  recorder.Wait(2, 2, WaitKind::kData, 0, 8000, 9000, {.thread = 80});
+  recorder.EndWait();
+  EXPECT_EQ(view.wait().kind, WaitKind::kNothing);
+  EXPECT_EQ(view.waiter().thread, 80);
+  EXPECT_FALSE(view.waiter().inside);
+  EXPECT_EQ(view.waiter().longest_ns, 5000);
+}
+
+TEST(BlackBox, ListsRunsOfCollectives) {
+  Memory memory;
+  Recorder recorder = NewRecorder(memory);
+  const View view = ViewOf(memory);
+  EXPECT_TRUE(view.CollectiveRuns(9).empty());
+  recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0);
+  recorder.Repeat();
+  recorder.Repeat();
+  Operation send = AllReduceOf(3);
+  send.kind = Collective::kSend;
+  recorder.Add(PackCall(send), 3, 1, 0);
+  recorder.Add(PackCall(AllReduceOf(2)), 2, 4, 0);
+  const std::vector<CollectiveRun> runs = view.CollectiveRuns(9);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].first.sequence, 4u);
+  EXPECT_EQ(runs[0].last, 4u);
+  EXPECT_EQ(runs[1].first.sequence, 1u);
+  EXPECT_EQ(runs[1].last, 3u);
+  EXPECT_EQ(view.CollectiveRuns(1).size(), 1u);
 }
 
 TEST(BlackBox, KeepsTheLatestCalls) {
@@ -269,6 +321,7 @@ TEST(BlackBox, SwitchedOffWritesNoCalls) {
   Memory memory;
   Recorder recorder = NewRecorder(memory);
   recorder.Switch(false);
+  EXPECT_FALSE(ViewOf(memory).records_calls());
   EXPECT_EQ(recorder.Add(PackCall(AllReduceOf(1)), 1, 1, 0), 0u);
   recorder.Finish(1);
   EXPECT_EQ(ViewOf(memory).newest(), 0u);

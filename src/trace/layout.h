@@ -27,10 +27,11 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 3;
+inline constexpr std::uint32_t kBoxVersion = 4;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
+inline constexpr int kBoxProtocols = 3;  // LL, LL128, Simple: proto/protocol.h
 
 using Word = std::atomic<std::uint64_t>;
 using Time = std::atomic<std::int64_t>;  // ns of CLOCK_MONOTONIC; 0: not known
@@ -54,7 +55,12 @@ struct alignas(64) WaitWords {
   Word peer_kind;  // peer (32 bits, ~0: not one of them) | WaitKind << 32 | channel << 48
   Time since_ns;   // when something last moved
   Time looked_ns;  // when the owner last found itself waiting
+  // The thread that found it so (its id in the system, low half), and from bit 32 on whether it can do nothing else meanwhile:
+  // 1 where it is inside a call that waits, 0 where it polls or belongs to the library. Stays after the wait.
+  Word thread;
+  Time longest_ns;  // the longest wait that has ended, in a row without a move; right to 50 ms
 };
+static_assert(sizeof(WaitWords) == 64);
 
 // The first page.
 struct BoxHeader {
@@ -67,11 +73,15 @@ struct BoxHeader {
   std::int32_t ranks;
   std::int32_t channels;
   std::int32_t pid;
-  std::uint32_t records;  // kRecords
-  std::uint32_t reserved;
+  std::uint32_t records;         // kRecords
+  std::int32_t thread;           // that made it, by its id in the system; 0: not known
   std::int64_t created_ns;       // CLOCK_MONOTONIC
   std::int64_t created_unix_ns;  // the same moment, since 1970: turns the other times into dates
   char name[kNameBytes];         // what the user called it, 0-terminated; may be empty
+  std::uint64_t start_ticks;     // with pid it names the process for good (sys::ProcessId); 0: not known
+  // How many units, lines and posts a link has room for: one is full where so many were sent beyond its credit. 0: not known.
+  std::uint32_t window[kBoxProtocols];
+  std::atomic<std::uint32_t> silent;  // 1: calls are not written down (TUTTI_BLACK_BOX=0), waits and failures are
   // How far the calls are, in one cache line. `called`: the number of the latest call, stored after its record and
   // `runs`; `finished`: every call up to this number has ended; `runs`: how many runs have begun.
   alignas(64) Word called;
@@ -141,7 +151,7 @@ static_assert(sizeof(Times) == 32);
 // One link in both directions, as the owner sees it. Counted in each protocol's unit: LL units of 64 bytes, LL128 lines
 // of 128 bytes, Simple's posts. Copied here while the owner waits.
 struct alignas(128) LinkWords {
-  static constexpr int kProtocols = 3;
+  static constexpr int kProtocols = kBoxProtocols;
   Word sent[kProtocols];
   Word received[kProtocols];
   Word credit[kProtocols];  // of what was sent, how much the peer was known to have consumed

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/recorder.h"
 
+#include <algorithm>
 #include <new>
 
 namespace tutti::trace {
@@ -24,6 +25,9 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
   header_->records = kRecords;
   header_->created_ns = owner.created_ns;
   header_->created_unix_ns = owner.created_unix_ns;
+  header_->start_ticks = owner.start_ticks;
+  header_->thread = owner.thread;
+  std::ranges::copy(owner.window, header_->window);
   owner.name.copy(header_->name, kNameBytes - 1);
   std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
 }
@@ -47,21 +51,36 @@ void Recorder::TimeFinished(std::uint64_t number, std::int64_t now_ns) {
 }
 
 void Recorder::Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns,
-                    std::int64_t now_ns) {
+                    std::int64_t now_ns, const Waiting& who) {
   if (header_ == nullptr) return;
+  header_->wait.thread.store(static_cast<std::uint32_t>(who.thread) | std::uint64_t{who.inside} << 32,
+                             std::memory_order_relaxed);
+  StoreWait(number,
+            static_cast<std::uint32_t>(peer) | static_cast<std::uint64_t>(kind) << 32 |
+                static_cast<std::uint64_t>(channel) << 48,
+            since_ns, now_ns);
+}
+
+void Recorder::StoreWait(std::uint64_t number, std::uint64_t peer_kind, std::int64_t since_ns, std::int64_t now_ns) {
   WaitWords& w = header_->wait;
   const std::uint64_t turn = w.turn.load(std::memory_order_relaxed);
   w.turn.store(turn + 1, std::memory_order_relaxed);
   w.number.store(number, std::memory_order_release);
-  w.peer_kind.store(static_cast<std::uint32_t>(peer) | static_cast<std::uint64_t>(kind) << 32 |
-                        static_cast<std::uint64_t>(channel) << 48,
-                    std::memory_order_release);
+  w.peer_kind.store(peer_kind, std::memory_order_release);
   w.since_ns.store(since_ns, std::memory_order_release);
   w.looked_ns.store(now_ns, std::memory_order_release);
   w.turn.store(turn + 2, std::memory_order_release);
 }
 
-void Recorder::EndWait() { Wait(0, -1, WaitKind::kNothing, 0, 0, 0); }
+void Recorder::EndWait() {
+  if (header_ == nullptr) return;
+  WaitWords& w = header_->wait;
+  const std::int64_t waited_ns =
+      w.looked_ns.load(std::memory_order_relaxed) - w.since_ns.load(std::memory_order_relaxed);
+  if (waited_ns > w.longest_ns.load(std::memory_order_relaxed))
+    w.longest_ns.store(waited_ns, std::memory_order_relaxed);
+  StoreWait(0, ~std::uint32_t{0}, 0, 0);
+}
 
 void Recorder::Count(int channel, int peer, const Counters& counters) {
   // A link that is not used keeps its page untouched.

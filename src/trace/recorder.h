@@ -23,6 +23,15 @@ struct Owner {
   std::int32_t pid = 0;
   std::int64_t created_ns = 0;
   std::int64_t created_unix_ns = 0;
+  std::uint64_t start_ticks = 0;  // of the process
+  std::int32_t thread = 0;        // that makes the communicator
+  std::array<std::uint32_t, kBoxProtocols> window{};
+};
+
+// Which thread waits, and whether it can do nothing else until the wait is over (layout.h, "WaitWords").
+struct Waiting {
+  std::int32_t thread = 0;
+  bool inside = false;
 };
 
 // The writing side of a black box. Without memory it records nothing. Threads: those of the communicator, one at a time;
@@ -62,7 +71,10 @@ class Recorder {
   std::uint64_t last() const { return last_; }
   // Whether calls are written down: yes, where there is memory, unless switched off. Waits and failures always are.
   bool on() const { return on_; }
-  void Switch(bool on) { on_ = on && header_ != nullptr; }
+  void Switch(bool on) {
+    on_ = on && header_ != nullptr;
+    if (header_ != nullptr) header_->silent.store(on ? 0 : 1, std::memory_order_relaxed);
+  }
 
   // Clocks, where they were read. TimeEnqueued comes first for a call.
   void TimeEnqueued(std::uint64_t number, std::int64_t enqueued_ns, std::int64_t started_ns);
@@ -74,7 +86,8 @@ class Recorder {
   }
 
   // What call `number` waits for; peer -1 where it is nobody in particular.
-  void Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns, std::int64_t now_ns);
+  void Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns, std::int64_t now_ns,
+            const Waiting& who = {});
   void EndWait();
   // The counters of a link, and time waited on it.
   struct Counters {
@@ -88,6 +101,8 @@ class Recorder {
   void Fail(Code code, std::string_view why);
 
  private:
+  void StoreWait(std::uint64_t number, std::uint64_t peer_kind, std::int64_t since_ns, std::int64_t now_ns);
+
   BoxHeader* header_ = nullptr;
   Record* records_ = nullptr;
   Times* times_ = nullptr;

@@ -166,6 +166,24 @@ std::optional<CallRecord> View::LastCollective(std::uint64_t before) const {
   return found;
 }
 
+std::vector<CollectiveRun> View::CollectiveRuns(std::size_t most) const {
+  std::vector<CollectiveRun> runs;
+  EachRun([&](const CallRecord& first, std::uint64_t last) {
+    if (first.call.is_transfer()) return runs.size() < most;
+    runs.push_back({.first = first, .last = first.sequence + (last - first.number)});
+    return runs.size() < most;
+  });
+  return runs;
+}
+
+WaiterView View::waiter() const {
+  const WaitWords& w = header()->wait;
+  const std::uint64_t thread = w.thread.load(std::memory_order_acquire);
+  return {.thread = static_cast<std::int32_t>(thread & 0xffffffffu),
+          .inside = (thread >> 32 & 1) != 0,
+          .longest_ns = std::max<std::int64_t>(w.longest_ns.load(std::memory_order_acquire), 0)};
+}
+
 WaitView View::wait() const {
   const WaitWords& w = header()->wait;
   for (int tries = 0; tries < 8; ++tries) {
@@ -198,6 +216,12 @@ LinkView View::link(int channel, int peer) const {
   view.data_wait_ns = words.data_wait_ns.load(std::memory_order_relaxed);
   view.credit_wait_ns = words.credit_wait_ns.load(std::memory_order_relaxed);
   return view;
+}
+
+Code View::failure_code() const {
+  const std::uint32_t failed = header()->failed.load(std::memory_order_acquire);
+  if (failed == 0) return Code::kOk;
+  return failed - 1 <= static_cast<std::uint32_t>(Code::kUnsupported) ? static_cast<Code>(failed - 1) : Code::kInternal;
 }
 
 std::string View::failure() const {

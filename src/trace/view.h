@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trace/call.h"
 #include "trace/layout.h"
@@ -38,6 +39,19 @@ struct WaitView {
   std::int64_t looked_ns = 0;
 };
 
+// Who waited last, also where that is over, and the longest wait that has ended (layout.h, "WaitWords").
+struct WaiterView {
+  std::int32_t thread = 0;
+  bool inside = false;
+  std::int64_t longest_ns = 0;
+};
+
+// Collectives in a row that are alike: `first` and those after it, up to sequence `last`.
+struct CollectiveRun {
+  CallRecord first;
+  std::uint64_t last = 0;
+};
+
 struct LinkView {
   std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
   std::int64_t data_wait_ns = 0;
@@ -63,11 +77,19 @@ class View {
   std::int32_t pid() const { return header()->pid; }
   std::int64_t created_ns() const { return header()->created_ns; }
   std::int64_t created_unix_ns() const { return header()->created_unix_ns; }
+  std::uint64_t start_ticks() const { return header()->start_ticks; }
+  std::int32_t thread() const { return header()->thread; }
+  // Room of each link, in the unit of each protocol; 0: not known.
+  std::array<std::uint32_t, kBoxProtocols> window() const { return std::to_array(header()->window); }
+  // Whether its calls are written down; its waits are in any case.
+  bool records_calls() const { return header()->silent.load(std::memory_order_acquire) == 0; }
 
   // All calls up to this one have ended.
   std::uint64_t finished() const { return header()->finished.load(std::memory_order_acquire); }
   // The latest call; 0: none.
   std::uint64_t newest() const { return header()->called.load(std::memory_order_acquire); }
+  // Whether some calls are recorded no more.
+  bool forgets() const { return header()->runs.load(std::memory_order_acquire) > kRecords; }
   // nullopt where call `number` is not (or no longer) there, or is being overwritten.
   std::optional<CallRecord> Find(std::uint64_t number) const;
   // The latest call for which `wanted` holds among the last kRecords calls; stops early where `enough` says so.
@@ -76,12 +98,16 @@ class View {
   // The collective with this sequence number; the last one, called before call `number`.
   std::optional<CallRecord> FindCollective(std::uint64_t sequence) const;
   std::optional<CallRecord> LastCollective(std::uint64_t before = ~std::uint64_t{0}) const;
+  // The last runs of collectives, at most so many, the latest first.
+  std::vector<CollectiveRun> CollectiveRuns(std::size_t most) const;
 
   // What it waits for now; kNothing where it does not, or not for long.
   WaitView wait() const;
+  WaiterView waiter() const;
   LinkView link(int channel, int peer) const;  // REQUIRES: both in range
   // The error that broke the communicator, "" where there is none.
   std::string failure() const;
+  Code failure_code() const;  // kOk where there is none
 
  private:
   const BoxHeader* header() const { return reinterpret_cast<const BoxHeader*>(memory_); }

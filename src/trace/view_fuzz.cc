@@ -37,6 +37,9 @@ void ReadEverything(const View& view, std::uint64_t number) {
     Require(record->number == n && record->call.valid() && !record->call.ToString().empty());
     (void)record->call.signature();
   }
+  for (const CollectiveRun& run : view.CollectiveRuns(64))
+    Require(run.first.call.valid() && !run.first.call.is_transfer());
+  Require(view.waiter().longest_ns >= 0 && view.failure_code() <= Code::kUnsupported);
   (void)view.FindCollective(number);
   (void)view.LastCollective(number);
   for (int channel = 0; channel < view.channels(); ++channel) (void)view.link(channel, view.ranks() - 1);

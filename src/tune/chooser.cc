@@ -52,6 +52,18 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   return std::nullopt;
 }
 
+// Of a send and a receive of every rank.
+PlanCost CostOfTransfer() {
+  PlanCost one;
+  one.cost.hops = 1;
+  one.cost.steps_max = 1;
+  one.cost.messages_max = 1;
+  one.cost.ends_max = 2;
+  one.cost.moved_max = 2.0;
+  one.cost.posted_max = one.cost.posted_mean = one.cost.received_max = one.cost.received_mean = one.cost.sent_max = 1.0;
+  return one;
+}
+
 std::string KnownAlgorithms() {
   std::string names;
   for (const algo::Entry& entry : algo::Registry()) names += (names.empty() ? "" : ", ") + std::string(entry.name);
@@ -111,25 +123,60 @@ plan::Footprint Chooser::FootprintOf(Algorithm algorithm, Collective collective,
 
 Ranks Chooser::WhoRuns() const { return {.all = options_.ranks, .of_host = hosts().most(), .cpus = options_.cpus}; }
 
+Way Chooser::ConstantsOf(const Choice& way, Collective collective) const {
+  const Machine& m = options_.machine;
+  if (way.by_reference) return ReferenceOf(m, hosts(), Reduces(collective));
+  if (way.protocol == Protocol::kLl) return m.ll;
+  return way.protocol == Protocol::kLl128 ? m.ll128 : m.simple;
+}
+
+std::size_t Chooser::MessageBytes(const Choice& way, Collective collective) {
+  if (collective == Collective::kSendRecv) return options_.transfer_chunk_bytes(way.protocol, way.by_reference);
+  return options_.chunk_bytes(CostOf(way.algorithm, collective).footprint, way.protocol, way.by_reference,
+                              way.channels);
+}
+
+double Chooser::PredictUs(const Choice& way, Collective collective, std::size_t bytes) {
+  if (collective != Collective::kSendRecv) {
+    return tune::PredictUs(options_.machine, CostOf(way.algorithm, collective), ConstantsOf(way, collective), bytes,
+                           MessageBytes(way, collective), way.channels, WhoRuns());
+  }
+  PlanCost cost = CostOfTransfer();
+  if (hosts().count() > 1) {
+    cost.network = {.hops = 1,
+                    .sent_max = 1,
+                    .received_max = 1,
+                    .host_sent_max = 1,
+                    .host_received_max = 1,
+                    .messages_max = 1,
+                    .bursts_max = 1,
+                    .peers_max = 1,
+                    .links_max = 1};
+  }
+  return TransferUs(way, bytes, cost);
+}
+
+double Chooser::TransferUs(const Choice& way, std::size_t bytes, const PlanCost& cost) const {
+  return tune::PredictUs(options_.machine, cost, ConstantsOf(way, Collective::kSendRecv), bytes,
+                         options_.transfer_chunk_bytes(way.protocol, way.by_reference), 1, WhoRuns());
+}
+
 void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
                             std::vector<Choice>& candidates) {
-  const Machine& m = options_.machine;
-  const PlanCost& cost = CostOf(entry.algorithm, collective);
-  const auto add = [&](Protocol protocol, bool by_reference, const Way& way) {
+  const auto add = [&](Protocol protocol, bool by_reference) {
     if (!filters_.protocols.Allows(collective, static_cast<int>(protocol))) return;
     for (int channels = options_.min_channels; channels <= max_channels; ++channels) {
-      const std::size_t chunk_bytes = options_.chunk_bytes(cost.footprint, protocol, by_reference, channels);
-      if (chunk_bytes == 0) continue;
-      candidates.push_back({entry.algorithm, protocol, by_reference, channels,
-                            PredictUs(m, cost, way, bytes, chunk_bytes, channels, WhoRuns())});
+      Choice choice{entry.algorithm, protocol, by_reference, channels};
+      if (MessageBytes(choice, collective) == 0) continue;
+      choice.predicted_us = PredictUs(choice, collective, bytes);
+      candidates.push_back(choice);
     }
   };
-  add(Protocol::kLl, false, m.ll);
-  add(Protocol::kLl128, false, m.ll128);
+  add(Protocol::kLl, false);
+  add(Protocol::kLl128, false);
   const bool refers = options_.can_refer && algo::MayRefer(entry, collective, hosts());
-  if (!refers || !options_.force_reference) add(Protocol::kSimple, false, m.simple);
-  if (!refers) return;
-  add(Protocol::kSimple, true, ReferenceOf(m, hosts(), Reduces(collective)));
+  if (!refers || !options_.force_reference) add(Protocol::kSimple, false);
+  if (refers) add(Protocol::kSimple, true);
 }
 
 // No prediction for the algorithm's plans is less: what their messages alone cost, by the cheapest of all ways, as many times as
@@ -202,25 +249,17 @@ Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
 }
 
 std::vector<Choice> Chooser::TransferCandidates(std::size_t bytes) const {
-  const Machine& m = options_.machine;
-  PlanCost one;
-  one.cost.hops = 1;
-  one.cost.steps_max = 1;
-  one.cost.messages_max = 1;
-  one.cost.ends_max = 2;
-  one.cost.moved_max = 2.0;
-  one.cost.posted_max = one.cost.posted_mean = one.cost.received_max = one.cost.received_mean = one.cost.sent_max = 1.0;
   std::vector<Choice> candidates;
-  const auto consider = [&](Protocol protocol, bool by_reference, const Way& way) {
+  const auto consider = [&](Protocol protocol, bool by_reference) {
     if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
-    const std::size_t chunk = options_.transfer_chunk_bytes(protocol, by_reference);
-    candidates.push_back(
-        {Algorithm::kPairwise, protocol, by_reference, 1, PredictUs(m, one, way, bytes, chunk, 1, WhoRuns())});
+    Choice choice{Algorithm::kPairwise, protocol, by_reference, 1};
+    choice.predicted_us = TransferUs(choice, bytes, CostOfTransfer());
+    candidates.push_back(choice);
   };
-  consider(Protocol::kLl, false, m.ll);
-  consider(Protocol::kLl128, false, m.ll128);
-  if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false, m.simple);
-  if (options_.can_refer) consider(Protocol::kSimple, true, ReferenceOf(m, hosts(), false));
+  consider(Protocol::kLl, false);
+  consider(Protocol::kLl128, false);
+  if (!options_.can_refer || !options_.force_reference) consider(Protocol::kSimple, false);
+  if (options_.can_refer) consider(Protocol::kSimple, true);
   std::ranges::stable_sort(candidates, {}, &Choice::predicted_us);
   return candidates;
 }

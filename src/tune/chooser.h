@@ -77,6 +77,17 @@ class Chooser {
   // Every allowed (algorithm, protocol, copy mode) with its prediction, best first.
   std::vector<Choice> Candidates(Collective collective, std::size_t bytes);
 
+  // What a way of the candidates takes for so many bytes, us. kSendRecv: a send and a receive of every rank, by a way of
+  // TransferCandidates; among several hosts to another host, which does not count in choosing, since all ranks choose one way whoever
+  // the peer is. REQUIRES: the algorithm supports the collective, and MessageBytes is not 0.
+  double PredictUs(const Choice& way, Collective collective, std::size_t bytes);
+  // The largest message that the executor makes; 0: it cannot run this.
+  std::size_t MessageBytes(const Choice& way, Collective collective);
+  // The constants of a way across links.
+  Way ConstantsOf(const Choice& way, Collective collective) const;
+  // From now on by other constants.
+  void GoBy(const Machine& machine) { options_.machine = machine; }
+
   // The names of algorithms that NCCL has and this library has not, where the filter has some: they are ignored.
   const std::vector<std::string>& ignored_algorithms() const { return filters_.algorithms.ignored(); }
 
@@ -103,6 +114,7 @@ class Chooser {
   std::vector<Choice> Collect(Collective collective, std::size_t bytes, std::optional<algo::Algorithm> order,
                               bool filtered, Wanted wanted);
   double LeastUs(const algo::Entry& entry, Collective collective) const;
+  double TransferUs(const Choice& way, std::size_t bytes, const PlanCost& cost) const;
   void AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
                      std::vector<Choice>& candidates);
 

@@ -36,6 +36,7 @@ class Collector {
   void FittedRate(std::string_view name, double& value) {
     list_.push_back({name, &value, kLeastRate, kMostRate, false, true});
   }
+  void FittedShare(std::string_view name, double& value) { list_.push_back({name, &value, 0, 1, false, true}); }
   void Us(std::string_view name, double& value) { list_.push_back({name, &value, 0, kMostUs}); }
   void Rate(std::string_view name, double& value) { list_.push_back({name, &value, kLeastRate, kMostRate}); }
   void Count(std::string_view name, int& value, double least, double most) {
@@ -79,8 +80,15 @@ void ForEachWay(GpuMachine& m, Add add) {
 void AddTimes(GpuMachine& m, Collector& add) {
   add.FittedUs("start_us", m.start_us);
   add.FittedUs("short_form_saves_us", m.short_us);
+  add.FittedUs("short_form_later_hop_us", m.short_later_hop_us);
+  add.FittedUs("message_end_us", m.end_us);
+  add.FittedUs("several_blocks_us", m.blocks_us);
+  add.FittedShare("one_way_hop_share", m.one_way_share);
+  add.FittedShare("both_ways_share", m.both_ways_share);
   add.FittedRate("fold_gb_per_s", m.fold_gb_per_s);
   ForEachWay(m, [&](const WayNames& names, GpuWay& way) { add.FittedOfWay(names, way); });
+  add.FittedUs("lines_hop_us", m.lines_hop_us);
+  add.FittedRate("lines_link_gb_per_s", m.lines_link_gb_per_s);
   add.FittedUs("relay_fill_us", m.relay_us);
   add.FittedUs("relay_fold_fill_us", m.relay_fold_us);
   add.FittedUs("relay_root_fill_us", m.relay_root_us);
@@ -93,6 +101,7 @@ void AddTimes(GpuMachine& m, Collector& add) {
 void AddShapes(GpuMachine& m, Collector& add) {
   ForEachWay(m, [&](const WayNames& names, GpuWay& way) { add.ShapeOfWay(names, way); });
   add.Us("long_call_us", m.long_call_us);
+  add.Bytes("transfer_least_bytes", m.transfer_least_bytes);
   add.Count("short_form_ranks", m.short_ranks, 1, kMostRanks);
   add.Count("few_channels", m.few_channels, 1, kMostChannels);
   add.Bytes("many_channels_bytes", m.many_channels_bytes);

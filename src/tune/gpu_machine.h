@@ -25,7 +25,7 @@ namespace tutti::tune {
 // Constants of one way across links.
 struct GpuWay {
   double hop_us;              // from a store until a peer's thread goes on
-  double link_gb_per_s;       // data out of one GPU, all channels together
+  double link_gb_per_s;       // data out of one GPU, all channels together, where nothing comes in
   double channel_gb_per_s;    // data out of one channel
   std::size_t channel_bytes;  // data per channel and message below which more channels do not pay
   int threads;                // of a block
@@ -57,18 +57,41 @@ struct GpuShares {
   std::size_t most_scratch_bytes;
 };
 
-struct GpuMachine : GpuShares {
+// What operations take. The formulas that read this are in tune/gpu_model.h.
+struct GpuTimes {
   double start_us;  // a launch in a graph, the first load, the last store
-  // Less where a plan has a short form (plan::HasFlatForm), among so many ranks at most: of more, and of what is passed on more than
-  // once, it has not been seen.
+  // Less where a plan has a short form (plan::HasFlatForm).
   double short_us;
-  int short_ranks;
+  double end_us;     // at each end of a message, of the rank that has most of them one after the other
+  double blocks_us;  // more where a kernel has several blocks
+  // Where no rank waits for an answer, operations in a row overlap: what moves hides all but this part of the hops, or is hidden by them.
+  double one_way_share;
+  double both_ways_share;  // of a link's rate, in each direction, where data go both ways at once
   double fold_gb_per_s;
-  // Of a chain from or to a root, every hop but the first: in a row of operations its ranks are at work on different ones.
-  double chain_hop_us;
-  // What is passed on from or to a root, with LL128; folds included. A chain that folds, of at least so many ranks and bytes,
-  // does best with few_channels and so many threads.
-  double passed_on_gb_per_s;
+  // Of a chain from or to a root, every hop but the first: in a row of operations its ranks are at work on different ones. And of a
+  // short form in which all ranks pass on, at work on different parts.
+  double chain_hop_us, short_later_hop_us;
+  double passed_on_gb_per_s;  // what is passed on from or to a root, with LL128; folds included
+  GpuWay ways[proto::kProtocols];
+  // Collectives that only move bytes, as sends and receives (exec/gpu/format/transfer.h); up to Cuts::lines_bytes by lines of LL128, at
+  // another rate.
+  GpuWay direct;
+  double lines_hop_us, lines_link_gb_per_s;
+  // What relays do (exec/gpu/format/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
+  // they transfer.
+  GpuWay relay;
+  // Chains of relays, which have longer rings. A later hop is that of a pipeline that fills.
+  GpuWay chain;
+  // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
+  double relay_us, relay_fold_us, relay_root_us;
+  // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
+  double copies_us, copies_gb_per_s;
+};
+
+struct GpuMachine : GpuShares, GpuTimes {
+  // Among so many ranks at most short forms save something: of more, and of what is passed on more than once, it has not been seen.
+  int short_ranks;
+  // A chain that folds with LL128, of at least so many ranks and bytes, does best with few_channels and so many threads.
   int long_chain_ranks;
   std::size_t long_chain_bytes;
   int long_chain_threads;
@@ -78,21 +101,11 @@ struct GpuMachine : GpuShares {
   // More channels than few_channels pay only for messages beyond this.
   int few_channels;
   std::size_t many_channels_bytes;
-  GpuWay ways[proto::kProtocols];
-  // Collectives that only move bytes, as sends and receives (exec/gpu/format/transfer.h).
-  GpuWay direct;
-  // What relays do (exec/gpu/format/relay.h). Their first steps fill a pipeline, with folds in it a longer one; all others fold while
-  // they transfer.
-  GpuWay relay;
-  // Chains of relays, which have longer rings. A later hop is that of a pipeline that fills.
-  GpuWay chain;
-  // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
-  double relay_us, relay_fold_us, relay_root_us;
   // An operation of a group that takes longer by itself saves less than a twentieth by sharing its launch, and by itself it may be
   // made of sends and receives. (8 all_reduces of 16 MiB, 59 us each, take a tenth longer one by one than one of 128 MiB.)
   double long_call_us;
-  // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
-  double copies_us, copies_gb_per_s;
+  // Messages of less go as sends and receives of a collective only where nothing else is allowed: that has not been measured.
+  std::size_t transfer_least_bytes;
   plan::Cuts cuts;
 };
 

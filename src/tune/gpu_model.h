@@ -4,12 +4,19 @@
 #define TUTTI_TUNE_GPU_MODEL_H_
 
 // The cost model of GPUs that write to each other's memory, and the choice it leads to. In microseconds, for an
-// operation of S bytes,
+// operation of S bytes in a row of such operations,
 //
-//   T = start + hops * hop + S * moved / min(channels * channel_rate, link_rate) + S * folded / fold_rate
+//   T = start + ends * message_end + filling + hops + data                          where ranks wait for each other
+//   T = start + ends * message_end + filling + max(hops, share * hops + data)       where what is moved goes one way
 //
-// with hops, moved (bytes written to peers, or by peers, of the busiest rank) and folded, in units of S, from plan::Cost, the others
-// from GpuMachine (tune/gpu_machine.h), per protocol. Ranks' choices agree because they depend on nothing but what all ranks share.
+//   hops = hop + (hops - 1) * later hop
+//   data = S * moved / min(channels * channel_rate, link_rate) + S * folded / fold_rate
+//
+// with hops, ends (messages that the busiest rank sends or takes one after the other), moved (bytes written to peers, or by peers, of the
+// busiest rank) and folded, in units of S, from plan::Cost, the others from GpuMachine (tune/gpu_machine.h), per protocol. One way:
+// no rank waits for an answer (plan::Cost::one_way), so a rank is at work on the next operation while messages are under way, and of
+// hops and data the longer decides. docs/planning.md says how near that comes to measured times. Ranks' choices agree because they
+// depend on nothing but what all ranks share.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +40,7 @@ constexpr double PredictCopiesUs(const GpuMachine& machine, std::size_t sent) {
   return machine.copies_us + static_cast<double>(sent) / (machine.copies_gb_per_s * 1e3);
 }
 
-// A send and the receive of its peer, us: a launch, a store that arrives, and the data at the link's rate.
+// A send and the receive of its peer, both ways at once, us: a launch, two ends, a store that arrives, and the data at the link's rate.
 double PredictTransferUs(const GpuMachine& machine, std::size_t bytes);
 
 struct GpuChoice {
@@ -75,9 +82,9 @@ class GpuChooser {
   // Fails where a filter names something that does not exist.
   static Result<GpuChooser> Create(const GpuChooserOptions& options);
 
-  // Every allowed way, with its prediction, best first. `bytes`: count * element size. Empty: the filters leave none. Copy
-  // engines are among them in windows, unless a filter asks for kernels or ranks do not know alike where the outputs lie
-  // (plan::Forms::outputs_alike).
+  // Every allowed way, with its prediction, best first; behind all others what GpuMachine::transfer_least_bytes says. `bytes`: count *
+  // element size. Empty: the filters leave none. Copy engines are among them in windows, unless a filter asks for kernels or ranks do
+  // not know alike where the outputs lie (plan::Forms::outputs_alike).
   std::vector<GpuChoice> Candidates(Collective collective, std::size_t bytes, Outputs outputs = Outputs::kAnywhere);
   // The algorithm of whose plan copy engines can do something; nothing: there is none.
   std::optional<algo::Algorithm> AlgorithmOfCopies(Collective collective);
@@ -98,6 +105,7 @@ class GpuChooser {
     plan::Forms forms;
     bool for_teams = false;
     double message = 0;                     // the largest message, in units of the collective's bytes
+    double moved = 0;                       // by the busiest rank, likewise
     bool is_short[proto::kProtocols] = {};  // has a short form that saves something
   };
   bool many() const { return options_.ranks - 1 > options_.most_peers; }
@@ -109,9 +117,33 @@ class GpuChooser {
   bool Has(const algo::Entry& entry, Collective collective, proto::Protocol protocol);
   bool IsPlanOfEarlier(const algo::Entry& entry, Collective collective, const std::vector<plan::RankPlan>& plans) const;
   const Known& CostOf(const algo::Entry& entry, Collective collective);
+  // A plan on its way: what its time depends on but channels.
+  struct Run {
+    const Known& known;
+    const GpuWay& way;
+    Collective collective;
+    proto::Protocol protocol;
+    double bytes, message;  // of the collective, and of the largest message
+    bool direct, relay;     // by teams; which fold or pass on
+    bool lines;             // teams that store lines of LL128
+    bool is_short;          // in a short form
+    bool chain() const { return known.forms.chain; }
+  };
+  Run RunOf(const Known& known, Collective collective, proto::Protocol protocol, std::size_t bytes) const;
+  // A chain that folds and does best with few channels.
+  bool IsLongChain(const Run& run) const;
+  // How many pay for messages of so many bytes. `asked`: how many there are to be; 0: as many as pay.
+  int ChannelsFor(const Run& run, double message_bytes, int asked) const;
+  int EndsOf(const Run& run) const;
+  double FillingUs(const Run& run) const;
+  double HopsUs(const Run& run) const;
+  double DataUs(const Run& run, int channels) const;
+  double PredictUs(const Run& run, int channels) const;
   // `channels`: how many there are to be; 0: as many as pay.
   GpuChoice Predict(const algo::Entry& entry, Collective collective, proto::Protocol protocol, std::size_t bytes,
                     int channels = 0);
+  // Sends and receives that are too small to have been measured, where there are other ways.
+  bool IsLast(const GpuChoice& choice, Collective collective, std::size_t bytes);
   // Nothing where the filters leave no kernel for what copy engines can not do.
   std::optional<GpuChoice> PredictCopies(Collective collective, std::size_t bytes);
 

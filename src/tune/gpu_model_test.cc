@@ -79,6 +79,60 @@ TEST(GpuModel, RoundsCostLaunches) {
   EXPECT_NEAR(direct_us(5) - direct_us(3), 2 * H200(32).start_us, 1e-9);
 }
 
+// What has not been measured is chosen where it is asked for.
+TEST(GpuModel, SmallSendsAndReceivesComeLast) {
+  constexpr std::size_t kSmall = 4096, kLarge = 32768;
+  GpuChooserOptions options{.ranks = 4, .max_channels = 96, .direct = true, .machine = H200(4)};
+  ASSERT_LT(kSmall, options.machine.transfer_least_bytes);
+  const std::vector<GpuChoice> ways = GpuChooser::Create(options)->Candidates(Collective::kAllGather, kSmall);
+  EXPECT_FALSE(ways.front().direct);
+  EXPECT_TRUE(ways.back().direct);
+  EXPECT_LT(ways.back().predicted_us, ways.front().predicted_us + 1) << "it is not chosen although it is not slow";
+  EXPECT_TRUE(GpuChooser::Create(options)->Candidates(Collective::kAllGather, kLarge).front().direct);
+  options.proto_filter = "Simple";
+  EXPECT_TRUE(GpuChooser::Create(options)->Candidates(Collective::kAllGather, kSmall).front().direct);
+}
+
+// Of operations that go one way the longer of hops and data counts, and a part of the hops.
+TEST(GpuModel, OneWayOperationsHideHopsOrData) {
+  GpuChooserOptions options{
+      .ranks = 2, .max_channels = 128, .machine = H200(2), .algo_filter = "one_shot", .proto_filter = "LL128"};
+  const auto us = [&](Collective collective, std::size_t bytes, double share) {
+    options.machine.one_way_share = share;
+    return GpuChooser::Create(options)->Candidates(collective, bytes).front().predicted_us;
+  };
+  const double hop_us = options.machine.ways[static_cast<int>(Protocol::kLl128)].hop_us;
+  constexpr std::size_t kLarge = std::size_t{64} << 20;
+  EXPECT_NEAR(us(Collective::kBroadcast, kLarge, 1) - us(Collective::kBroadcast, kLarge, 0.25), 0.75 * hop_us, 1e-9);
+  EXPECT_NEAR(us(Collective::kBroadcast, 8, 0.5), us(Collective::kBroadcast, 512, 0.5), 1e-9) << "the hop hides them";
+  EXPECT_LT(us(Collective::kBroadcast, 8, 1), us(Collective::kBroadcast, 512, 1));
+  for (const std::size_t bytes : {std::size_t{8}, kLarge}) {
+    EXPECT_EQ(us(Collective::kAllGather, bytes, 1), us(Collective::kAllGather, bytes, 0))
+        << "ranks wait for each other";
+  }
+}
+
+TEST(GpuModel, MessagesCostTheirEnds) {
+  GpuChooserOptions options{
+      .ranks = 4, .max_channels = 96, .machine = H200(4), .algo_filter = "one_shot", .proto_filter = "LL"};
+  const auto us = [&](Collective collective, double end_us) {
+    options.machine.end_us = end_us;
+    return GpuChooser::Create(options)->Candidates(collective, 8).front().predicted_us;
+  };
+  EXPECT_NEAR(us(Collective::kAllReduce, 1) - us(Collective::kAllReduce, 0), 6, 1e-9) << "3 sent, 3 taken";
+  EXPECT_NEAR(us(Collective::kReduce, 1) - us(Collective::kReduce, 0), 3, 1e-9);
+}
+
+TEST(GpuModel, SmallTransfersAreLines) {
+  const GpuMachine machine = H200(2);
+  const std::size_t most = machine.cuts.lines_bytes;
+  const double rest_us = machine.start_us + 2 * machine.end_us;
+  EXPECT_NEAR(PredictTransferUs(machine, 0), rest_us + machine.lines_hop_us, 1e-9);
+  EXPECT_GT(PredictTransferUs(machine, most + 1), PredictTransferUs(machine, most));
+  EXPECT_NEAR(PredictTransferUs(machine, 1'000'000'000) - rest_us - machine.blocks_us - machine.direct.hop_us,
+              1e6 / (machine.both_ways_share * machine.direct.link_gb_per_s), 1e-6);
+}
+
 TEST(GpuModel, LargeMovesAreSendsAndReceives) {
   Result<GpuChooser> made = GpuChooser::Create({.ranks = 4, .max_channels = 128, .direct = true, .machine = H200(4)});
   ASSERT_TRUE(made.ok());

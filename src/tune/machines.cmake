@@ -1,6 +1,6 @@
 # The tables of machines/ as a source of their own, so that the library needs no file. The first one that covers a machine
 # applies.
-set(MACHINES h200_2_ranks h200_4_ranks generic generic_host_memory)
+set(MACHINES h200_2_ranks h200_4_ranks h200_many_ranks generic generic_host_memory)
 set(MACHINE_TEXTS "")
 foreach(machine ${MACHINES})
   set(file ${CMAKE_CURRENT_SOURCE_DIR}/machines/${machine}.txt)

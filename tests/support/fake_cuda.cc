@@ -30,7 +30,7 @@ using tutti::sys::cuda::MemoryOperation;
 using tutti::tests::FakeCudaHooks;
 
 constexpr int kNotSupported = 801, kInvalidValue = 1;
-constexpr int kVersion = 13000, kMultiprocessors = 132, kHopper = 9, kMostGpus = 128;
+constexpr int kVersion = 13000, kMultiprocessors = 132, kHopper = 9, kMostGpus = 128, kFirstBus = 0x10;
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 int g_stream, g_event, g_library;  // their addresses are handles
 int g_contexts[kMostGpus];         // likewise
@@ -128,7 +128,11 @@ TUTTI_FAKE(DeviceGetCount, int* count) {
   *count = g_gpus;
   return 0;
 }
-TUTTI_FAKE(DeviceGetAttribute, int* value, int attribute, int) {
+TUTTI_FAKE(DeviceGetAttribute, int* value, int attribute, int device) {
+  if (attribute == tutti::sys::cuda::kPciBus) {  // of the first one 0000:10:00.0
+    *value = kFirstBus + device;
+    return 0;
+  }
   const bool of_several = attribute == tutti::sys::cuda::kPosixDescriptorSupported ||
                           attribute == tutti::sys::cuda::kMemoryOperationsSupported;
   *value = attribute == tutti::sys::cuda::kMultiprocessorCount      ? kMultiprocessors

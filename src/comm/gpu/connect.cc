@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a GpuCommunicator is connected with its peers': over the GPUs' own memory, or else over the host's.
+#include <string>
+
 #include "base/log.h"
+#include "comm/gpu/graph.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_links.h"
 #include "comm/gpu/segments.h"
@@ -27,7 +30,13 @@ Status GpuCommunicator::Impl::Connect() {
   if (several_hosts) return ConnectAcrossHosts();
   TUTTI_RETURN_IF_ERROR(Load());
 
-  const bool staged = ranks > 1 && ForbidsPeerAccess(settings);
+  std::string too_far;
+  TUTTI_RETURN_IF_ERROR(comm::AskGraph(*this, communicator, too_far));
+  if (!too_far.empty() && rank == 0) {
+    TUTTI_INFO(log::kInit | log::kP2p | log::kGraph, "{} {}: operations on device memory go through host memory", who,
+               too_far);
+  }
+  const bool staged = ranks > 1 && (ForbidsPeerAccess(settings) || !too_far.empty());
   Memory memory = staged ? Memory::kHost : Memory::kDevice;
   Status connected = ConnectSegments(memory);
   if (!staged && connected.code() == Code::kUnsupported) {  // so on all ranks

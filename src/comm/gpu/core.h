@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/gpu/presence.h"
 #include "sys/cuda/cuda.h"
@@ -58,6 +59,10 @@ struct GpuCore {
   std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts
   std::unique_ptr<GpuHosts> hosts;                 // what works there instead
   sys::cuda::Stream inner = nullptr;               // for copies of the communicator's own
+  // What the host's graph says (graph.h): the ranks in the order of a ring, empty where that is their own order; and the most channels
+  // of an operation, 0 where there is no such limit.
+  std::vector<int> ring;
+  int most_graph_channels = 0;
 };
 
 }  // namespace tutti::comm

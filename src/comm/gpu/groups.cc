@@ -10,6 +10,7 @@
 #include "comm/gpu/submitter.h"
 #include "comm/gpu/window.h"
 #include "comm/gpu/work.h"
+#include "comm/host/predict.h"
 #include "tutti/operation.h"
 
 namespace tutti::comm {
@@ -71,31 +72,8 @@ Status GpuGroups::ForEachKind(std::span<const Operation> operations, F run) {
   return Status::Ok();
 }
 
-Result<const GpuRecipe*> GpuGroups::FindBatchRecipe(std::span<const Operation* const> operations) {
-  if (operations.size() < 2) return nullptr;
-  const Operation& first = *operations[0];
-  double one_by_one_us = 0;
-  std::size_t bytes = 0;
-  const Operation* before = nullptr;
-  double us = 0;  // of the one before
-  for (const Operation* o : operations) {
-    if (before == nullptr || !AreOfASize(*o, *before)) {
-      const Result<const GpuRecipe*> recipe = planner_.FindRecipe(o->kind, BytesOf(*o), o->root);
-      if (!recipe.ok()) return recipe;
-      us = (*recipe)->predicted_us;
-    }
-    one_by_one_us += us;
-    bytes += BytesOf(*o);
-    before = o;
-  }
-  const Result<const GpuRecipe*> recipe =
-      planner_.FindBatchRecipe(first.kind, bytes, first.root, static_cast<int>(operations.size()));
-  if (!recipe.ok() || (*recipe)->predicted_us < one_by_one_us) return recipe;
-  return nullptr;
-}
-
 Status GpuGroups::PrepareAlike(std::span<const Operation* const> operations) {
-  const Result<const GpuRecipe*> recipe = FindBatchRecipe(operations);
+  const Result<const GpuRecipe*> recipe = planner_.FindBatchRecipe(operations);
   if (!recipe.ok()) return recipe.status();
   if (*recipe != nullptr) return Status::Ok();
   for (const Operation* o : operations) TUTTI_RETURN_IF_ERROR(runner_.Prepare(*o));
@@ -103,7 +81,7 @@ Status GpuGroups::PrepareAlike(std::span<const Operation* const> operations) {
 }
 
 Status GpuGroups::RunAlike(std::span<const Operation* const> operations, sys::cuda::Stream stream) {
-  const Result<const GpuRecipe*> recipe = FindBatchRecipe(operations);
+  const Result<const GpuRecipe*> recipe = planner_.FindBatchRecipe(operations);
   if (!recipe.ok()) return recipe.status();
   if (*recipe == nullptr) {
     for (const Operation* o : operations) TUTTI_RETURN_IF_ERROR(runner_.RunCollective(*o, stream));
@@ -129,15 +107,10 @@ Status GpuGroups::Prepare(std::span<const Operation> operations) {
 Result<double> GpuGroups::PredictCollectivesUs(std::span<const Operation> operations) {
   double us = 0;
   const Status status = ForEachKind(operations, [&](std::span<const Operation* const> kind) -> Status {
-    const Result<const GpuRecipe*> batch = FindBatchRecipe(kind);
-    if (!batch.ok()) return batch.status();
-    if (*batch != nullptr) us += (*batch)->predicted_us;
-    for (const Operation* o : kind) {
-      if (*batch != nullptr || IsEmpty(*o)) continue;
-      const Result<const GpuRecipe*> recipe = planner_.FindRecipe(o->kind, BytesOf(*o), o->root);
-      if (!recipe.ok()) return recipe.status();
-      us += (*recipe)->predicted_us;
-    }
+    const bool copies = kind.size() == 1 && windows_.FindCopies(*kind[0]) != nullptr;
+    const Result<double> kind_us = copies ? planner_.PredictCopiesUs(*kind[0]) : planner_.PredictAlikeUs(kind);
+    if (!kind_us.ok()) return kind_us.status();
+    us += *kind_us;
     return Status::Ok();
   });
   if (!status.ok()) return status;
@@ -145,15 +118,9 @@ Result<double> GpuGroups::PredictCollectivesUs(std::span<const Operation> operat
 }
 
 Result<double> GpuGroups::PredictUs(std::span<const Operation> operations) {
-  std::size_t sent = 0, received = 0;  // at the same time
-  for (const Operation& o : operations) {
-    const std::size_t bytes = o.count * SizeOf(o.type);
-    if (o.kind == Kind::kSend) sent += bytes;
-    if (o.kind == Kind::kRecv) received += bytes;
-  }
   const Result<double> collectives_us = PredictCollectivesUs(operations);
   if (!collectives_us.ok()) return collectives_us;
-  const std::size_t most = std::max(sent, received);
+  const std::size_t most = MostTransferred(operations).bytes;
   return *collectives_us + (most > 0 ? planner_.PredictTransferUs(most) : 0);
 }
 

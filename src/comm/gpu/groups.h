@@ -49,8 +49,6 @@ class GpuGroups {
   bool CanBeMerged(const Operation& operation);
   template <typename F>
   Status ForEachKind(std::span<const Operation> operations, F run);
-  // How to launch operations that are alike as one; null: one by one.
-  Result<const GpuRecipe*> FindBatchRecipe(std::span<const Operation* const> alike);
   Status RunAlike(std::span<const Operation* const> alike, sys::cuda::Stream stream);
   Status PrepareAlike(std::span<const Operation* const> alike);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/host/child_id.h"
 #include "comm/host/impl.h"
@@ -20,11 +21,17 @@ Result<Communicator> MakeChild(Communicator& first, const std::string& what, std
   const Result<UniqueId> id = ChildId(c, what, members[0]);
   if (!id.ok()) return id.status();
   const Origin::Numbers numbers = std::ssize(members) == c.ranks ? Origin::Numbers::kKept : Origin::Numbers::kNew;
+  // The first one has written the host's graph. That of channels is written by the same rank, whatever its number here.
+  Settings settings = c.settings;
+  settings.topo_dump_file.clear();
+  const auto dumps = std::ranges::find(members, settings.graph_dump_rank);
+  settings.graph_dump_rank = dumps == members.end() ? -1 : static_cast<int>(dumps - members.begin());
   return Communicator::Create({.rank = static_cast<int>(std::ranges::find(members, c.rank) - members.begin()),
                                .ranks = static_cast<int>(members.size()),
                                .id = *id,
-                               .settings = c.settings,
+                               .settings = std::move(settings),
                                .name = "GPU memory of " + c.name,
+                               .gpu = c.gpu,
                                .origin = Origin::Of(c.fabric.get(), members, numbers)});
 }
 

@@ -31,6 +31,8 @@ class GpuHosts {
   // Enqueues operations that were called as one. After an error a part of them may be in the stream, so that peers wait for the
   // rest. REQUIRES: they are valid.
   virtual Status Run(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured) = 0;
+  // The cost model's estimate for operations that are called as one, us. REQUIRES: they are valid.
+  virtual Result<double> PredictUs(std::span<const Operation> operations) = 0;
   // How an operation goes.
   virtual std::string Explain(const Operation& operation) const = 0;
   // What has gone wrong, after a look at the peers.

@@ -25,18 +25,18 @@ bool IsSet(const Settings& settings, std::string_view prefix) {
   return std::ranges::any_of(settings.origins, [&](const auto& origin) { return origin.first.starts_with(prefix); });
 }
 
-// The limit that is the narrowest.
+}  // namespace
+
 int MostChannels(const tune::GpuMachine& machine, const GpuOptions& options, const Settings& settings) {
   const bool set = IsSet(settings, "NCCL_MAX_");
   const int most = set ? std::min(options.max_channels, settings.max_channels) : options.max_channels;
   return std::clamp(most, 1, machine.most_channels);
 }
+
 int LeastChannels(const GpuOptions& options, const Settings& settings) {
   const bool set = IsSet(settings, "NCCL_MIN_");
   return std::max(set ? std::max(options.min_channels, settings.min_channels) : options.min_channels, 1);
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const tune::GpuMachine>> AgreeOnMachine(Communicator& communicator, const GpuCore& core,
                                                                bool staged) {
@@ -80,6 +80,11 @@ Result<GpuLimits> FindLimits(const GpuCore& core, const tune::GpuMachine& machin
   limits.blocks_where_shared = shared ? multiprocessors : 0;
   limits.most_blocks = std::min(MostChannels(machine, options, settings), multiprocessors);
   limits.least_blocks = LeastChannels(options, settings);
+  limits.ring = core.ring;
+  if (core.most_graph_channels > 0) {
+    const int given = std::max(core.most_graph_channels, limits.least_blocks);
+    limits.most_blocks = std::min(limits.most_blocks, given);
+  }
   const int part =
       std::clamp(std::max(std::min(machine.team_blocks, multiprocessors / machine.team_parts), limits.least_blocks), 1,
                  limits.most_blocks);

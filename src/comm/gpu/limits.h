@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "plan/cuts.h"
 #include "tutti/status.h"
@@ -45,11 +46,15 @@ struct GpuLimits {
   // exec::gpu::GroupLimits.
   plan::Cuts cuts{};
   std::size_t own_beside_bytes = SIZE_MAX, sent_beside_bytes = SIZE_MAX;
+  std::vector<int> ring;  // GpuCore::ring
 };
 
 // The constants that choices go by. Collective. `staged`: the GPUs do not reach each other's memory.
 Result<std::shared_ptr<const tune::GpuMachine>> AgreeOnMachine(Communicator& communicator, const GpuCore& core,
                                                                bool staged);
+// The most and the fewest blocks of a kernel, by the narrowest of all limits but those of the GPU.
+int MostChannels(const tune::GpuMachine& machine, const GpuOptions& options, const Settings& settings);
+int LeastChannels(const GpuOptions& options, const Settings& settings);
 // The segment of each rank.
 transport::p2p::Sections SectionsFor(int ranks, const tune::GpuMachine& machine, const GpuOptions& options,
                                      const Settings& settings);

@@ -3,7 +3,9 @@
 #include "comm/gpu/links.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "comm/gpu/ring_order.h"
 #include "plan/seats.h"
 #include "transport/p2p/sections.h"
 
@@ -26,8 +28,8 @@ LinkKind LinksOf(algo::Algorithm algorithm) {
 
 }  // namespace
 
-GpuLinks::GpuLinks(int ranks, const transport::p2p::Sections& sections)
-    : ranks_(ranks), sections_(std::make_unique<transport::p2p::Sections>(sections)) {}
+GpuLinks::GpuLinks(int ranks, const transport::p2p::Sections& sections, std::vector<int> ring)
+    : ranks_(ranks), ring_(std::move(ring)), sections_(std::make_unique<transport::p2p::Sections>(sections)) {}
 
 GpuLinks::~GpuLinks() = default;
 
@@ -38,9 +40,19 @@ const exec::gpu::Seating* GpuLinks::FindSeating(algo::Algorithm algorithm) {
     const LinkKind kind = LinksOf(algorithm);
     it->second = {.section = sections_->SectionOf(kind),
                   .seats = transport::p2p::kLinkSeats[static_cast<int>(kind)],
-                  .seats_of = plan::SeatRanks(algo::BuildAllOverFixedLinks(algorithm, Collective::kAllReduce, ranks_))};
+                  .seats_of = plan::SeatRanks(PlansOf(algorithm, Collective::kAllReduce, 0))};
   }
   return &it->second;
+}
+
+std::vector<plan::RankPlan> GpuLinks::PlansOf(algo::Algorithm algorithm, Collective collective, int root) const {
+  const algo::Entry& entry = algo::Get(algorithm);
+  const bool follows = !ring_.empty() && entry.fixed_links == algo::FixedLinks::kCircle;
+  if (follows) root = static_cast<int>(std::ranges::find(ring_, root) - ring_.begin());
+  std::vector<plan::RankPlan> plans = sections_->many() && entry.few_links(collective)
+                                          ? algo::BuildAllOverFixedLinks(algorithm, collective, ranks_, root)
+                                          : algo::BuildAll(algorithm, collective, ranks_, root);
+  return follows ? InOrder(plans, ring_) : plans;
 }
 
 const transport::p2p::Geometry& GpuLinks::GeometryOf(const exec::gpu::PreparedPlan& plan) const {

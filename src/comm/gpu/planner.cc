@@ -49,7 +49,7 @@ Status GpuPlanner::Start(const tune::GpuMachine& machine, const GpuLimits& limit
                          const transport::p2p::Sections& sections, const Settings& settings,
                          std::shared_ptr<tune::plugin::Tuner> tuner) {
   known_->machine = machine;
-  known_->links = std::make_unique<GpuLinks>(ranks_, sections);
+  known_->links = std::make_unique<GpuLinks>(ranks_, sections, limits.ring);
   const GpuLinks& links = *known_->links;
   known_->most_blocks = limits.most_blocks;
   tune::GpuChooserOptions choosing{
@@ -75,9 +75,7 @@ Result<const PreparedPlan*> GpuPlanner::FindPlan(algo::Algorithm algorithm, Coll
     const algo::Entry& entry = algo::Get(algorithm);
     const exec::gpu::Seating* seating = entry.few_links(collective) ? known_->links->FindSeating(algorithm) : nullptr;
     const Result<PreparedPlan> prepared =
-        exec::gpu::PreparePlan(seating != nullptr ? algo::BuildAllOverFixedLinks(algorithm, collective, ranks_, root)
-                                                  : algo::BuildAll(algorithm, collective, ranks_, root),
-                               rank_, seating);
+        exec::gpu::PreparePlan(known_->links->PlansOf(algorithm, collective, root), rank_, seating);
     if (!prepared.ok()) return prepared.status();
     slot = std::make_unique<PreparedPlan>(*prepared);
   }
@@ -139,7 +137,8 @@ Result<GpuRecipe> GpuPlanner::RecipeFor(const PreparedPlan& plan, const tune::Gp
                     .threads = way.threads,
                     .chunk_bytes = way.chunk_bytes},
                    direct,
-                   way.predicted_us};
+                   way.predicted_us,
+                   way.algorithm};
 }
 
 bool GpuPlanner::IsLong(const GpuRecipe& recipe) const { return recipe.predicted_us >= known_->machine.long_call_us; }

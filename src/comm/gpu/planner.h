@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tutti/operation.h"
@@ -56,6 +57,11 @@ class GpuPlanner {
   Result<const GpuRecipe*> FindRecipe(Collective collective, std::size_t bytes, int root);
   // For several that are alike, of so many bytes together, as one launch.
   Result<const GpuRecipe*> FindBatchRecipe(Collective collective, std::size_t bytes, int root, int operations);
+  // How to launch operations that are alike as one; null: one by one.
+  Result<const GpuRecipe*> FindBatchRecipe(std::span<const Operation* const> alike);
+  // The cost model's estimate for them, us; and for one whose output lies in windows, where copy engines do it.
+  Result<double> PredictAlikeUs(std::span<const Operation* const> alike);
+  Result<double> PredictCopiesUs(const Operation& operation);
   // In a given way, for tests and measurements: by itself, or as one of several.
   enum class Launched : std::uint8_t { kAlone, kInABatch };
   Result<GpuRecipe> RecipeOf(const tune::GpuChoice& way, Collective collective, int root, Launched launched);

@@ -93,7 +93,7 @@ class GpuQueue {
   // The buffer of this rank's that a window was made of; null where there is none of that handle.
   void* OwnBufferOf(const void* window);
 
-  // The cost model's estimate for operations that run as one, us; between hosts without the copies to and from host memory.
+  // The cost model's estimate for operations that run as one, us.
   Result<double> PredictUs(std::span<const Call> calls);
 
   // What has gone wrong so far, if anything; ends the kernels then. Looks at the peers at most ten times a second, and

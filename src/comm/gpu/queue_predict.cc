@@ -3,9 +3,9 @@
 //
 // What operations behind a GpuQueue would take.
 #include "comm/gpu/groups.h"
+#include "comm/gpu/hosts.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/queue.h"
-#include "comm/host/queue.h"
 
 namespace tutti::comm {
 
@@ -14,7 +14,7 @@ Result<double> GpuQueue::PredictUs(std::span<const Call> calls) {
   if (Status s = Usable(); !s.ok()) return s;
   operations_.clear();
   for (const Call& call : calls) operations_.push_back(call.operation);
-  if (gpu_->impl()->hosts != nullptr) return host_->PredictUs(operations_);
+  if (gpu_->impl()->hosts != nullptr) return gpu_->impl()->hosts->PredictUs(operations_);
   return gpu_->impl()->groups.PredictUs(operations_);
 }
 

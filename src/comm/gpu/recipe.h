@@ -5,6 +5,10 @@
 
 #include "exec/gpu/lower/compile.h"
 
+namespace tutti::algo {
+enum class Algorithm : std::uint8_t;
+}
+
 namespace tutti::comm {
 
 // What to do for a collective in a size class.
@@ -13,6 +17,7 @@ struct GpuRecipe {
   exec::gpu::Shape shape;
   bool direct = false;  // by teams, not by an interpreter: Executor::CompileTeams
   double predicted_us = 0;
+  algo::Algorithm algorithm{};  // of the plan
 };
 
 }  // namespace tutti::comm

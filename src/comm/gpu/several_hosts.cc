@@ -7,6 +7,7 @@
 
 #include "comm/gpu/across_hosts.h"
 #include "comm/gpu/by_hosts.h"
+#include "comm/gpu/hosts_times.h"
 #include "comm/gpu/within_host.h"
 #include "sys/os/clock.h"
 
@@ -18,8 +19,8 @@ constexpr std::int64_t kSpinNs = sys::kNsPerMs;
 
 class SeveralHosts final : public GpuHosts {
  public:
-  SeveralHosts(std::unique_ptr<GpuAcrossHosts> across, HostsOptions& options)
-      : across_(std::move(across)), within_(std::move(options.within)) {
+  SeveralHosts(std::unique_ptr<GpuAcrossHosts> across, std::unique_ptr<HostsTimes> times, HostsOptions& options)
+      : across_(std::move(across)), within_(std::move(options.within)), times_(std::move(times)) {
     if (within_ == nullptr) return;
     by_hosts_.emplace(options.driver, options.shape, *across_,
                       [this](std::span<const Operation> operations, sys::cuda::Stream stream) {
@@ -31,6 +32,7 @@ class SeveralHosts final : public GpuHosts {
     return by_hosts_ ? by_hosts_->Run(operations, stream, captured)
                      : across_->Run(GpuAcrossHosts::kAll, operations, stream, captured);
   }
+  Result<double> PredictUs(std::span<const Operation> operations) override { return times_->PredictUs(operations); }
   std::string Explain(const Operation& operation) const override {
     return by_hosts_ ? by_hosts_->Explain(operation) : "through host memory";
   }
@@ -51,22 +53,25 @@ class SeveralHosts final : public GpuHosts {
  private:
   const std::unique_ptr<GpuAcrossHosts> across_;
   const std::unique_ptr<GpuWithinHost> within_;
+  const std::unique_ptr<HostsTimes> times_;
   std::optional<GpuByHosts> by_hosts_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<GpuHosts>> MakeGpuHosts(HostsOptions options) {
-  Result<std::unique_ptr<GpuAcrossHosts>> across =
-      GpuAcrossHosts::Create({.driver = options.driver,
-                              .device = options.device,
-                              .context = options.context,
-                              .spin_ns = options.spin_ns.value_or(kSpinNs),
-                              .broken = options.broken,
-                              .start_kernel = GpuAcrossHosts::FindKernel(options.driver, options.who)},
-                             std::move(options.communicators));
+  const GpuAcrossHosts::StartKernel start_kernel = GpuAcrossHosts::FindKernel(options.driver, options.who);
+  auto times =
+      std::make_unique<HostsTimes>(options.communicators, options.shape, start_kernel != nullptr, options.within.get());
+  Result<std::unique_ptr<GpuAcrossHosts>> across = GpuAcrossHosts::Create({.driver = options.driver,
+                                                                           .device = options.device,
+                                                                           .context = options.context,
+                                                                           .spin_ns = options.spin_ns.value_or(kSpinNs),
+                                                                           .broken = options.broken,
+                                                                           .start_kernel = start_kernel},
+                                                                          std::move(options.communicators));
   if (!across.ok()) return across.status();
-  return std::unique_ptr<GpuHosts>(std::make_unique<SeveralHosts>(std::move(*across), options));
+  return std::unique_ptr<GpuHosts>(std::make_unique<SeveralHosts>(std::move(*across), std::move(times), options));
 }
 
 }  // namespace tutti::comm

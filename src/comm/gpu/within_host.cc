@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/gpu/faults.h"
+#include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
 #include "comm/host/core.h"
 
@@ -31,6 +32,10 @@ Status GpuWithinHost::InParent(const Status& status) const {
 
 Status GpuWithinHost::Run(std::span<const Operation> operations, sys::cuda::Stream stream) {
   return InParent(gpu_->RunGroup(operations, stream));
+}
+
+Result<double> GpuWithinHost::PredictUs(std::span<const Operation> operations) {
+  return gpu_->impl()->groups.PredictUs(operations);
 }
 
 Status GpuWithinHost::Check() { return InParent(gpu_->Check()); }

@@ -27,6 +27,8 @@ class GpuWithinHost {
 
   // Enqueues operations as one. Roots and peers are ranks of this communicator.
   Status Run(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // The cost model's estimate for operations as one, us.
+  Result<double> PredictUs(std::span<const Operation> operations);
   // What has gone wrong, after a look at the peers, at most ten times a second.
   Status Check();
   // What has gone wrong; kernels end then. Any thread.

@@ -18,6 +18,7 @@ Communicator::Impl::Impl(const CommunicatorOptions& options, const std::string& 
       id(options.id),
       id_hash(comm::HashOf(options.id)),
       name(std::move(name)),
+      gpu(options.gpu),
       parts(std::make_unique<comm::Parts>(*this)),
       planner(parts->planner),
       ledger(parts->ledger),

@@ -43,6 +43,7 @@ struct Communicator::Impl : comm::Core {
   const UniqueId id;
   const std::uint64_t id_hash;                   // names the communicator in the log and the black box
   const std::string name;                        // what the user calls it; may be empty
+  const int gpu;                                 // CommunicatorOptions::gpu
   std::shared_ptr<const tune::Machine> machine;  // the constants that choices go by
   std::shared_ptr<comm::Placement> placement;    // since the ranks have met
   int shared_allocations = 0;

@@ -65,12 +65,12 @@ std::uint64_t Ledger::NumberTransfer(const Operation& o) {
   return ++(o.kind == Collective::kSend ? sends_ : receives_)[o.root];
 }
 
-std::uint64_t Ledger::RecordTransfer(const Operation& o, std::uint64_t* its_mark) {
+std::uint64_t Ledger::RecordTransfer(const Operation& o, const exec::cpu::Lane& lane, std::uint64_t* its_mark) {
   const std::uint64_t index = NumberTransfer(o);
   const std::size_t bytes = o.count * SizeOf(o.type);
   *its_mark = trace::TransferMark(bytes, index);
-  const exec::cpu::Lane lane = planner_.FindLane(bytes);
-  const trace::How how{.protocol = static_cast<std::uint8_t>(lane.protocol), .by_reference = lane.by_reference};
+  const trace::How how{.protocol = static_cast<std::uint8_t>(lane.protocol),
+                       .by_reference = planner_.FindReference(o, lane)};
   return core_.recorder.Add(trace::PackCall(o), o.count, index, how.Pack());
 }
 
@@ -81,10 +81,15 @@ void Ledger::RecordGroup(std::span<const Operation> operations, Job& job) {
   calls.timed = false;
   std::size_t bytes = 0, sends = 0, receives = 0;
   for (const Operation& o : operations) {
-    std::uint64_t& mark =
-        o.kind == Collective::kSend ? job.group.sends[sends++].mark : job.group.receives[receives++].mark;
-    mark = 0;
-    if (recorded) calls.last = RecordTransfer(o, &mark);
+    const auto record = [&](auto& block) {
+      block.mark = 0;
+      if (recorded) calls.last = RecordTransfer(o, block.lane, &block.mark);
+    };
+    if (o.kind == Collective::kSend) {
+      record(job.group.sends[sends++]);
+    } else {
+      record(job.group.receives[receives++]);
+    }
     bytes += o.count * SizeOf(o.type);
   }
   if (!recorded) return;

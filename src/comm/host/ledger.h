@@ -14,6 +14,7 @@ namespace tutti {
 namespace exec::cpu {
 struct Job;
 struct JobCalls;
+struct Lane;
 }  // namespace exec::cpu
 }  // namespace tutti
 
@@ -51,7 +52,7 @@ class Ledger {
  private:
   void RecordCollective(exec::cpu::Job& job);
   // Its number in the black box.
-  std::uint64_t RecordTransfer(const Operation& operation, std::uint64_t* its_mark);
+  std::uint64_t RecordTransfer(const Operation& operation, const exec::cpu::Lane& lane, std::uint64_t* its_mark);
   // Counts a send or receive; its number among those with the same peer.
   std::uint64_t NumberTransfer(const Operation& operation);
   void TimeCalls(exec::cpu::JobCalls& calls);

@@ -76,11 +76,11 @@ void LogLinks(const LoggedLinks& links) {
   const std::string to_next = fmt::format("{} -> {}", own, NameOf(next, links.host_of));
   for (int channel = 0; channel < links.channels; ++channel) {
     if (host(before) != host(links.rank)) {
-      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} -> {} [receive] via NET/{}/0", channel, NameOf(before, links.host_of),
-                 own, links.network);
+      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} -> {} [receive] via NET/{}/{}", channel, NameOf(before, links.host_of),
+                 own, links.network, links.device);
     }
     if (host(next) != host(links.rank)) {
-      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} [send] via NET/{}/0", channel, to_next, links.network);
+      TUTTI_INFO(kNetwork, "Channel {:02}/0 : {} [send] via NET/{}/{}", channel, to_next, links.network, links.device);
     } else {
       TUTTI_INFO(kWithin, "Channel {:02}/0 : {} via {}", channel, to_next, links.way);
     }

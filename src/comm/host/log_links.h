@@ -22,7 +22,7 @@ void LogNetwork(const Settings& settings);
 void LogUse(const Settings& settings, std::string_view network);
 
 // "Channel 00/0 : 0[0] -> 1[1] via SHM": the links to the next rank of the ring, and from the one before where that is on another
-// host ("[receive] via NET/Socket/0"). In brackets a rank's number among those of its host. `host_of`: by rank. `way`: "SHM", for
+// host ("[receive] via NET/Socket/0", the first card). In brackets a rank's number among those of its host. `host_of`: by rank. `way`: "SHM", for
 // links within a host.
 struct LoggedLinks {
   int rank = 0;
@@ -30,6 +30,7 @@ struct LoggedLinks {
   int channels = 1;
   std::string_view way;
   std::string_view network = "Socket";  // between hosts
+  int device = 0;                       // of that network
 };
 void LogLinks(const LoggedLinks& links);
 

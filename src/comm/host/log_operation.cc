@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "algo/algorithm.h"
@@ -20,15 +21,18 @@ void LogCall(Core& core, const Operation& o) {
              static_cast<int>(o.op), o.root, fmt::ptr(&core), core.ranks, core.rank);
 }
 
-void LogOperation(Core& core, Planner& planner, const Operation& o) {
+void LogOperation(Core& core, Planner& planner, const Operation& o, std::span<const Operation> together) {
   LogCall(core, o);
   const bool barrier = o.kind == Collective::kBarrier;
   if (!log::Enabled(log::Level::kInfo, log::kTuning) || (o.count == 0 && !barrier)) return;
   const std::size_t bytes = barrier ? 1 : o.count * SizeOf(o.type);
   if (IsTransfer(o.kind)) {
-    const exec::cpu::Lane lane = planner.FindLane(bytes);
+    exec::cpu::Lane lane = planner.FindLane(bytes);
+    lane.answered = std::ranges::any_of(together, [&](const Operation& other) {
+      return IsTransfer(other.kind) && other.kind != o.kind && other.root == o.root;
+    });
     TUTTI_INFO(log::kTuning, "{}: {} Bytes -> Algo direct proto {}{}", NcclName(o.kind), bytes,
-               proto::Name(lane.protocol), lane.by_reference ? " by reference" : "");
+               proto::Name(lane.protocol), planner.FindReference(o, lane) ? " by reference" : "");
     return;
   }
   tune::Choice way;

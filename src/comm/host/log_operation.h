@@ -5,6 +5,7 @@
 
 // What NCCL_DEBUG=INFO shows of a call under COLL and TUNING.
 
+#include <span>
 #include <string_view>
 
 #include "base/log.h"
@@ -17,8 +18,8 @@ class Planner;
 
 // Whether it shows anything.
 inline bool LogsOperations() { return log::Enabled(log::Level::kInfo, log::kColl | log::kTuning); }
-// Both lines, for a call on host memory.
-void LogOperation(Core& core, Planner& planner, const Operation& operation);
+// Both lines, for a call on host memory, one of `together`.
+void LogOperation(Core& core, Planner& planner, const Operation& operation, std::span<const Operation> together);
 
 // The line under COLL alone.
 void LogCall(Core& core, const Operation& operation);

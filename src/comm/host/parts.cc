@@ -3,12 +3,14 @@
 #include "comm/host/parts.h"
 
 #include "comm/host/jobs.h"
+#include "comm/host/transfer_links.h"
 
 namespace tutti::comm {
 
 Parts::Parts(Core& core)
     : jobs(std::make_unique<Jobs>()),
-      planner(core.rank, core.ranks, *jobs),
+      transfer_trials(MakeTransferTrials(core)),
+      planner(core.rank, core.ranks, *jobs, transfer_trials.get()),
       ledger(core, planner),
       comparer(core, ledger),
       waiter(core, comparer),

@@ -16,6 +16,7 @@
 namespace tutti::comm {
 
 class Jobs;
+class TransferTrials;
 
 // What works on calls in host memory; each part knows those above it.
 struct Parts {
@@ -23,6 +24,7 @@ struct Parts {
   ~Parts();
 
   const std::unique_ptr<Jobs> jobs;
+  const std::shared_ptr<TransferTrials> transfer_trials;
   Planner planner;
   Ledger ledger;
   Comparer comparer;

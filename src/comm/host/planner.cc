@@ -35,8 +35,8 @@ struct Planner::Decision {
   bool by_tuner = false;
 };
 
-Planner::Planner(int rank, int ranks, const Jobs& jobs)
-    : rank_(rank), ranks_(ranks), jobs_(jobs), lanes_(kSizeClasses) {}
+Planner::Planner(int rank, int ranks, const Jobs& jobs, TransferTrials* transfers)
+    : rank_(rank), ranks_(ranks), jobs_(jobs), transfers_(transfers), lanes_(kSizeClasses) {}
 Planner::~Planner() = default;
 
 Status Planner::Start(tune::Chooser chooser, const exec::cpu::ChunkRules& rules, std::function<void(int)> open,
@@ -167,13 +167,10 @@ Result<Entry*> Planner::FindEntry(Collective collective, std::size_t bytes, int 
   return entry;
 }
 
-Result<double> Planner::PredictUs(const Operation& o) {
-  const std::size_t bytes = SmallestOfClass(SizeClass(o.count * SizeOf(o.type)));
-  if (o.count == 0 && o.kind != Collective::kBarrier) return 0.0;
-  if (IsTransfer(o.kind)) return chooser_->ChooseTransfer(bytes).predicted_us;
-  const Result<Decision> decision = Decide(o.kind, o.count * SizeOf(o.type));
+Result<tune::Choice> Planner::DecideWay(Collective collective, std::size_t bytes) {
+  const Result<Decision> decision = Decide(collective, bytes);
   if (!decision.ok()) return decision.status();
-  return decision->choice.predicted_us;
+  return decision->choice;
 }
 
 std::string Planner::Explain(const Operation& o) {

@@ -47,6 +47,7 @@ class Tuner;
 namespace tutti::comm {
 
 class Jobs;
+class TransferTrials;
 class Trials;
 struct Entry;
 struct Recipe;
@@ -54,8 +55,8 @@ struct Recipe;
 // Chooses how calls are done, and keeps the plans that were chosen. Decided as it is first needed; alike on all ranks.
 class Planner {
  public:
-  // `jobs`: plans that they hold are not forgotten.
-  Planner(int rank, int ranks, const Jobs& jobs);
+  // `jobs`: plans that they hold are not forgotten. `transfers`: finds out how sends go; null: that is not tried.
+  Planner(int rank, int ranks, const Jobs& jobs, TransferTrials* transfers = nullptr);
   ~Planner();
   // Before the first call of the others. `chooser`, `rules`: what choices go by; `rules` outlives this object. `open` is called
   // for each rank that a plan exchanges messages with before the plan is handed out. `calls_before_trial`: as Settings has it.
@@ -70,9 +71,17 @@ class Planner {
   exec::cpu::Job* Try(Entry& entry, exec::cpu::Job& job);
   // Of a group, whatever its sizes.
   const exec::cpu::PreparedPlan* FindTransferPlan(std::span<const Operation> operations);
+  // As it is predicted to be best. With `tried` set, messages of its band are counted (TransferTrials).
   exec::cpu::Lane FindLane(std::size_t bytes);
-  // The cost model's estimate. REQUIRES: a valid operation.
-  Result<double> PredictUs(const Operation& operation);
+  // Whether a send or receive with this lane goes by reference, unless it is on trial and as far as is known now. REQUIRES: a valid
+  // operation.
+  bool FindReference(const Operation& transfer, const exec::cpu::Lane& lane) const;
+  // For groups with lanes that are tried.
+  TransferTrials& transfers() const { return *transfers_; }
+  // The cost model's estimate for operations that are called as one. REQUIRES: they are valid.
+  Result<double> PredictUs(std::span<const Operation> operations);
+  // What choices go by.
+  const tune::Chooser& chooser() const { return *chooser_; }
   // "one_shot LL". REQUIRES: a valid operation.
   std::string Explain(const Operation& operation);
 
@@ -101,6 +110,7 @@ class Planner {
   Entry& TunedEntryOf(Collective collective, std::size_t bytes, int root);
   struct Decision;
   Result<Decision> Decide(Collective collective, std::size_t bytes);
+  Result<tune::Choice> DecideWay(Collective collective, std::size_t bytes);
   // Whether a tuner has shortened the messages.
   bool LetTunerCut(Recipe& recipe, Collective collective, std::size_t bytes);
   std::uint64_t CallsBetween(const tune::Choice& choice, bool first) const;
@@ -108,10 +118,14 @@ class Planner {
   std::unique_ptr<Trials> MakeTrials(const exec::cpu::Job& job, const Entry& entry);
   Recipe MakeRecipe(const tune::Choice& choice, Collective collective, int root);
   const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);
+  exec::cpu::Lane MakeLane(int size_class);
+  // Whether messages of a band are tried.
+  bool TriesBand(int band);
 
   const int rank_;
   const int ranks_;
   const Jobs& jobs_;
+  TransferTrials* const transfers_;
   std::unique_ptr<tune::Chooser> chooser_;
   const exec::cpu::ChunkRules* rules_ = nullptr;
   std::function<void(int)> open_;

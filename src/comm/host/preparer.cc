@@ -9,6 +9,7 @@
 #include "comm/host/group_plan.h"
 #include "comm/host/jobs.h"
 #include "comm/host/planner.h"
+#include "comm/host/transfer_trials.h"
 #include "exec/cpu/fold.h"
 #include "trace/call.h"
 
@@ -79,8 +80,9 @@ Status Preparer::Prepare(const Operation& o, Job& job) {
     if (repeatable) prepared_.reset();
     job.calls.run = exec::cpu::JobCalls::kNoRun;
     TUTTI_RETURN_IF_ERROR(IsTransfer(o.kind) ? PrepareTransfers(std::span(&o, 1), job) : PrepareCollective(o, job));
-    // A call whose way is tried is no pattern for the next.
-    if (repeatable && o.op != ReduceOp::kPreMulSum && job.calls.watcher == nullptr) prepared_ = o;
+    // A collective whose way is tried is no pattern for the next. The way of a send is found as it begins.
+    const bool pattern = IsTransfer(o.kind) || job.calls.watcher == nullptr;
+    if (repeatable && o.op != ReduceOp::kPreMulSum && pattern) prepared_ = o;
     return Status::Ok();
   }
   --*left_;
@@ -113,10 +115,12 @@ Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& jo
   from_self_.clear();
   job.group.sends.clear();
   job.group.receives.clear();
+  bool tried = false;
   for (const Operation& o : operations) {
     const bool send = o.kind == Collective::kSend;
     const std::size_t bytes = o.count * SizeOf(o.type);
     const exec::cpu::Lane lane = planner_.FindLane(bytes);
+    tried |= lane.tried && o.root != rank_;
     if (send) {
       job.group.sends.push_back({.address = static_cast<const std::byte*>(o.in), .bytes = bytes, .lane = lane});
     } else {
@@ -130,6 +134,7 @@ Status Preparer::PrepareTransfers(std::span<const Operation> operations, Job& jo
   job.divisor = 1;
   if (jobs_.IsFirst(job)) left_ = &never_;
   job.group.plan = planner_.FindTransferPlan(operations);
+  if (tried) planner_.transfers().Prepare(job);
   return Status::Ok();
 }
 

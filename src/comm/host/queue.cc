@@ -57,14 +57,11 @@ Status Queue::Check(const Operation& operation) {
 
 Result<double> Queue::PredictUs(std::span<const Operation> operations) {
   std::lock_guard lock(lock_);
-  double sum_us = 0;
   for (const Operation& o : operations) {
     if (Status s = submitter_ == nullptr ? after_ : submitter_->Check(o); !s.ok()) return s;
-    const Result<double> us = communicator_->impl()->planner.PredictUs(o);
-    if (!us.ok()) return us.status();
-    sum_us += *us;
   }
-  return sum_us;
+  if (operations.empty()) return 0.0;
+  return communicator_->impl()->planner.PredictUs(operations);
 }
 
 void Queue::MoveOn() {

@@ -29,7 +29,7 @@ Status Submitter::Admit(std::span<const Operation> operations) {
   for (const Operation& o : operations) {
     TUTTI_RETURN_IF_ERROR(Validate(o, core_.rank, core_.ranks));
     if (LogsOperations()) [[unlikely]]
-      LogOperation(core_, planner_, o);
+      LogOperation(core_, planner_, o, operations);
   }
   return Status::Ok();
 }

@@ -97,7 +97,7 @@ Status Waiter::TestPeers() {
     test_since_ns_ = now_ns;
   }
   last_test_ns_ = now_ns;
-  ReportWait(test_since_ns_, now_ns);
+  ReportWait(test_since_ns_, now_ns, Caller::kPolls);
   const Status s = CheckPeers(true);
   if (!s.ok() && s.code() == Code::kInvalidUsage) return s;
   const Status calls = comparer_.CompareCalls(test_since_ns_);
@@ -117,38 +117,6 @@ void Waiter::AddWaited(std::int64_t ns) {
                            static_cast<trace::WaitKind>(job->waits_what), ns);
 }
 
-void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns) {
-  exec::cpu::Job* job = core_.engine->current();
-  if (job == nullptr) return;
-  wait_reported_ = true;
-  last_report_ns_ = now_ns;
-  const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
-  auto kind = static_cast<trace::WaitKind>(job->waits_what);
-  if (kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
-  core_.recorder.Wait(job->calls.last, job->waits_for, kind, channel, since_ns, now_ns);
-  ReportLinks();
-}
-
-void Waiter::ReportLinks() {
-  for (int c = 0; c < core_.fabric->channels(); ++c) {
-    for (int peer = 0; peer < core_.ranks; ++peer) {
-      if (peer == core_.rank) continue;
-      const transport::Outgoing& tx = core_.fabric->out(c, peer);
-      const transport::Incoming& rx = core_.fabric->in(c, peer);
-      core_.recorder.Count(c, peer,
-                           {.sent = {tx.ll_head, tx.ll128_head, tx.post_head},
-                            .received = {rx.ll_head, rx.ll128_head, rx.post_head},
-                            .credit = {tx.ll_consumed, tx.ll128_consumed, tx.posts_consumed}});
-    }
-  }
-}
-
-void Waiter::EndReport() {
-  if (!wait_reported_) return;
-  wait_reported_ = false;
-  core_.recorder.EndWait();
-}
-
 // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
 // one of them says so.
 void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
@@ -158,7 +126,8 @@ void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
   const bool probe = now_ns - wait.last_probe_ns > kProbeNs * (1 + many);
   if (probe) wait.last_probe_ns = now_ns;
   const bool report = now_ns - std::max(wait.begin_ns, last_report_ns_) > kReportNs * (1 + many);
-  if (report) ReportWait(wait.since_ns, now_ns);
+  // Only who waits here has a beginning; the progress thread looks at what nobody waits for.
+  if (report) ReportWait(wait.since_ns, now_ns, wait.begin_ns > 0 ? Caller::kInside : Caller::kPolls);
   Status s = CheckPeers(probe);
   // Calls that do not match explain more than that a peer has failed or left.
   if (s.code() != Code::kInvalidUsage) {

@@ -56,7 +56,9 @@ class Waiter {
   Status CheckPeers(bool probe_processes);
   void AddWaited(std::int64_t ns);
   // Writes down what this rank waits for, and how far its links are.
-  void ReportWait(std::int64_t since_ns, std::int64_t now_ns);
+  // kInside: this thread can do nothing else until the wait is over.
+  enum class Caller : std::uint8_t { kInside, kPolls };
+  void ReportWait(std::int64_t since_ns, std::int64_t now_ns, Caller caller);
   void ReportLinks();
 
   Core& core_;

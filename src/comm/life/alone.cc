@@ -14,6 +14,7 @@ Status Creation::RunAlone() {
   if (!stored.ok()) return stored.status();
   made.machine = std::make_shared<tune::Machine>(stored->host.value_or(tune::Machine{}));
   made.cpus = common_cpus = sys::UsableCpus();
+  TUTTI_RETURN_IF_ERROR(LookAtMachine());
   TUTTI_RETURN_IF_ERROR(Start());
   ReportSettings(made.settings);
   return Status::Ok();

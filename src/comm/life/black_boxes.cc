@@ -5,6 +5,7 @@
 #include "comm/life/creation.h"
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
+#include "sys/os/thread.h"
 #include "trace/view.h"
 #include "transport/shm/fabric.h"
 
@@ -12,14 +13,21 @@ namespace tutti::comm {
 
 // Formats the own black box. The peers do so before they say that they are connected.
 void Creation::CreateBlackBox() {
+  const sys::ProcessId self = sys::Self();
+  const transport::RingSizes& rings = made.fabric->rings();
   made.recorder = trace::Recorder(made.fabric->own().box(), {.communicator = made.id_hash,
                                                              .name = made.name,
                                                              .rank = made.rank,
                                                              .ranks = made.ranks,
                                                              .channels = made.fabric->channels(),
-                                                             .pid = sys::Self().pid,
+                                                             .pid = self.pid,
                                                              .created_ns = sys::NowNs(),
-                                                             .created_unix_ns = sys::UnixNs()});
+                                                             .created_unix_ns = sys::UnixNs(),
+                                                             .start_ticks = self.start_ticks,
+                                                             .thread = sys::ThreadId(),
+                                                             .window = {static_cast<std::uint32_t>(rings.ll_units()),
+                                                                        static_cast<std::uint32_t>(rings.ll128_lines()),
+                                                                        static_cast<std::uint32_t>(rings.posts())}});
 }
 
 // What is seen of ranks of other hosts: nothing written down.

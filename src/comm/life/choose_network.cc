@@ -1,14 +1,11 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
-#include "comm/host/placement.h"
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
 #include "sys/net/interface_choice.h"
@@ -52,14 +49,6 @@ Result<std::shared_ptr<Network>> Creation::ChooseNetwork() const {
                                                    .other_name = fabric::kOtherName,
                                                    .automatic = settings.net.empty() && fabric::HasHardware(),
                                                    .find = [&] { return fabric::Open(FabricOptions(settings)); }}});
-}
-
-// Ranks of a host share the devices of a network between them.
-int Creation::DeviceOf(const transport::net::plugin::Network* network) const {
-  if (network == nullptr) return 0;
-  const auto& host_of = made.placement->host_of;
-  const auto own = host_of.begin() + made.rank;
-  return static_cast<int>(static_cast<std::size_t>(std::count(host_of.begin(), own, *own)) % network->devices().size());
 }
 
 }  // namespace tutti::comm

@@ -5,6 +5,7 @@
 #include "comm/agree/profiles.h"
 #include "comm/host/log_links.h"
 #include "sys/os/clock.h"
+#include "transport/net/remote_peer.h"
 
 namespace tutti::comm {
 
@@ -17,6 +18,7 @@ Status Creation::Run() {
   LogNetwork(made.settings);
   TUTTI_RETURN_IF_ERROR(Offer());
   TUTTI_RETURN_IF_ERROR(Meet());
+  TUTTI_RETURN_IF_ERROR(LookAtMachine());
   TUTTI_RETURN_IF_ERROR(Connect());
   TUTTI_RETURN_IF_ERROR(Agree());
   if (made.several_hosts) {

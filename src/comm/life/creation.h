@@ -17,6 +17,7 @@
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
+struct Card;
 class Port;
 struct RemotePeer;
 namespace plugin {
@@ -42,6 +43,8 @@ struct Creation {
   Status Offer();  // offer.cc
   // Finds the other ranks, maps the pages of each, and compares the settings of all.
   Status Meet();  // meet.cc
+  // The host as a graph, as far as somebody asks for it: NCCL's files of it, and the log. Others hear of an error while they connect.
+  Status LookAtMachine();  // look_at_machine.cc
   // Tells the others that this rank has mapped them all, and waits until all have.
   Status Connect();  // connect.cc
   // The machine's constants and the settings that hold for all.
@@ -82,18 +85,26 @@ struct Creation {
   void AgreeOnTuner(std::span<const std::string> titles);
   // Planner::Start's `open`.
   std::function<void(int peer)> LinkOpener() const;
-  int DeviceOf(const transport::net::plugin::Network* network) const;
+  // This rank's cards in the order of their closeness to its data, and its device of a network (null: TCP).
+  void ChooseCards(const transport::net::Port& port,
+                   const transport::net::plugin::Network* network);  // choose_cards.cc
 
   Communicator::Impl& made;
   const std::atomic<bool>* const cancel;
   const std::int64_t deadline_ns;
-  std::unique_ptr<Profiles> profiles;  // since Offer
-  std::string network = "Socket";      // what carries data between hosts; since JoinHosts
-  int flows_per_card = 1, movers = 0;  // with ranks of other hosts (share_of_cores.h); likewise
-  bool with_rank_zero = true;          // it is on the same host; since Meet
-  int common_cpus = 1;                 // processors that all ranks choose by, since Agree
-  bool can_refer = false;              // ranks of one host may read each other's memory, and all can; since Connect
+  std::unique_ptr<Profiles> profiles;       // since Offer
+  std::string network = "Socket";           // what carries data between hosts; since JoinHosts
+  std::vector<transport::net::Card> cards;  // of this host, the closest to this rank's data first; likewise
+  int device = 0, rail = 0;                 // of the network, that this rank uses; likewise
+  std::vector<int> rails;                   // of the network's devices; likewise
+  int flows_per_card = 1, movers = 0;       // with ranks of other hosts (share_of_cores.h); likewise
+  bool with_rank_zero = true;               // it is on the same host; since Meet
+  int common_cpus = 1;                      // processors that all ranks choose by, since Agree
+  bool can_refer = false;  // ranks of one host may read each other's memory, and all can; since Connect
 };
+
+// A rank's number among those of its host.
+int IndexOnHost(const Communicator::Impl& communicator);
 
 }  // namespace tutti::comm
 

@@ -47,11 +47,13 @@ std::vector<std::byte> Encode(const HostMember& own) {
   out.Number(static_cast<std::uint8_t>(own.flows_per_card));
   Write(out, own.network.name);
   out.Number(static_cast<std::uint8_t>(own.network.automatic ? 1 : 0));
+  out.Number(static_cast<std::int32_t>(own.rail));
   Write(out, own.tuner);
   out.Number(static_cast<std::uint16_t>(own.cards.size()));
   for (const Card& card : own.cards) {
     out.Number(static_cast<std::uint8_t>(card.name.size()));
     out.Bytes(std::as_bytes(std::span(card.name)));
+    out.Number(static_cast<std::uint16_t>(card.rail));
     Write(out, card.endpoints);
   }
   Write(out, own.meeting);
@@ -67,12 +69,15 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   theirs.flows_per_card = in.Number<std::uint8_t>();
   theirs.network.name = ReadText(in);
   theirs.network.automatic = in.Number<std::uint8_t>() != 0;
+  theirs.rail = in.Number<std::int32_t>();
   theirs.tuner = ReadText(in);
   const std::size_t cards = in.Number<std::uint16_t>();
   for (std::size_t i = 0; i < cards && in.good(); ++i) {
     const std::span<const std::byte> name = in.Bytes(in.Number<std::uint8_t>());
-    theirs.cards.push_back(
-        {.name = {reinterpret_cast<const char*>(name.data()), name.size()}, .endpoints = ReadEndpoints(in)});
+    const int rail = in.Number<std::uint16_t>();
+    theirs.cards.push_back({.name = {reinterpret_cast<const char*>(name.data()), name.size()},
+                            .endpoints = ReadEndpoints(in),
+                            .rail = rail});
   }
   theirs.meeting = ReadEndpoints(in);
   const std::span<const std::byte> machine = in.Rest();

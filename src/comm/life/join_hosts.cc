@@ -31,6 +31,7 @@ Status Creation::JoinHosts() {
   Result<std::shared_ptr<transport::net::plugin::Network>> chosen = ChooseNetwork();
   if (!chosen.ok()) return chosen.status();
   StartTuner(chosen->get());
+  ChooseCards(**port, chosen->get());
   const int cpus = CpusPerRank(*made.placement, made.rank, made.cpus);
   flows_per_card = FlowsPerCard(made.settings, cpus);
   movers = MoversOf(made.settings, cpus);
@@ -38,8 +39,9 @@ Status Creation::JoinHosts() {
                        .pid = sys::Self().pid,
                        .flows_per_card = flows_per_card,
                        .network = OfferOf(chosen->get()),
+                       .rail = rail,
                        .tuner = TunerTitle(),
-                       .cards = CardsOf(**port),
+                       .cards = cards,
                        .meeting = *meeting_point,
                        .machine = made.machine};
   const std::vector<std::byte> payload = Encode(own);
@@ -68,7 +70,8 @@ Status Creation::JoinHosts() {
                          .pid = theirs->pid,
                          .host = made.placement->hosts[static_cast<std::size_t>(host)],
                          .cards = std::move(theirs->cards),
-                         .flows_per_card = theirs->flows_per_card});
+                         .flows_per_card = theirs->flows_per_card,
+                         .rail = theirs->rail});
     }
     return Status::Ok();
   }));

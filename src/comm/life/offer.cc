@@ -1,27 +1,16 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 
 #include "comm/agree/profiles.h"
 #include "comm/life/creation.h"
+#include "comm/life/host_channels.h"
 #include "sys/os/process.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::comm {
-namespace {
 
 using transport::shm::Fabric;
-
-// Ranks beyond which one channel has to do, so that the rings of all links stay small.
-constexpr int kManyRanks = 256;
-
-// Of host memory. Settings may allow more, for GPUs.
-int Channels(int ranks, const Settings& settings) {
-  return ranks > kManyRanks ? 1 : std::clamp(settings.max_channels, 1, trace::kMaxChannels);
-}
-
-}  // namespace
 
 Status Creation::Offer() {
   made.cpus = sys::UsableCpus();
@@ -31,7 +20,7 @@ Status Creation::Offer() {
 
   Result<Fabric> fabric = Fabric::Create({.rank = made.rank,
                                           .ranks = made.ranks,
-                                          .channels = Channels(made.ranks, made.settings),
+                                          .channels = ChannelsOfHostMemory(made.ranks, made.settings),
                                           .shared_bytes = static_cast<std::size_t>(made.settings.shared_bytes),
                                           .try_references = made.settings.single_copy != SingleCopy::kOff});
   if (!fabric.ok()) return fabric.status();

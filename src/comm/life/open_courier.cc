@@ -9,7 +9,6 @@
 
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
-#include "comm/life/wire_port.h"
 #include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
@@ -18,7 +17,6 @@ namespace tutti::comm {
 Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
                              std::shared_ptr<transport::net::Port> port,
                              std::shared_ptr<transport::net::plugin::Network> network) {
-  const int device = DeviceOf(network.get());
   const Result<IdParts> parts = ReadId(made.id);
   if (!parts.ok()) return parts.status();
   transport::net::CourierOptions options{
@@ -30,12 +28,14 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
       .pool = made.fabric->own().pool(),
       .secret = sys::ComputeMac(parts->secret, {sys::Bytes("tutti links between hosts"), parts->name}),
       .version = TUTTI_VERSION,
-      .cards = CardsOf(*port),
+      .cards = cards,
       .flows_per_card = flows_per_card,
       .movers = movers,
       .peers = std::move(remotes),
       .network = std::move(network),
-      .device = device};
+      .device = device,
+      .rails = rails,
+      .cross = static_cast<transport::net::CrossRails>(made.settings.cross_nic)};
   Result<std::shared_ptr<transport::RemoteLinks>> courier =
       transport::net::OpenCourier(std::move(options), std::move(port));
   if (!courier.ok()) return courier.status();

@@ -20,9 +20,9 @@
 
 namespace tutti::comm {
 
-Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs) {
+Result<tune::Chooser> MakeChooser(const Settings& settings, const ChoiceInputs& inputs) {
   const std::shared_ptr<tune::PlanCosts> costs = SharedCosts(inputs.ranks, inputs.host_of);
-  Result<tune::Chooser> chooser = tune::Chooser::Create(
+  return tune::Chooser::Create(
       {.ranks = inputs.ranks,
        .hosts = costs->hosts(),
        .costs = costs,
@@ -40,6 +40,10 @@ Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInpu
        .transfer_chunk_bytes = [rules = inputs.chunks](
                                    proto::Protocol protocol,
                                    bool by_reference) { return rules.ForTransfer(protocol, by_reference); }});
+}
+
+Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInputs& inputs) {
+  Result<tune::Chooser> chooser = MakeChooser(settings, inputs);
   if (!chooser.ok()) return chooser.status();
   if (inputs.rank == 0 && !chooser->ignored_algorithms().empty()) {
     const std::string line =
@@ -49,7 +53,7 @@ Status StartPlanner(Planner& planner, const Settings& settings, const ChoiceInpu
   }
   // Calls are timed by one clock, and a trial needs the plans of all its ways.
   constexpr int kMostRanks = 64;
-  const bool tries = inputs.ranks > 1 && inputs.ranks <= kMostRanks && costs->hosts().count() == 1;
+  const bool tries = inputs.ranks > 1 && inputs.ranks <= kMostRanks && chooser->hosts().count() == 1;
   return planner.Start(std::move(*chooser), inputs.chunks, inputs.open, tries ? settings.calls_before_trial : 0,
                        inputs.tuner);
 }

@@ -20,6 +20,7 @@ struct Machine;
 namespace plugin {
 class Tuner;
 }
+class Chooser;
 }  // namespace tune
 }  // namespace tutti
 
@@ -43,6 +44,10 @@ struct ChoiceInputs {
   // A plugin that may choose instead; null: there is none.
   std::shared_ptr<tune::plugin::Tuner> tuner = nullptr;
 };
+
+// What a planner's choices are made by. An error where the settings leave nothing to choose. Also for tools that say what a
+// communicator would choose.
+Result<tune::Chooser> MakeChooser(const Settings& settings, const ChoiceInputs& inputs);
 
 // Starts the planner of a communicator's operations in host memory. An error where the settings leave nothing to choose.
 // Rank 0 warns of algorithms that the settings name and Tutti does not have.

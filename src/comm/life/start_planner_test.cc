@@ -127,10 +127,10 @@ TEST(PlannerOfHosts, SaysWhatItWillDo) {
   const Operation operation = AllReduce(in, out);
   for (int rank = 0; rank < team.ranks(); ++rank) {
     EXPECT_EQ(team.planner(rank).Explain(operation).substr(0, 5), "hier_");
-    EXPECT_GT(*team.planner(rank).PredictUs(operation), 5);
+    EXPECT_GT(*team.planner(rank).PredictUs({&operation, 1}), 5);
   }
   Team alone({0, 0, 0, 0});
-  EXPECT_LT(*alone.planner(0).PredictUs(operation), 5);
+  EXPECT_LT(*alone.planner(0).PredictUs({&operation, 1}), 5);
 }
 
 }  // namespace

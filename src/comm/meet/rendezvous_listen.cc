@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "comm/identity/unique_id.h"
 #include "sys/net/interface_choice.h"
 #include "sys/net/interfaces.h"
+#include "sys/os/device_tree.h"
 #include "tutti/settings.h"
 
 namespace tutti::comm {
@@ -43,7 +46,11 @@ Result<LinkListener> Listen(const Settings& settings, sys::NetworkUse use) {
   if (!listener.ok()) return listener.status();
   LinkListener made{.listener = std::move(*listener), .cards = {}};
   for (const sys::Interface& interface : choice->chosen) {
-    transport::net::Card& card = made.cards.emplace_back(transport::net::Card{.name = interface.name});
+    // The last part of its path names the card; of what is no PCI device it names something else.
+    const std::string& path = interface.pci_path;
+    const std::string bus_id = sys::NormalBusId(std::string_view(path).substr(path.rfind('/') + 1)).value_or("");
+    transport::net::Card& card = made.cards.emplace_back(
+        transport::net::Card{.name = interface.name, .rail = static_cast<int>(made.cards.size()), .bus_id = bus_id});
     for (const sys::Endpoint& endpoint : made.listener.endpoints()) {
       const bool its = std::ranges::find(interface.addresses, endpoint.address) != interface.addresses.end();
       if (its) card.endpoints.push_back(endpoint);

@@ -56,6 +56,7 @@ void Engine::Start(Job& job) {
   if (job.calls.watcher != nullptr) [[unlikely]]
     job.calls.watcher->Starts(job);
   if (job.collective == Collective::kSendRecv) return StartTransfers(job);
+  if (!job.cut && Refuse(job)) return;
   for (int c = 0; c < job.channels; ++c) {
     if (!job.cut) CutPart(job, job.parts[c]);
     StartPart(job.parts[c]);
@@ -63,6 +64,14 @@ void Engine::Start(Job& job) {
   job.cut = true;
   job.awaits = remote_ != nullptr && BeginAhead(job);
   if (job.by_reference) OfferEarly(job);
+}
+
+// Whether a job's plan is one that nobody runs: it ends at once then, with the reason.
+bool Engine::Refuse(Job& job) {
+  job.status = job.parts[0].plan->runnable;
+  if (job.status.ok()) return false;
+  for (int c = 0; c < job.channels; ++c) job.parts[c].done = true;
+  return true;
 }
 
 void Engine::CutPart(const Job& job, Part& part) {
@@ -126,8 +135,8 @@ bool Engine::Advance() {
 bool Engine::Run(Job& job) {
   job.waits_for = -1;
   job.waits_what = Job::WaitsFor::kNothing;
-  const bool moved = job.collective == Collective::kSendRecv ? RunTransfers(job) : RunCollective(job);
-  return moved && Finish(job);
+  if (job.collective == Collective::kSendRecv) return RunTransfers(job) && (job.group.refused || Finish(job));
+  return RunCollective(job) && Finish(job);
 }
 
 bool Engine::Finish(Job& job) {

@@ -19,8 +19,9 @@
 
 namespace tutti {
 namespace proto {
+struct OnTrial;
 struct Post;
-}
+}  // namespace proto
 namespace trace {
 class Recorder;
 }
@@ -113,6 +114,7 @@ class Engine {
   };
 
   void Start(Job& job);
+  static bool Refuse(Job& job);
   void TimeFinished(const Job& job);
   void CutPart(const Job& job, Part& part);
   static void StartPart(Part& part);
@@ -135,7 +137,8 @@ class Engine {
   bool RunTransfers(Job& job);
   bool RunTransfer(Job& job, int index);
   bool SendPart(Job& job, int peer, const SendBlock& block, std::size_t at, std::size_t bytes);
-  bool ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes);
+  std::size_t ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes);
+  std::size_t LengthOfNext(Job& job, int index, int peer, const ReceiveBlock& block);
   bool Finish(Job& job);
   void OfferEarly(Job& job);
   Share& ShareOf(int channel, int peer) { return shares_[channel * ranks_ + peer]; }
@@ -158,7 +161,8 @@ class Engine {
   template <typename Write>
   void WriteForPeers(int operands, std::size_t bytes, Write write);
   bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
-  void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes);
+  void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes,
+                     const proto::OnTrial& on_trial);
 
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);

@@ -1,6 +1,8 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 // The part of Engine that runs a job: a collective, channel by channel and step by step, or a group of sends and receives.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "exec/cpu/chunks.h"
@@ -206,7 +208,7 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     if (part.pool_slot < 0) {
-      PostReference(part.channel, peer, job.calls.mark, part.value, bytes);
+      PostReference(part.channel, peer, job.calls.mark, part.value, bytes, {});
     } else {
       const std::uint64_t offset = pool_->Offset(part.pool_slot);
       pool_->AddReader(part.pool_slot, &tx,
@@ -295,6 +297,7 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
 void Engine::StartTransfers(Job& job) {
   job.group.left = job.group.plan->plan.step_count();
   job.group.steps.assign(job.group.left, {});
+  job.group.refused = false;
 }
 
 bool Engine::RunTransfers(Job& job) {
@@ -309,6 +312,8 @@ bool Engine::RunTransfers(Job& job) {
       if (step.done || (previous[i] >= 0 && !group.steps[previous[i]].done)) continue;
       const std::size_t before = step.moved;
       step.done = RunTransfer(job, i);
+      if (group.refused) [[unlikely]]
+        return true;
       group.left -= step.done ? 1 : 0;
       moved |= step.done || step.moved != before;
     }
@@ -333,10 +338,13 @@ bool Engine::RunTransfer(Job& job, int index) {
   if (!sends && remote_ != nullptr && lane.protocol == Protocol::kSimple)
     AwaitPosts(job, index, source.index, group.receives[step.out], chunk);
   while (moved < bytes) {
-    const std::size_t part = std::min(chunk, bytes - moved);
-    const bool ok = sends ? SendPart(job, step.to[0], group.sends[source.index], moved, part)
-                          : ReceivePart(job, index, source.index, group.receives[step.out], part);
-    if (!ok) return false;
+    std::size_t part = std::min(chunk, bytes - moved);
+    if (sends) {
+      if (!SendPart(job, step.to[0], group.sends[source.index], moved, part)) return false;
+    } else {
+      part = ReceivePart(job, index, source.index, group.receives[step.out], part);
+      if (part == 0) return false;
+    }
     moved += part;
     ++moves_;
   }
@@ -359,8 +367,11 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
       break;
     case Protocol::kSimple:
       if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
+      const bool says = block.lane.trial != 0 && at == 0;
+      const proto::OnTrial on_trial =
+          says ? proto::OnTrial{.trial = block.lane.trial, .began_ns = job.group.began_ns} : proto::OnTrial{};
       if (block.lane.by_reference) {
-        PostReference(kTransferChannel, peer, block.mark, data, bytes);
+        PostReference(kTransferChannel, peer, block.mark, data, bytes, on_trial);
         break;
       }
       if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer * kWindows, ranks_ - 1))
@@ -368,7 +379,8 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
       const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       WriteForPeers(1, bytes, [&](Stores stores) { CopyBytes(pool_->Data(slot), data, bytes, stores); });
-      pool_->AddReader(slot, &tx, WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes));
+      pool_->AddReader(slot, &tx,
+                       WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes, 0, 1, on_trial));
       pool_->Release(slot);
       break;
   }
@@ -376,8 +388,29 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
   return true;
 }
 
-// Receives the next `bytes` of a block, once they have arrived.
-bool Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes) {
+// How long the next message of a receive by Simple is, within one host: its sender has chosen how it comes and in what parts. 0: none
+// is there yet, or one that does not fit, which ends the job.
+std::size_t Engine::LengthOfNext(Job& job, int index, int peer, const ReceiveBlock& block) {
+  const transport::Incoming& rx = fabric_->in(kTransferChannel, peer);
+  const proto::Post* post = LookAtPost(rx, fabric_->rings(), block.mark, SpinsFor(rx));
+  if (post == nullptr) return 0;
+  const std::size_t moved = job.group.steps[index].moved, left = block.bytes - moved;
+  if (post->bytes == 0 || post->bytes > left) [[unlikely]] {
+    job.status = Status(
+        Code::kInvalidUsage,
+        fmt::format("rank {} sent {} bytes at once where rank {} has {} to receive, the rest of {}: a send and the "
+                    "receive that it meets must be of the same size",
+                    peer, post->bytes, rank_, left, block.bytes),
+        peer);
+    job.group.refused = true;
+    return 0;
+  }
+  if (block.lane.tried && moved == 0) job.calls.watcher->Arrives(job, index, *post);
+  return post->bytes;
+}
+
+// Receives the next part of a block once it has arrived: `bytes` of them, or as many as its post says. Returns how many; 0: not yet.
+std::size_t Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& block, std::size_t bytes) {
   TransferGroup::Progress& step = job.group.steps[index];
   std::byte* out = block.address + step.moved;
   const transport::RingSizes& rings = fabric_->rings();
@@ -391,19 +424,24 @@ bool Engine::ReceivePart(Job& job, int index, int peer, const ReceiveBlock& bloc
       arrived = ReadLl128(rx, rings, block.mark, out, bytes, step.arrived, SpinsFor(rx));
       break;
     case Protocol::kSimple: {
+      if (remote_ == nullptr) bytes = LengthOfNext(job, index, peer, block);
+      if (bytes == 0) break;
       const std::byte* where = out;
-      const Sharing sharing = block.lane.by_reference ? job.group.plan->sharing[index] : Sharing::kNone;
-      arrived = ReceivePost(job, {kTransferChannel, peer, block.mark, bytes, out, sharing}, &where);
+      arrived =
+          ReceivePost(job, {kTransferChannel, peer, block.mark, bytes, out, job.group.plan->sharing[index]}, &where);
       if (!arrived) break;
       CopyBytes(out, where, bytes);
       ReleasePosts(rx);
       break;
     }
   }
-  if (!arrived) return Waits(job, peer, Job::WaitsFor::kData);
+  if (!arrived) {
+    Waits(job, peer, Job::WaitsFor::kData);
+    return 0;
+  }
   step.arrived = 0;
   fabric_->Nudge(peer);
-  return true;
+  return bytes;
 }
 
 }  // namespace tutti::exec::cpu

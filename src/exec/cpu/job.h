@@ -16,6 +16,13 @@
 namespace tutti::exec::cpu {
 
 struct PreparedPlan;
+}  // namespace tutti::exec::cpu
+
+namespace tutti::proto {
+struct Post;
+}
+
+namespace tutti::exec::cpu {
 
 // What one channel does of a collective: its own plan and links, its own part of the data, its own position.
 struct Part {
@@ -75,6 +82,8 @@ struct TransferGroup {
   };
   std::vector<Progress> steps;
   int left = 0;
+  std::int64_t began_ns = 0;  // as those of its sends say that are on trial
+  bool refused = false;       // something came that is no part of it: the job ends with an error at once
 };
 
 struct Job;
@@ -86,6 +95,8 @@ class JobWatcher {
   // It is the first of the engine's jobs now. Its way may still be changed.
   virtual void Starts(Job& job) = 0;
   virtual void Ended(Job& job) = 0;  // not called where it has failed
+  // The first post of a receive whose lane is tried, step `step` of its group, is there. This may be said several times.
+  virtual void Arrives(const Job& /*job*/, int /*step*/, const proto::Post& /*first*/) {}
 };
 
 // The calls that a job runs, as the black box and messages know them (trace/call.h): one collective, or all sends and

@@ -11,10 +11,15 @@
 
 namespace tutti::exec::cpu {
 
-// How one transfer of a group of sends and receives crosses its link. Both ends derive it from the byte count.
+// How one transfer of a group of sends and receives crosses its link. Both ends derive the protocol from the byte count. Whether
+// messages by Simple go by reference is the sender's business: its receiver follows what the posts say, unless another host is
+// involved.
 struct Lane {
   proto::Protocol protocol = proto::Protocol::kSimple;
-  bool by_reference = false;
+  bool by_reference = false;  // what a sender does
+  bool tried = false;         // which of the two is found out by trying: its job has a watcher
+  bool answered = false;      // of one that is tried: its group has messages from its receiver to its sender too
+  std::uint32_t trial = 0;    // of a send: what its first post says (proto::OnTrial)
 };
 
 // Whether the sender of a large message by reference may help its receiver to copy it (shared_copy.h): where nothing goes

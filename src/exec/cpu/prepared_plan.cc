@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/early.h"
+#include "plan/switches.h"
 #include "transport/link.h"
 
 namespace tutti::exec::cpu {
@@ -23,6 +24,34 @@ std::vector<int> PreviousOnLink(const plan::RankPlan& plan) {
     last = i;
   }
   return previous;
+}
+
+// For each step of a group, whether none comes before or after it there. `previous`: PreviousOnLink's.
+std::vector<bool> AloneOnLink(const std::vector<int>& previous) {
+  std::vector<bool> alone(previous.size(), true);
+  for (std::size_t i = 0; i < previous.size(); ++i) {
+    if (previous[i] >= 0) alone[i] = alone[static_cast<std::size_t>(previous[i])] = false;
+  }
+  return alone;
+}
+
+// For each step of a group, whether there is one between the same two ranks in the other direction.
+std::vector<bool> AnsweredOnLink(const plan::RankPlan& plan) {
+  std::vector<bool> sends(plan.ranks, false), receives(plan.ranks, false), answered(plan.step_count(), false);
+  const auto peer_of = [&](const plan::Step& step) {
+    if (!step.to.empty()) return static_cast<int>(step.to[0]);
+    return step.operands[0].local() ? -1 : static_cast<int>(step.operands[0].index);
+  };
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const int peer = peer_of(step);
+    if (peer >= 0) (step.to.empty() ? receives : sends)[peer] = true;
+  }
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const int peer = peer_of(plan.step(i));
+    answered[i] = peer >= 0 && sends[peer] && receives[peer];
+  }
+  return answered;
 }
 
 // For each step, whether it is a message that its sender may help to copy.
@@ -72,11 +101,14 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   }
   if (plan.collective == Collective::kSendRecv) {
     prepared->previous = PreviousOnLink(plan);
+    prepared->alone = AloneOnLink(prepared->previous);
+    prepared->answered = AnsweredOnLink(plan);
   } else {
     prepared->early = plan::EarlyOf(plan);
   }
   prepared->sharing = SharingOf(plan);
   prepared->long_bytes_max = LongBytesMax(plan);
+  prepared->runnable = plan::CheckRunnable(plan);
   prepared->plan = std::move(plan);
   prepared->name = std::move(name);
   return prepared;

@@ -12,6 +12,7 @@
 #include "exec/cpu/lane.h"
 #include "plan/footprint.h"
 #include "plan/plan.h"
+#include "tutti/status.h"
 
 namespace tutti::plan {
 enum class Early : std::uint8_t;
@@ -29,10 +30,14 @@ struct PreparedPlan {
   plan::Footprint footprint;
   // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
   std::vector<int> previous;
+  // And whether there is no other step on that link in that direction, and whether there is one in the other direction.
+  std::vector<bool> alone, answered;
   std::vector<Sharing> sharing;    // per step
   std::vector<plan::Early> early;  // plan::EarlyOf
   // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
   std::size_t long_bytes_max = kAnyLength;
+  // Not ok: the plan needs switches, and the engine ends its jobs with this (plan/switches.h).
+  Status runnable;
   // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
   bool by_reference = false;
 };

@@ -57,7 +57,8 @@ bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std
   return false;
 }
 
-void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes) {
+void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes,
+                           const proto::OnTrial& on_trial) {
   transport::Outgoing& tx = fabric_->out(channel, peer);
   std::uint32_t region = 0;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(data);
@@ -65,7 +66,7 @@ void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std:
   if (references_.size() == references_.capacity()) DropReadReferences();
   references_.push_back({&tx, peer,
                          WritePost(tx, fabric_->rings(), mark, shared ? PostKind::kRegion : PostKind::kReference,
-                                   address, bytes, region)});
+                                   address, bytes, region, 1, on_trial)});
 }
 
 void Engine::DropReadReferences() {

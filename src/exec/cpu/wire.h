@@ -166,7 +166,7 @@ inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
 // Publishes data that has been written before this call. Returns the post's running number.
 inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, proto::PostKind kind,
                                std::uint64_t address, std::size_t bytes, std::uint32_t region = 0,
-                               std::uint32_t readers = 1) {
+                               std::uint32_t readers = 1, const proto::OnTrial& on_trial = {}) {
   proto::Post& post = tx.posts[tx.post_head & (rings.posts() - 1)];
   post.address = address;
   post.bytes = bytes;
@@ -175,12 +175,14 @@ inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64
   post.mark = mark;
   post.help.store(0, std::memory_order_relaxed);
   post.readers = readers;
+  post.trial = on_trial.trial;
+  post.began_ns = on_trial.began_ns;
   post.sequence.store(tx.post_head + 1, std::memory_order_release);
   return tx.post_head++;
 }
 
-// The next post of the link, or null while there is none. Advances the head; the credit is given back by ReleasePosts.
-inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, std::uint64_t mark, int spins) {
+// The next post of the link, or null while there is none. It stays the next one.
+inline const proto::Post* LookAtPost(const Incoming& rx, const RingSizes& rings, std::uint64_t mark, int spins) {
   const proto::Post& post = rx.posts[rx.post_head & (rings.posts() - 1)];
   while (post.sequence.load(std::memory_order_acquire) != rx.post_head + 1) {
     if (--spins < 0) return nullptr;
@@ -188,8 +190,15 @@ inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, std::ui
   }
   if (post.mark != mark) [[unlikely]]
     return nullptr;
-  ++rx.post_head;
   return &post;
+}
+
+// The same, and advances the head; the credit is given back by ReleasePosts.
+inline const proto::Post* ReadPost(Incoming& rx, const RingSizes& rings, std::uint64_t mark, int spins) {
+  const proto::Post* const post = LookAtPost(rx, rings, mark, spins);
+  if (post != nullptr) [[likely]]
+    ++rx.post_head;
+  return post;
 }
 
 // The mark of the next message of the link, as much of it as the protocol carries (`bits`); none where nothing of it has

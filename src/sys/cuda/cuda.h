@@ -94,6 +94,7 @@ struct MemoryOperation {
 
 inline constexpr int kPosixDescriptor = 1;       // AllocationProperties::handle_types
 inline constexpr int kMultiprocessorCount = 16;  // device attributes
+inline constexpr int kPciBus = 33, kPciDevice = 34, kPciDomain = 50;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr int kPosixDescriptorSupported = 103;

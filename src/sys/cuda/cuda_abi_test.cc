@@ -32,6 +32,8 @@ static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle) && sizeof(Uuid) == siz
 static_assert(sizeof(Address) == sizeof(CUdeviceptr) && sizeof(Device) == sizeof(CUdevice));
 static_assert(sizeof(Allocation) == sizeof(CUmemGenericAllocationHandle));
 static_assert(kPosixDescriptor == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+static_assert(kPciBus == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID && kPciDevice == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID &&
+              kPciDomain == CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
 static_assert(kMultiprocessorCount == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 static_assert(kPosixDescriptorSupported == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
 static_assert(kOnHostNode == CU_MEM_LOCATION_TYPE_HOST_NUMA && kNearestHostNode == CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);

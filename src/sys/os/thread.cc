@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <string>
 #include <system_error>
@@ -31,5 +33,7 @@ Result<std::thread> StartThread(const char* what, std::function<void()> run) {
   }
   return made;
 }
+
+std::int32_t ThreadId() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }
 
 }  // namespace tutti::sys

@@ -3,6 +3,7 @@
 #ifndef TUTTI_SYS_OS_THREAD_H_
 #define TUTTI_SYS_OS_THREAD_H_
 
+#include <cstdint>
 #include <functional>
 #include <thread>
 
@@ -13,6 +14,9 @@ namespace tutti::sys {
 // A thread of the library's own, which takes no signals: those are the program's. kSystem where the system gives no thread;
 // `what` it is for, for that sentence.
 Result<std::thread> StartThread(const char* what, std::function<void()> run);
+
+// The calling thread, as /proc/<pid>/task lists it. A system call.
+std::int32_t ThreadId();
 
 }  // namespace tutti::sys
 

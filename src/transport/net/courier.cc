@@ -171,7 +171,7 @@ void Courier::Take(MadeFlow made) {
 
 // After a connection on which nothing arrived, smaller packets: what the network says of its packets may be wrong.
 Route Courier::RouteTo(const Peer& peer, int flow) const {
-  Route route = RouteOf(flow, options_.cards, peer.rank.who().cards);
+  Route route = RouteOf(flow, options_.cards, peer.rank.who().cards, options_.cross);
   if (peer.rank.has_timed_out()) route.segment_bytes = kSmallSegmentBytes;
   return route;
 }

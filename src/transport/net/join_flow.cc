@@ -11,6 +11,7 @@
 #include "transport/net/connector.h"
 #include "transport/net/open_courier.h"
 #include "transport/net/plugin_stream.h"
+#include "transport/net/routes.h"
 #include "transport/net/stream_wire.h"
 
 namespace tutti::transport::net {
@@ -22,12 +23,13 @@ Status JoinFlow(const CourierOptions& options, RemoteRank& rank, MadeFlow made) 
   if (options.network == nullptr) {
     stream = OverTcp(std::move(made.connection));
   } else {
-    Result<std::unique_ptr<Stream>> over = OverPlugin({.network = options.network,
-                                                       .device = options.device,
-                                                       .called = called,
-                                                       .session = made.session,
-                                                       .peer = fmt::format("rank {} on host {}", peer.rank, peer.host)},
-                                                      std::move(made.connection));
+    Result<std::unique_ptr<Stream>> over =
+        OverPlugin({.network = options.network,
+                    .device = DeviceWith(peer, options.rank, options.device, options.rails, options.cross),
+                    .called = called,
+                    .session = made.session,
+                    .peer = fmt::format("rank {} on host {}", peer.rank, peer.host)},
+                   std::move(made.connection));
     if (!over.ok()) return over.status();
     stream = std::move(*over);
   }

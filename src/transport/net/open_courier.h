@@ -41,6 +41,8 @@ struct CourierOptions {
   std::vector<RemotePeer> peers;
   std::shared_ptr<plugin::Network> network;  // what carries the data, on all ranks the same; null: TCP
   int device = 0;                            // of the network, of this rank
+  std::vector<int> rails;                    // of the network's devices here
+  CrossRails cross = CrossRails::kWhereNeeded;
 };
 
 // What carries a rank's links to ranks of other hosts (courier.h). It waits for their calls at `port` from now on, and calls them

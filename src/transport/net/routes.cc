@@ -24,6 +24,35 @@ int CommonBits(const sys::IpAddress& a, const sys::IpAddress& b) {
   return bits;
 }
 
+// What addresses of one network have in common as a rule: more says nothing of networks. Those of IPv4 have 96 bits before them.
+int NetworkBits(sys::IpFamily family) { return family == sys::IpFamily::kV4 ? 96 + 24 : 64; }
+
+// How much of their networks' beginnings two cards have in common; -1: they have no addresses of one family.
+int CommonBits(const Card& a, const Card& b) {
+  int most = -1;
+  for (const sys::Endpoint& mine : a.endpoints) {
+    for (const sys::Endpoint& its : b.endpoints) {
+      if (mine.address.family() != its.address.family()) continue;
+      most = std::max(most, std::min(CommonBits(mine.address, its.address), NetworkBits(mine.address.family())));
+    }
+  }
+  return most;
+}
+
+// The card of `theirs` that is on the rail of `own`: of its network, and among several with its number. Null where there is none at
+// all.
+const Card* OnRailOf(const Card& own, std::span<const Card> theirs) {
+  const Card* best = nullptr;
+  int most = -2;
+  for (const Card& card : theirs) {
+    const int bits = CommonBits(own, card);
+    if (bits < most || (bits == most && card.rail != own.rail)) continue;
+    most = bits;
+    best = &card;
+  }
+  return best;
+}
+
 }  // namespace
 
 FlowCount FlowsOf(std::span<const Card> own, std::span<const Card> theirs, int per_card) {
@@ -37,11 +66,23 @@ std::vector<sys::Endpoint> EndpointsOf(std::span<const Card> cards) {
   return all;
 }
 
-Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs) {
+int DeviceWith(const RemotePeer& peer, int rank, int device, std::span<const int> rails, CrossRails cross) {
+  const auto own = static_cast<std::size_t>(device);
+  if (cross != CrossRails::kNever || own >= rails.size()) return device;
+  const int rail = rank < peer.rank ? rails[own] : peer.rail;
+  if (rails[own] == rail) return device;
+  const auto same = std::ranges::find(rails, rail);
+  return same == rails.end() ? device : static_cast<int>(same - rails.begin());
+}
+
+Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs, CrossRails cross) {
   Route route;
   const auto number = static_cast<std::size_t>(flow);
+  const Card* const only =
+      cross == CrossRails::kNever && !own.empty() ? OnRailOf(own[number % own.size()], theirs) : nullptr;
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     const Card& card = theirs[(number + i) % theirs.size()];
+    if (only != nullptr && only != &card) continue;
     route.to.insert(route.to.end(), card.endpoints.begin(), card.endpoints.end());
   }
   if (own.size() < 2) return route;
@@ -60,6 +101,7 @@ Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs)
   }
   if (!route.from) return route;
   std::erase_if(route.to, [&](const sys::Endpoint& its) { return its.address.family() != route.from->family(); });
+  if (cross == CrossRails::kFreely) return route;
   std::ranges::stable_sort(route.to, std::greater<>(),
                            [&](const sys::Endpoint& its) { return CommonBits(*route.from, its.address); });
   return route;

@@ -86,7 +86,7 @@ struct Header {
   std::uint64_t probe_address;
 };
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 5;
+inline constexpr std::uint32_t kSegmentVersion = 6;
 
 // Where the black box lies: other processes look for it there (`tutti top`).
 inline constexpr std::size_t kHeaderBytes = 4096;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/switches.h"
+
 namespace tutti::exec::gpu {
 namespace {
 
@@ -201,6 +203,7 @@ Status AddProgram(const RankPlan& own, const Seating* seating, PreparedPlan& pre
 
 Result<PreparedPlan> PreparePlan(std::span<const RankPlan> plans, int rank, const Seating* seating) {
   const RankPlan& own = plans[rank];
+  for (const RankPlan& plan : plans) TUTTI_RETURN_IF_ERROR(plan::CheckRunnable(plan));
   PreparedPlan prepared;
   prepared.rank = rank;
   prepared.ranks = own.ranks;

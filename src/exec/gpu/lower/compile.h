@@ -45,7 +45,8 @@ struct Seating {
   int seats = 0;              // for which it has room
   std::vector<int> seats_of;  // by rank (plan::SeatRanks)
 };
-// `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program. Among more ranks
+// `plans`: every rank's, of one algorithm, in rank order. kUnsupported where the plan does not fit a program, or needs switches
+// (plan/switches.h). Among more ranks
 // than kSeats a plan has no other form than that of a program by its seating, or without one that of moves.
 Result<PreparedPlan> PreparePlan(std::span<const plan::RankPlan> plans, int rank, const Seating* seating = nullptr);
 

@@ -1,0 +1,166 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/docket.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace tutti::diag {
+namespace {
+
+// Of the time between the looks, from which on a process counts as kept from the cores: its group, and its main thread alone, which
+// other programs may rightly share a core with.
+constexpr double kThrottled = 0.5, kQueued = 0.9;
+
+constexpr std::array<std::string_view, 12> kWriting = {"write",     "writev",          "pwrite64",  "pwritev",
+                                                       "sendfile",  "copy_file_range", "fallocate", "fsync",
+                                                       "fdatasync", "sync_file_range", "ftruncate", "close"};
+constexpr std::array<std::string_view, 4> kReading = {"read", "readv", "pread64", "preadv"};
+constexpr std::array<std::string_view, 12> kCompilers = {"nvcc",    "cicc",  "ptxas",   "nvlink", "gcc",   "g++",
+                                                         "cc1plus", "clang", "clang++", "ld",     "ninja", "fatbinary"};
+
+template <std::size_t N>
+bool IsOneOf(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// A file in a file system, rather than a device, a pipe or what the kernel tells of itself.
+bool IsFile(std::string_view object) {
+  return object.starts_with('/') && !object.starts_with("/dev/") && !object.starts_with("/proc/") &&
+         !object.starts_with("/sys/") && !object.starts_with("/memfd:");
+}
+
+}  // namespace
+
+std::string ExcuseOf(const ProcessLook& process) {
+  for (const ThreadLook& thread : process.threads) {
+    if (!IsFile(thread.object)) continue;
+    if (IsOneOf(kWriting, thread.system_call)) return "writes " + thread.object;
+    if (IsOneOf(kReading, thread.system_call)) return "reads " + thread.object;
+  }
+  const auto compiler = std::ranges::find_if(process.children, [](const auto& c) { return IsOneOf(kCompilers, c); });
+  return compiler == process.children.end() ? "" : fmt::format("compiles ({})", *compiler);
+}
+
+trace::Call Mirror(const trace::Call& call, int rank) {
+  const Collective other = call.function() == Collective::kSend ? Collective::kRecv : Collective::kSend;
+  return {.word = trace::PackCall({.kind = other, .type = call.type(), .root = rank}), .count = call.count};
+}
+
+int Docket::Open(const std::string& key, Kind kind) {
+  const auto [found, is_new] = by_key_.try_emplace(key, static_cast<int>(verdicts_.size()));
+  if (is_new) verdicts_.push_back({.kind = kind});
+  return found->second;
+}
+
+void Docket::Accuse(int verdict, const Node& node) {
+  Verdict& v = (*this)[verdict];
+  const Place place = PlaceOf(node);
+  const auto same = [&](const Place& p) {
+    return p == place ||
+           (p.pid == place.pid && p.pid != 0 && p.host == place.host && p.communicator != place.communicator);
+  };
+  if (std::ranges::any_of(v.culprits, same)) return;
+  v.culprits.push_back(place);
+  v.ranks = At(node.communicator).ranks;
+  const Seen& seen = standings_.Of(node.communicator, node.rank);
+  if (!v.process && seen.process != nullptr) v.process = *seen.process;
+}
+
+void Docket::Show(int verdict, const std::string& evidence) {
+  std::vector<std::string>& all = (*this)[verdict].evidence;
+  if (std::ranges::find(all, evidence) == all.end()) all.push_back(evidence);
+}
+
+Place Docket::PlaceOf(const Node& node) const {
+  const CommunicatorLook& c = At(node.communicator);
+  Place place{.communicator = c.id, .communicator_name = c.name, .rank = node.rank};
+  const Seen& seen = standings_.Of(node.communicator, node.rank);
+  if (seen.now != nullptr) place.gpu = seen.now->gpu;
+  if (seen.process != nullptr) {
+    place.host = seen.process->host;
+    place.pid = seen.process->pid;
+  }
+  return place;
+}
+
+CallOf Docket::RunningCall(const Node& node) const {
+  const RankLook* rank = standings_.Of(node.communicator, node.rank).now;
+  CallOf call{.who = PlaceOf(node)};
+  if (rank == nullptr) return call;
+  call.call = rank->running.call;
+  call.sequence = rank->running.sequence;
+  return call;
+}
+
+int Docket::Held(const Node& node, Standing standing) {
+  const Seen& seen = standings_.Of(node.communicator, node.rank);
+  const std::string who = fmt::format("{}|{}", seen.process->host, seen.process->pid);
+  if (standing == Standing::kHostSilent) {
+    const int gone = Open("host|" + seen.process->host, Kind::kHostGone);
+    Accuse(gone, node);
+    const auto host = std::ranges::find(now_.hosts, seen.process->host, &HostLook::name);
+    (*this)[gone].held_ns = host->silent_ns;
+    (*this)[gone].confidence = Confidence::kLikely;
+    return gone;
+  }
+  const Kind kind = standing == Standing::kGone      ? Kind::kDead
+                    : standing == Standing::kStopped ? Kind::kStopped
+                                                     : Kind::kTraced;
+  const int held = Open(fmt::format("{}|{}", Name(kind), who), kind);
+  Accuse(held, node);
+  Show(held, fmt::format("the system shows process {} as {}", seen.process->pid, Name(seen.process->state)));
+  return held;
+}
+
+std::string Docket::Starves(const Seen& seen) const {
+  if (seen.process == nullptr || seen.process_before == nullptr) return "";
+  const ProcessLook &now = *seen.process, &before = *seen.process_before;
+  const auto apart_ns = static_cast<double>(now_.taken_ns - before_.taken_ns);
+  const auto part = [&](std::int64_t then, std::int64_t later) {
+    return then < 0 || later < then ? 0.0 : static_cast<double>(later - then) / apart_ns;
+  };
+  if (const double off = part(before.throttled_ns, now.throttled_ns); off >= kThrottled) {
+    return fmt::format("its control group was kept off the cores for {:.0f} % of the last {:.1f} s", 100 * off,
+                       apart_ns * 1e-9);
+  }
+  if (const double off = part(before.queue_ns, now.queue_ns); off >= kQueued) {
+    return fmt::format("its main thread was ready and had no core for {:.0f} % of the last {:.1f} s", 100 * off,
+                       apart_ns * 1e-9);
+  }
+  return "";
+}
+
+int Docket::Late(const Node& node, const Node& waits, Owes owes) {
+  const Seen& seen = standings_.Of(node.communicator, node.rank);
+  const std::string starves = Starves(seen);
+  const Kind kind = starves.empty() ? Kind::kLateHost : Kind::kStarved;
+  const int late = Open(fmt::format("late|{}|{}", node.communicator, node.rank), kind);
+  Accuse(late, node);
+  Verdict& v = (*this)[late];
+  v.called = owes == Owes::kToGoOn;
+  CallOf call = RunningCall(waits);
+  if (owes == Owes::kToGoOn) {
+    call = RunningCall(node);
+  } else if (call.call.valid() && call.call.is_transfer()) {
+    call.call = Mirror(call.call, waits.rank);
+  }
+  call.who = PlaceOf(node);
+  if (v.calls.empty()) v.calls.push_back(call);
+  if (!starves.empty()) {
+    Show(late, starves);
+  } else if (v.process) {
+    v.excuse = ExcuseOf(*v.process);
+  }
+  if (owes == Owes::kTheCall && seen.now->records_calls && seen.now->knows_collectives && call.call.valid() &&
+      !call.call.is_transfer()) {
+    Show(late, fmt::format("rank {} has called {} collectives, rank {} waits in number {}", node.rank,
+                           seen.now->sequence, waits.rank, call.sequence));
+  }
+  return late;
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,106 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// The table of edges, row by row, and that a table with two rows mixed up judges otherwise.
+#include "diag/edges.h"
+
+#include <gtest/gtest.h>
+
+#include "diag/sentence.h"
+#include "diag/test_looks.h"
+
+namespace tutti::diag {
+namespace {
+
+TEST(Edges, EachRowSaysItsOwn) {
+  using enum SenderIs;
+  const auto find = [](SenderIs sender, ReceiverIs receiver) { return Find(kEdgeTable, sender, receiver); };
+  EXPECT_EQ(find(kFull, kShort), EdgeFinding::kLink);
+  EXPECT_EQ(find(kFull, kBusy), EdgeFinding::kReceiver);
+  EXPECT_EQ(find(kIdle, kStarved), EdgeFinding::kSender);
+  EXPECT_EQ(find(kWaitsElsewhere, kStarved), EdgeFinding::kUpstream);
+  EXPECT_EQ(find(kOutstanding, kShort), EdgeFinding::kNetwork);
+  EXPECT_EQ(find(kOutstanding, kStarved), EdgeFinding::kNetwork);
+  EXPECT_EQ(find(kWaitsElsewhere, kShort), EdgeFinding::kLink);
+  EXPECT_EQ(find(kIdle, kShort), EdgeFinding::kLink);
+  EXPECT_EQ(find(kDone, kShort), EdgeFinding::kLink);
+  EXPECT_EQ(find(kDone, kStarved), EdgeFinding::kLink);
+  EXPECT_EQ(find(kFull, kStarved), EdgeFinding::kWayBack);
+  EXPECT_EQ(find(kFull, kReceiverIsDone), EdgeFinding::kWayBack);
+  EXPECT_EQ(find(kFull, ReceiverIs::kWaitsElsewhere), EdgeFinding::kDownstream);
+  EXPECT_EQ(find(kIdle, kBusy), EdgeFinding::kNothing);
+}
+
+TEST(Edges, EndsAreWhatTheirCountersSay) {
+  Job job(3);
+  job.Wait(0, 1, 3, 0, trace::WaitKind::kRoom);
+  job.Wait(1, 0, 3);
+  job.Edge(0, 1, 500, 400, 390);
+  Edge edge{.sender = &job.rank(0),
+            .receiver = &job.rank(1),
+            .sender_is = EndIs::kWaiting,
+            .receiver_is = EndIs::kWaiting,
+            .window = job.communicator().window};
+  EXPECT_EQ(SenderOf(edge), SenderIs::kFull);
+  EXPECT_EQ(ReceiverOf(edge), kShort);
+  EXPECT_EQ(InFlight(edge), 100u);
+  job.Edge(0, 1, 400, 400, 390);  // it says that it waits for room, and has some
+  EXPECT_EQ(SenderOf(edge), SenderIs::kWaitsElsewhere);
+  EXPECT_EQ(ReceiverOf(edge), kStarved);
+  job.Wait(1, 2, 3);
+  EXPECT_EQ(ReceiverOf(edge), ReceiverIs::kWaitsElsewhere);
+  edge.sender_is = EndIs::kInside;
+  edge.receiver_is = EndIs::kInside;
+  EXPECT_EQ(SenderOf(edge), SenderIs::kIdle);
+  EXPECT_EQ(ReceiverOf(edge), kBusy);
+  job.LinkOf(0, 1).posted = 3;
+  job.LinkOf(0, 1).completed = 2;
+  EXPECT_EQ(SenderOf(edge), SenderIs::kOutstanding);
+  edge.sender_is = EndIs::kDone;
+  EXPECT_EQ(SenderOf(edge), SenderIs::kDone);
+}
+
+// Any two rows whose findings are exchanged are noticed by one of these jobs: the same evidence then leads elsewhere.
+TEST(Edges, ExchangedRowsAreNoticed) {
+  std::vector<Job> jobs;
+  const auto job = [&](auto&& change) {
+    Job j(4);
+    j.Spread();
+    for (int r = 0; r < 4; ++r) {
+      j.Edge(r, (r + 1) % 4, 500, 500, 490);
+      j.rank(r).gpu = r;
+    }
+    change(j);
+    jobs.push_back(j);
+  };
+  using trace::WaitKind;
+  job([](Job& j) { j.Wait(0, 1, 5, 0, WaitKind::kRoom), j.Wait(1, 0, 5), j.Edge(0, 1, 500, 400, 380); });
+  job([](Job& j) { j.Wait(0, 1, 5, 0, WaitKind::kRoom), j.Call(1), j.Edge(0, 1, 500, 400, 380); });
+  job([](Job& j) { j.Wait(1, 0, 5), j.Call(0); });
+  job([](Job& j) { j.Wait(2, 1, 5), j.Wait(1, 0, 5), j.Call(0); });
+  job([](Job& j) { j.Wait(1, 0, 5), j.Wait(0, 3, 5), j.Edge(0, 1, 500, 499, 490); });
+  job([](Job& j) { j.Wait(1, 0, 5), j.Call(0), j.Edge(0, 1, 500, 499, 490); });
+  job([](Job& j) { j.Wait(1, 0, 5), j.rank(0).finished_sequence = 11, j.Edge(0, 1, 500, 499, 490); });
+  job([](Job& j) { j.Wait(0, 1, 5, 0, WaitKind::kRoom), j.Wait(1, 0, 5), j.Edge(0, 1, 500, 500, 380); });
+  job([](Job& j) { j.Wait(0, 1, 5, 0, WaitKind::kRoom), j.Wait(1, 2, 5), j.Call(2), j.Edge(0, 1, 500, 400, 380); });
+  job([](Job& j) { j.Wait(1, 0, 5), j.Call(0), j.LinkOf(0, 1).posted = 2, j.LinkOf(0, 1).completed = 1; });
+  const auto told = [](const Job& j, const Rules& rules) {
+    std::string all;
+    for (const Verdict& v : j.Judged({}, rules)) {
+      all += std::string(Name(v.kind)) + What(v) + "\n";
+    }
+    return all;
+  };
+  for (int one = 0; one < kEdgeRows; ++one) {
+    for (int other = 0; other < one; ++other) {
+      Rules rules;
+      if (rules.edges[one].finding == rules.edges[other].finding) continue;
+      std::swap(rules.edges[one].finding, rules.edges[other].finding);
+      int differ = 0;
+      for (const Job& j : jobs) differ += told(j, rules) != told(j, {});
+      EXPECT_GT(differ, 0) << "rows " << one << " and " << other;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::diag

@@ -1,0 +1,159 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/evidence.h"
+
+#include <algorithm>
+
+#include "proto/protocol.h"
+#include "trace/view.h"
+
+namespace tutti::diag {
+namespace {
+
+constexpr std::size_t kHistory = 64;
+constexpr std::uint8_t kNoAlgorithm = 0xff;  // a GPU's call, or one that moves nothing
+
+std::vector<LinkLook> ReadLinks(const trace::View& box) {
+  std::vector<LinkLook> links;
+  for (int channel = 0; channel < box.channels(); ++channel) {
+    for (int peer = 0; peer < box.ranks(); ++peer) {
+      const trace::LinkView words = box.link(channel, peer);
+      const LinkLook link{.peer = peer,
+                          .channel = channel,
+                          .sent = words.sent,
+                          .received = words.received,
+                          .credit = words.credit,
+                          .data_wait_ns = words.data_wait_ns,
+                          .room_wait_ns = words.credit_wait_ns};
+      const bool used = link.sent != decltype(link.sent){} || link.received != decltype(link.received){} ||
+                        link.data_wait_ns != 0 || link.room_wait_ns != 0;
+      if (used) links.push_back(link);
+    }
+  }
+  return links;
+}
+
+WaitLook ReadWait(const trace::View& box) {
+  const trace::WaitView wait = box.wait();
+  const trace::WaiterView waiter = box.waiter();
+  return {.kind = wait.kind,
+          .peer = wait.peer,
+          .channel = wait.channel,
+          .number = wait.number,
+          .since_ns = wait.since_ns,
+          .looked_ns = wait.looked_ns,
+          .thread = waiter.thread,
+          .inside = waiter.inside,
+          .longest_ns = waiter.longest_ns};
+}
+
+}  // namespace
+
+const char* Name(ProcessState state) {
+  constexpr const char* kNames[] = {"unknown", "running", "sleeping", "uninterruptible", "stopped", "frozen",
+                                    "traced",  "zombie",  "gone"};
+  return kNames[static_cast<int>(state)];
+}
+
+const LinkLook* RankLook::LinkTo(int peer, int channel) const {
+  const auto found =
+      std::ranges::find_if(links, [&](const LinkLook& l) { return l.peer == peer && l.channel == channel; });
+  return found == links.end() ? nullptr : &*found;
+}
+
+RankLook::Transfers RankLook::TransfersWith(int peer) const {
+  const auto found = std::ranges::find(transfers, peer, &Transfers::peer);
+  return found == transfers.end() ? Transfers{.peer = peer} : *found;
+}
+
+const RankLook* CommunicatorLook::Find(int rank) const {
+  const auto found = std::ranges::lower_bound(seen, rank, {}, &RankLook::rank);
+  return found == seen.end() || found->rank != rank ? nullptr : &*found;
+}
+
+const EdgeFacts* CommunicatorLook::FactsOf(int from, int to) const {
+  const auto found = std::ranges::find_if(edges, [&](const EdgeFacts& e) { return e.from == from && e.to == to; });
+  return found == edges.end() ? nullptr : &*found;
+}
+
+const CommunicatorLook* Look::Find(std::uint64_t id) const {
+  const auto found = std::ranges::find(communicators, id, &CommunicatorLook::id);
+  return found == communicators.end() ? nullptr : &*found;
+}
+
+const ProcessLook* Look::ProcessOf(const RankLook& rank) const {
+  if (rank.process < 0 || rank.process >= static_cast<int>(processes.size())) return nullptr;
+  return &processes[static_cast<std::size_t>(rank.process)];
+}
+
+namespace {
+
+std::vector<RankLook::Transfers> ReadTransfers(const trace::View& box) {
+  std::vector<RankLook::Transfers> all;
+  (void)box.FindLatest([&](const trace::CallRecord& r) {
+    if (!r.call.is_transfer()) return false;
+    auto found = std::ranges::find(all, r.call.root(), &RankLook::Transfers::peer);
+    if (found == all.end()) found = all.insert(all.end(), {.peer = r.call.root()});
+    std::uint64_t& latest = r.call.function() == Collective::kSend ? found->sends : found->receives;
+    latest = std::max(latest, r.sequence);
+    return false;
+  });
+  return all;
+}
+
+// The call that runs. Of a group of sends and receives the one that waits.
+RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, const WaitLook& wait) {
+  std::optional<trace::CallRecord> call = box.Find(finished + 1);
+  if (!call) return {};
+  if (call->call.is_transfer() && wait.kind != trace::WaitKind::kNothing) {
+    const Collective wanted = wait.kind == trace::WaitKind::kData ? Collective::kRecv : Collective::kSend;
+    const auto waits = box.FindLatest(
+        [&](const trace::CallRecord& r) {
+          return r.number > finished && r.number <= wait.number && r.call.function() == wanted &&
+                 r.call.root() == wait.peer;
+        },
+        [&](const trace::CallRecord& r) { return r.number <= finished; });
+    if (waits) call = waits;
+  }
+  RankLook::Running running{.number = call->number, .sequence = call->sequence, .call = call->call};
+  if (call->how.protocol < proto::kProtocols) running.protocol = call->how.protocol;
+  return running;
+}
+
+}  // namespace
+
+RankLook ReadRank(const trace::View& box) {
+  RankLook rank{.rank = box.rank(), .records_calls = box.records_calls(), .thread = box.thread()};
+  rank.created_ns = box.created_ns();
+  // In this order: what has ended was called before.
+  rank.finished = box.finished();
+  rank.called = box.newest();
+  if (const auto last = box.LastCollective()) {
+    rank.sequence = last->sequence;
+  } else {
+    rank.knows_collectives = !box.forgets();
+  }
+  if (const auto done = box.LastCollective(rank.finished + 1)) rank.finished_sequence = done->sequence;
+  if (const auto done = box.Find(rank.finished)) rank.finished_is_done = done->how.algorithm != kNoAlgorithm;
+  for (const trace::CollectiveRun& run : box.CollectiveRuns(kHistory)) {
+    rank.history.push_back({.first = run.first.sequence, .last = run.last, .call = run.first.call});
+  }
+  rank.transfers = ReadTransfers(box);
+  rank.wait = ReadWait(box);
+  if (rank.inside()) rank.running = ReadRunning(box, rank.finished, rank.wait);
+  rank.links = ReadLinks(box);
+  rank.failure_code = box.failure_code();
+  rank.failure = box.failure();
+  if (!rank.failure.empty()) rank.state = RankState::kFailed;
+  return rank;
+}
+
+CommunicatorLook ReadCommunicator(const trace::View& box) {
+  return {.id = box.communicator(),
+          .name = box.name(),
+          .ranks = box.ranks(),
+          .window = box.window(),
+          .created_unix_ns = box.created_unix_ns()};
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,196 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_DIAG_EVIDENCE_H_
+#define TUTTI_DIAG_EVIDENCE_H_
+
+// What one look at a job holds: its processes as the system shows them, and of each communicator what the black boxes of its
+// ranks say. Values only: a look can be made of live black boxes, written by hand or come from a simulator, and is judged alike
+// (verdict.h). What is not known has the value that its field names; nothing is guessed here.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/call.h"
+#include "trace/layout.h"
+#include "tutti/status.h"
+
+namespace tutti::trace {
+class View;
+}
+
+namespace tutti::diag {
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
+// A host, as far as others can tell.
+struct HostLook {
+  std::string name;
+  std::int64_t silent_ns = 0;  // how long nothing has come from any of its addresses; 0: it answers
+};
+
+enum class ProcessState : std::uint8_t {
+  kUnknown,
+  kRunning,
+  kSleeping,         // a signal would wake it
+  kUninterruptible,  // nothing would: it waits for a device, as a rule
+  kStopped,          // SIGSTOP, SIGTSTP
+  kFrozen,           // its control group is frozen
+  kTraced,           // a debugger holds it
+  kZombie,           // it has ended, and its parent has not asked how
+  kGone,
+};
+// "stopped"
+const char* Name(ProcessState state);
+
+struct ThreadLook {
+  std::int32_t id = 0;
+  std::string name;
+  ProcessState state = ProcessState::kUnknown;
+  std::string system_call;   // "write"; empty: none, or not known
+  std::string object;        // what the call works on: "/ckpt/17.pt"; empty: not known
+  std::string kernel_place;  // function of the kernel that it sleeps in; empty: not known
+};
+
+struct ProcessLook {
+  std::string host;
+  std::int32_t pid = 0;
+  std::string name;
+  ProcessState state = ProcessState::kUnknown;
+  std::vector<ThreadLook> threads;    // the main thread first, then a few that run or sleep uninterruptibly
+  std::vector<std::string> children;  // names of processes that it has started
+  // Since it began: the main thread on a core, and ready without one; its control group kept off the cores. -1: not known.
+  std::int64_t run_ns = -1;
+  std::int64_t queue_ns = -1;
+  std::int64_t throttled_ns = -1;
+  std::optional<int> end;  // of one that has ended: as waitpid has it
+};
+
+// A rank's life, in the order in which it goes.
+enum class RankState : std::uint8_t { kUnknown, kStarting, kReady, kLeft, kFailed };
+
+// Links in both directions between a rank and a peer, on one channel, as the rank sees them. Counted as in trace::LinkWords, in the
+// units of each protocol.
+struct LinkLook {
+  int peer = -1;
+  int channel = 0;
+  std::array<std::uint64_t, trace::kBoxProtocols> sent{}, received{}, credit{};
+  std::int64_t data_wait_ns = 0;
+  std::int64_t room_wait_ns = 0;
+  // What the rank has handed to the network card for the peer, and how much of it that has said is done; none where no card is
+  // between them or it is not known.
+  std::optional<std::uint64_t> posted, completed;
+};
+
+struct WaitLook {
+  trace::WaitKind kind = trace::WaitKind::kNothing;
+  int peer = -1;  // -1: nobody in particular
+  int channel = 0;
+  std::uint64_t number = 0;    // of the call that waits
+  std::int64_t since_ns = 0;   // when something last moved
+  std::int64_t looked_ns = 0;  // when the rank last found itself waiting
+  // Of the last wait, also where that is over: which thread waited, and whether it can do nothing else meanwhile. 0: not known.
+  std::int32_t thread = 0;
+  bool inside = false;
+  std::int64_t longest_ns = 0;  // the longest wait that has ended
+};
+
+// Collectives first..last, which are alike.
+struct CallRun {
+  std::uint64_t first = 0, last = 0;  // sequence numbers: the same call on all ranks
+  trace::Call call;
+};
+
+// One rank of a communicator.
+struct RankLook {
+  int rank = 0;
+  int process = -1;  // its place in Look::processes; -1: not known
+  // Ranks with the same number share memory; others have a network between them.
+  int island = 0;
+  int gpu = -1;  // of its calls; -1: host memory
+  RankState state = RankState::kUnknown;
+  bool records_calls = true;
+  std::int32_t thread = 0;  // that made the communicator; 0: not known
+  std::int64_t created_ns = 0;
+  std::uint64_t called = 0, finished = 0;  // numbers of calls
+  // False: so many transfers came after the last collective that it is recorded no more, and `sequence` says nothing.
+  bool knows_collectives = true;
+  // Collectives called, and ended, by their sequence.
+  std::uint64_t sequence = 0, finished_sequence = 0;
+  // Of a GPU's calls: every call up to this number has begun on it. None: not known.
+  std::optional<std::uint64_t> started;
+  // The call after `finished`, where there is one and it is still written down.
+  struct Running {
+    std::uint64_t number = 0;  // 0: none
+    std::uint64_t sequence = 0;
+    trace::Call call;
+    int protocol = -1;
+  } running;
+  std::vector<CallRun> history;  // collectives, the latest first
+  // Of those with a peer, the sequence of the latest send and receive that was called and is still written down; 0: none.
+  struct Transfers {
+    int peer = -1;
+    std::uint64_t sends = 0, receives = 0;
+  };
+  std::vector<Transfers> transfers;
+  // Whether the call up to `finished` that came last has ended on the rank's own side, rather than in a GPU's stream.
+  bool finished_is_done = true;
+  WaitLook wait;
+  std::vector<LinkLook> links;  // those that were used
+  Code failure_code = Code::kOk;
+  std::string failure;  // the error that broke the communicator; empty: none
+  int blamed = -1;      // the rank that it names
+  // Units of the running operation that it has done; none: not known.
+  std::optional<std::uint64_t> progress;
+
+  bool inside() const { return called > finished; }
+  const LinkLook* LinkTo(int peer, int channel) const;  // null where it was not used
+  Transfers TransfersWith(int peer) const;
+};
+
+// What is known of the way from one rank to another beyond the counters.
+struct EdgeFacts {
+  int from = 0, to = 0;
+  std::string nic_from, nic_to;  // "mlx5_1"; empty: not known
+  // Bytes that a unit of each protocol carries; 0: not known.
+  std::array<std::uint32_t, trace::kBoxProtocols> unit_bytes{32, 120, 0};
+  double rated_bytes_per_s = 0;  // as measured when the communicator was made; 0: not known
+  double past_bytes_per_s = 0;   // the edge's own, while it was the limit; 0: not known
+};
+
+struct CommunicatorLook {
+  std::uint64_t id = 0;
+  std::string name;  // what the user called it; may be empty
+  int ranks = 0;
+  std::array<std::uint32_t, trace::kBoxProtocols> window{};  // room of a link; 0: not known
+  std::int64_t created_unix_ns = 0;
+  std::vector<RankLook> seen;  // by rank; those of which nothing can be seen are missing
+  std::vector<EdgeFacts> edges;
+
+  const RankLook* Find(int rank) const;  // null where it is not seen
+  const EdgeFacts* FactsOf(int from, int to) const;
+};
+
+struct Look {
+  std::int64_t taken_ns = 0;       // CLOCK_MONOTONIC
+  std::int64_t taken_unix_ns = 0;  // the same moment, since 1970; 0: not known
+  std::vector<HostLook> hosts;
+  std::vector<ProcessLook> processes;
+  std::vector<CommunicatorLook> communicators;
+
+  const CommunicatorLook* Find(std::uint64_t id) const;
+  const ProcessLook* ProcessOf(const RankLook& rank) const;  // null where it is not known
+};
+
+// A rank as its black box tells; process, island, state and `blamed` are not in it and stay as they are in RankLook.
+RankLook ReadRank(const trace::View& box);
+// The same of its communicator, without ranks.
+CommunicatorLook ReadCommunicator(const trace::View& box);
+
+}  // namespace tutti::diag
+
+#endif  // TUTTI_DIAG_EVIDENCE_H_

@@ -1,0 +1,629 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// Each kind of verdict from evidence written by hand: who is named, who is innocent, how loud, and when nothing is said.
+// Long because each kind has its cases here, in the order of the kinds.
+#include <gtest/gtest.h>
+
+#include "diag/sentence.h"
+#include "diag/test_looks.h"
+
+namespace tutti::diag {
+namespace {
+
+using trace::WaitKind;
+
+std::vector<int> RanksOf(const std::vector<Place>& places) {
+  std::vector<int> ranks;
+  for (const Place& p : places) ranks.push_back(p.rank);
+  return ranks;
+}
+
+// That there is one verdict, of this kind and these culprits.
+const Verdict& One(const std::vector<Verdict>& verdicts, Kind kind, const std::vector<int>& culprits) {
+  static const Verdict kNone;
+  for (const Verdict& v : verdicts) SCOPED_TRACE(Sentence(v));
+  EXPECT_EQ(verdicts.size(), 1u);
+  if (verdicts.empty()) return kNone;
+  EXPECT_EQ(Name(verdicts[0].kind), std::string(Name(kind))) << Sentence(verdicts[0]);
+  EXPECT_EQ(RanksOf(verdicts[0].culprits), culprits) << Sentence(verdicts[0]);
+  return verdicts[0];
+}
+
+bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Judge, SaysNothingWhereNobodyWaits) {
+  Job job(4);
+  EXPECT_TRUE(job.Judged().empty());
+  job.process(2).state = ProcessState::kStopped;  // whose business it is
+  EXPECT_TRUE(job.Judged().empty());
+  for (int r = 0; r < 4; ++r) job.Call(r);
+  EXPECT_TRUE(job.Judged().empty());
+}
+
+TEST(Judge, SaysNothingWhereItGoesOn) {
+  Job job(4);
+  job.WaitOnRing(5, {2});
+  const auto moved = [](Look& before) {
+    for (RankLook& rank : before.communicators[0].seen) rank.wait.since_ns -= 50 * kMs;
+  };
+  EXPECT_TRUE(job.Judged(moved).empty());
+  // The others wait for one that does something.
+  const auto called = [](Look& before) {
+    before.communicators[0].seen[2].called = before.communicators[0].seen[2].finished = 9;
+  };
+  EXPECT_TRUE(job.Judged(called).empty());
+}
+
+TEST(Judge, NamesALateHost) {
+  Job job(4);
+  job.WaitOnRing(2.1, {2});
+  job.process(2).threads = {{.id = 102, .state = ProcessState::kSleeping, .system_call = "clock_nanosleep"}};
+  const std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kLateHost, {2});
+  EXPECT_EQ(v.severity, Severity::kInfo);
+  EXPECT_EQ(RanksOf(v.direct), (std::vector{3}));
+  EXPECT_EQ(RanksOf(v.indirect), (std::vector{0, 1}));
+  EXPECT_EQ(
+      Sentence(v),
+      "rank 2 (host a, pid 102) has not called all_reduce(count 1024, float32, sum), operation 11 of communicator dp; "
+      "its "
+      "main thread is in clock_nanosleep(); ranks 0, 1 and 3 have waited for 2.1 s, since 02:16:37 UTC. See what that "
+      "process does: gdb -p 102, py-spy dump --pid 102");
+}
+
+// INFO after 1.5 s; WARN after 10 s, or three times the longest wait so far.
+TEST(Judge, GrowsLouder) {
+  const auto severity = [](double seconds, double longest_s) {
+    Job job(4);
+    job.rank(3).wait.longest_ns = static_cast<std::int64_t>(longest_s * 1e9);
+    job.WaitOnRing(seconds, {2});
+    return job.Judged().at(0).severity;
+  };
+  EXPECT_EQ(severity(1, 0), Severity::kQuiet);
+  EXPECT_EQ(severity(1.6, 0), Severity::kInfo);
+  EXPECT_EQ(severity(9.9, 0), Severity::kInfo);
+  EXPECT_EQ(severity(10.1, 0), Severity::kWarn);
+  EXPECT_EQ(severity(10.1, 3.3), Severity::kWarn);
+  EXPECT_EQ(severity(14, 5), Severity::kInfo);
+  EXPECT_EQ(severity(15.1, 5), Severity::kWarn);
+}
+
+// A rank that computes for 5 s is named at INFO, and no more.
+TEST(Judge, DoesNotWarnOfAPause) {
+  Job job(4);
+  job.WaitOnRing(5, {1});
+  job.process(1).state = ProcessState::kRunning;
+  job.process(1).threads = {{.id = 101, .state = ProcessState::kRunning}};
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kLateHost, {1}).severity, Severity::kInfo);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "its main thread runs, outside Tutti's waits")) << Sentence(verdicts[0]);
+}
+
+TEST(Judge, WaitsForWhatTheHostExplains) {
+  Job job(4);
+  job.WaitOnRing(300, {0});
+  job.process(0).threads = {{.id = 100, .state = ProcessState::kSleeping, .system_call = "futex"},
+                            {.id = 110,
+                             .name = "saver",
+                             .state = ProcessState::kUninterruptible,
+                             .system_call = "write",
+                             .object = "/ckpt/17.pt"}};
+  std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kLateHost, {0}).severity, Severity::kInfo);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "thread 110 (saver) is in write() on /ckpt/17.pt: it writes /ckpt/17.pt"))
+      << Sentence(verdicts[0]);
+  job.process(0).threads[1].object = "/dev/null";
+  EXPECT_EQ(job.Judged().at(0).severity, Severity::kWarn);
+  job.process(0).children = {"sh", "ptxas"};
+  EXPECT_EQ(job.Judged().at(0).severity, Severity::kInfo);
+}
+
+// The majority is late: the one that waits is innocent all the same.
+TEST(Judge, IsNotDeceivedByMajorities) {
+  Job job(5);
+  job.Wait(3, 2, 4);
+  One(job.Judged(), Kind::kLateHost, {2});
+  // Two of them are waited for, for the same call.
+  job.Wait(0, 4, 4);
+  const std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kLateHost, {4, 2});
+  EXPECT_EQ(RanksOf(v.direct), (std::vector{0, 3}));
+  EXPECT_TRUE(Has(Sentence(v), "ranks 2 and 4 have not called")) << Sentence(v);
+}
+
+// A leaf of a broadcast that is late holds up nobody.
+TEST(Judge, BlamesWhoIsWaitedForRatherThanWhoIsBehind) {
+  Job job(4);
+  job.Call(0);
+  job.rank(0).gpu = 0;
+  job.Wait(1, 0, 6);
+  const std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kGpuHung, {0});
+}
+
+TEST(Judge, KnowsACallThatNobodyDrives) {
+  Job job(2);
+  job.Call(0);
+  job.Wait(1, 0, 3);
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_TRUE(One(verdicts, Kind::kLateHost, {0}).called);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "and does not go on with it")) << Sentence(verdicts[0]);
+}
+
+TEST(Judge, NamesAStarvedProcess) {
+  Job job(3);
+  job.WaitOnRing(3, {1});
+  job.process(1).throttled_ns = 5 * kSecond;
+  const auto throttled = [](Look& before) { before.processes[1].throttled_ns -= 180 * kMs; };
+  std::vector<Verdict> verdicts = job.Judged(throttled);
+  One(verdicts, Kind::kStarved, {1});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "kept off the cores for 90 % of the last 0.2 s")) << Sentence(verdicts[0]);
+  EXPECT_EQ(job.Judged([](Look& before) { before.processes[1].throttled_ns -= 20 * kMs; }).at(0).kind, Kind::kLateHost);
+  job.process(1).queue_ns = kSecond;
+  One(job.Judged([](Look& before) { before.processes[1].queue_ns -= 195 * kMs; }), Kind::kStarved, {1});
+  One(job.Judged([](Look& before) { before.processes[1].queue_ns -= 100 * kMs; }), Kind::kLateHost, {1});
+}
+
+TEST(Judge, NamesAStoppedProcess) {
+  Job job(4);
+  job.WaitOnRing(1.2);  // it was stopped while it waited
+  job.process(3).state = ProcessState::kStopped;
+  job.rank(3).wait.looked_ns = Job::kNow - 1100 * kMs;
+  std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kStopped, {3});
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_EQ(Sentence(v),
+            "rank 3 (host a, pid 103) is stopped; ranks 0-2 have waited for 1.2 s, since 02:16:38 UTC. Continue it "
+            "with kill -CONT "
+            "103, or end it");
+  job.process(3).state = ProcessState::kFrozen;
+  verdicts = job.Judged();
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "is frozen")) << Sentence(verdicts[0]);
+  // Only now: it may have been a moment.
+  EXPECT_NE(job.Judged([](Look& before) { before.processes[3].state = ProcessState::kRunning; }).at(0).kind,
+            Kind::kStopped);
+}
+
+TEST(Judge, LetsADebuggerBe) {
+  Job job(2);
+  job.Wait(0, 1, 3000);
+  job.process(1).state = ProcessState::kTraced;
+  EXPECT_EQ(One(job.Judged(), Kind::kTraced, {1}).severity, Severity::kInfo);
+}
+
+TEST(Judge, NamesADeadProcess) {
+  Job job(4);
+  job.WaitOnRing(0.3, {1});
+  job.process(1).state = ProcessState::kZombie;
+  job.process(1).end = 9;
+  std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kDead, {1}).severity, Severity::kWarn);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]),
+                  "rank 1 (host a, pid 101) is gone: its process was ended by signal 9; ranks 0, 2 and 3"))
+      << Sentence(verdicts[0]);
+  // The others have been told, each in its own words.
+  Job told(4);
+  for (const int r : {0, 2, 3}) {
+    told.rank(r).state = RankState::kFailed;
+    told.rank(r).failure_code = Code::kRemote;
+    told.rank(r).failure = r == 0 ? "rank 1 (pid 101) died" : "rank 0 reports that rank 1 is the cause";
+    told.rank(r).blamed = r == 0 ? 1 : 0;
+  }
+  told.process(1).state = ProcessState::kGone;
+  verdicts = told.Judged();
+  EXPECT_EQ(RanksOf(One(verdicts, Kind::kDead, {1}).direct), (std::vector{0, 2, 3}));
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "ranks 0, 2 and 3 have been told")) << Sentence(verdicts[0]);
+}
+
+TEST(Judge, NamesAHostThatIsGone) {
+  Job job(4);
+  job.WaitOnRing(9.5, {2, 3});
+  job.now.hosts.push_back({.name = "b", .silent_ns = 9500 * kMs});
+  job.process(2).host = job.process(3).host = "b";
+  job.rank(2).island = job.rank(3).island = 1;
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kHostGone, {3}).severity, Severity::kWarn);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "host b with rank 3")) << Sentence(verdicts[0]);
+}
+
+TEST(Judge, TellsGpusThatAreLateFromHungOnes) {
+  Job job(4);
+  job.WaitOnRing(5, {2});
+  job.Call(2);
+  job.rank(2).gpu = 6;
+  job.rank(2).started = 10;
+  std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kGpuLate, {2});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "rank 2 (host a, pid 102, GPU 6) has called all_reduce"))
+      << Sentence(verdicts[0]);
+  job.rank(2).started = 11;
+  verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kGpuHung, {2}).severity, Severity::kWarn);
+}
+
+TEST(Judge, NamesALinkThatStalls) {
+  Job job(4);
+  job.Spread();
+  job.WaitOnRing(4.5);
+  job.Wait(1, 2, 4.5, 0, WaitKind::kRoom);
+  for (int r = 0; r < 4; ++r) job.Edge(r, (r + 1) % 4, 500, 500, 490);
+  job.Edge(1, 2, 500, 400, 380);
+  std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kLinkStalled, {});
+  ASSERT_EQ(v.links.size(), 1u);
+  EXPECT_EQ(v.links[0].from.rank, 1);
+  EXPECT_EQ(v.links[0].to.rank, 2);
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_TRUE(
+      Has(Sentence(v),
+          "nothing moves on the link from rank 1 (host node1, pid 101) to rank 2 (host node2, pid 102), channel 0: "
+          "sent 500, received 400, known to be consumed 380; rank 1 waits for room, rank 2 waits for data"))
+      << Sentence(v);
+  // A short message that is lost leaves the sender free to wait elsewhere.
+  job.Wait(1, 0, 4.5);
+  job.Edge(1, 2, 500, 498, 490);
+  One(job.Judged(), Kind::kLinkStalled, {});
+}
+
+TEST(Judge, NamesTheWayBackAndTheCard) {
+  Job job(3);
+  job.Spread();
+  job.WaitOnRing(5);
+  job.Wait(0, 1, 5, 0, WaitKind::kRoom);
+  job.Edge(0, 1, 500, 500, 380);
+  job.Edge(1, 2, 300, 300, 300);
+  std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kLinkStalled, {});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "the way back does not tell the sender")) << Sentence(verdicts[0]);
+  // What the card does not get rid of.
+  Job card(2);
+  card.Spread();
+  card.Wait(1, 0, 5);
+  card.Wait(0, 1, 5);
+  card.Edge(0, 1, 500, 499, 499);
+  card.LinkOf(0, 1).posted = 70;
+  card.LinkOf(0, 1).completed = 69;
+  card.communicator().edges.push_back({.from = 0, .to = 1, .nic_from = "mlx5_1", .nic_to = "mlx5_0"});
+  verdicts = card.Judged();
+  One(verdicts, Kind::kLinkStalled, {});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "by card mlx5_1")) << Sentence(verdicts[0]);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "handed to the card 70, completed 69")) << Sentence(verdicts[0]);
+}
+
+// Nothing is on its way where both ends share memory.
+TEST(Judge, AccusesNoLinkWithinAHost) {
+  Job job(2);
+  job.Wait(0, 1, 5);
+  job.Wait(1, 0, 5);
+  job.Edge(0, 1, 10, 9, 9);
+  const std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kUnknown, {});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "though they share memory")) << Sentence(verdicts[0]);
+}
+
+// Rooms that are waited for lead down to who does not read.
+TEST(Judge, FollowsWaitsForRoom) {
+  Job job(4);
+  job.Wait(0, 1, 3, 0, WaitKind::kRoom);
+  job.Wait(1, 2, 3, 0, WaitKind::kRoom);
+  job.Edge(0, 1, 200, 100, 100);
+  job.Edge(1, 2, 200, 90, 90);
+  const Verdict v = One(job.Judged(), Kind::kLateHost, {2});
+  EXPECT_EQ(RanksOf(v.direct), (std::vector{1}));
+  EXPECT_EQ(RanksOf(v.indirect), (std::vector{0}));
+}
+
+// Ranks on a ring of fast links, those of `slow` senders full and short of data for 0.15 of the last 0.2 s, in which 700 units of 32
+// bytes got through.
+std::vector<Verdict> OverLinks(const std::vector<int>& slow, double past) {
+  Job job(4);
+  job.Spread();
+  for (int r = 0; r < 4; ++r) {
+    const int next = (r + 1) % 4;
+    job.communicator().edges.push_back({.from = r, .to = next, .rated_bytes_per_s = 40e6, .past_bytes_per_s = past});
+    job.Edge(r, next, 1000, 1000, 990);
+    job.Wait(r, (r + 3) % 4, 0.01);
+  }
+  for (const int r : slow) {
+    job.Edge(r, r + 1, 1000, 900, 880);
+    job.Wait(r, r + 1, 0.01, 0, WaitKind::kRoom);
+    job.LinkOf(r, r + 1).room_wait_ns = kSecond;
+    job.LinkOf(r + 1, r).data_wait_ns = kSecond;
+  }
+  return job.Judged([&](Look& before) {
+    for (RankLook& rank : before.communicators[0].seen) {
+      rank.wait.since_ns -= 60 * kMs;
+      for (LinkLook& link : rank.links) {
+        for (auto* count : {&link.sent, &link.received, &link.credit})
+          (*count)[0] -= std::min<std::uint64_t>(700, (*count)[0]);
+        for (auto* ns : {&link.room_wait_ns, &link.data_wait_ns}) *ns -= *ns > 0 ? 150 * kMs : 0;
+      }
+    }
+  });
+}
+
+// A link at a three-hundredth of its speed; where it never was faster, nobody is at fault.
+TEST(Judge, NamesASlowLink) {
+  const std::vector<Verdict> verdicts = OverLinks({1}, 0);
+  const Verdict& v = One(verdicts, Kind::kLinkSlow, {});
+  ASSERT_EQ(v.links.size(), 1u);
+  EXPECT_EQ(v.links[0].from.rank, 1);
+  EXPECT_NEAR(v.bytes_per_s, 700 * 32 / 0.2, 1);
+  EXPECT_TRUE(Has(Sentence(v), "data move slowly on the link from rank 1")) << Sentence(v);
+  EXPECT_TRUE(OverLinks({1}, 150e3).empty());
+  EXPECT_EQ(OverLinks({1}, 300e3).size(), 1u);
+}
+
+TEST(Judge, QuotesCallsThatDoNotMatch) {
+  Job job(3);
+  job.WaitOnRing(0.1);
+  job.rank(1).history = {{.first = 11, .last = 11, .call = AllReduceOf(7)},
+                         {.first = 1, .last = 10, .call = AllReduceOf(1024)}};
+  std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kMismatch, {1});
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_TRUE(
+      Has(Sentence(v),
+          "rank 1 (host a, pid 101) called all_reduce(count 7, float32, sum), operation 11 of communicator dp where "
+          "rank 0 (host a, pid 100) called all_reduce(count 1024, float32, sum)"))
+      << Sentence(v);
+  // The ranks have found it themselves, where the books do not show it.
+  Job told(2);
+  for (const int r : {0, 1}) {
+    told.rank(r).state = RankState::kFailed;
+    told.rank(r).failure_code = Code::kInvalidUsage;
+    told.rank(r).failure = "the calls of the ranks do not match: rank 1 called send ...";
+    told.rank(r).blamed = 1;
+  }
+  verdicts = told.Judged();
+  One(verdicts, Kind::kMismatch, {1});
+}
+
+// Ranks 0 and 1 call dp first, ranks 2 and 3 tp.
+Job OppositeOrders() {
+  Job job(4);
+  const int tp = job.Add(4);
+  job.Wait(0, 3, 1);
+  job.Wait(1, 0, 1);
+  job.Wait(2, 1, 1, tp);
+  job.Wait(3, 2, 1, tp);
+  return job;
+}
+
+TEST(Judge, ProvesADeadlock) {
+  Job job = OppositeOrders();
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  const Verdict& v = verdicts[0];
+  EXPECT_EQ(v.kind, Kind::kDeadlock) << Sentence(v);
+  EXPECT_EQ(v.confidence, Confidence::kProven);
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  ASSERT_EQ(v.culprits.size(), 2u);
+  EXPECT_NE(v.culprits[0].communicator, v.culprits[1].communicator);
+  EXPECT_TRUE(
+      Has(Sentence(v),
+          "deadlock: rank 3 (host a, pid 103) is in all_reduce(count 1024, float32, sum), operation 11 of communicator "
+          "tp and has not called all_reduce(count 1024, float32, sum), operation 11 of communicator dp; rank 1 (host "
+          "a, pid 101) is in all_reduce(count 1024, float32, sum), operation 11 of communicator dp and has not called"))
+      << Sentence(v);
+}
+
+// Where another thread may yet make the call, or the wait is the library's own, nobody is blocked for good.
+TEST(Judge, CallsItLateWhereSomebodyMayStillCall) {
+  Job threads = OppositeOrders();
+  for (int r = 0; r < 4; ++r) threads.rank(r, 1).thread += 1000;
+  for (const int r : {2, 3}) threads.rank(r, 1).wait.thread += 1000;
+  for (const Verdict& v : threads.Judged()) EXPECT_EQ(v.kind, Kind::kLateHost) << Sentence(v);
+  Job polls = OppositeOrders();
+  for (const int r : {2, 3}) polls.rank(r, 1).wait.inside = false;
+  for (const Verdict& v : polls.Judged()) EXPECT_EQ(v.kind, Kind::kLateHost) << Sentence(v);
+}
+
+// Late in one communicator because of a wait in another one is not late.
+TEST(Judge, FollowsAProcessIntoAnotherCommunicator) {
+  Job job(4);
+  const int tp = job.Add(4);
+  job.Wait(0, 1, 3);
+  job.Wait(1, 2, 3, tp);
+  const Verdict v = One(job.Judged(), Kind::kLateHost, {2});
+  EXPECT_EQ(v.culprits[0].communicator, 0xc1u);
+  EXPECT_EQ(RanksOf(v.direct), (std::vector{1}));
+  EXPECT_EQ(RanksOf(v.indirect), (std::vector{0}));
+}
+
+TEST(Judge, ProvesADeadlockOfSends) {
+  Job job(2);
+  job.WaitInTransfer(0, Collective::kSend, 1, 4, 1);
+  job.WaitInTransfer(1, Collective::kSend, 0, 4, 1);
+  job.Transferred(0, Collective::kRecv, 1, 3);
+  job.Transferred(1, Collective::kRecv, 0, 3);
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kDeadlock) << Sentence(verdicts[0]);
+  EXPECT_EQ(verdicts[0].severity, Severity::kWarn);
+  EXPECT_GE(verdicts[0].held_ns, kSecond);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "has not called recv(count 8, float32, from rank")) << Sentence(verdicts[0]);
+}
+
+TEST(Judge, TellsALateSenderFromALostMessage) {
+  Job late(2);
+  late.WaitInTransfer(1, Collective::kRecv, 0, 4, 3);
+  late.Transferred(0, Collective::kSend, 1, 3);
+  std::vector<Verdict> verdicts = late.Judged();
+  One(verdicts, Kind::kLateHost, {0});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "has not called send(count 8, float32, to rank 1), number 4"))
+      << Sentence(verdicts[0]);
+  Job lost = late;
+  lost.Spread();
+  lost.Transferred(0, Collective::kSend, 1, 4);
+  verdicts = lost.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kLinkStalled, {}).confidence, Confidence::kLikely);
+}
+
+TEST(Judge, NamesWhoHasNotCome) {
+  Job job(4);
+  for (RankLook& rank : job.communicator().seen) {
+    rank = {.rank = rank.rank,
+            .process = rank.process,
+            .state = RankState::kStarting,
+            .created_ns = Job::kNow - 11 * kSecond};
+  }
+  std::erase_if(job.communicator().seen, [](const RankLook& r) { return r.rank == 1 || r.rank == 3; });
+  std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kInitIncomplete, {});
+  EXPECT_EQ(v.missing, (std::vector{1, 3}));
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_TRUE(
+      Has(Sentence(v),
+          "communicator dp waits for ranks 1 and 3 of 4, which cannot be seen on this host; ranks 0 and 2 have waited "
+          "for 11.0 s"))
+      << Sentence(v);
+  job.process(2).state = ProcessState::kStopped;
+  One(job.Judged(), Kind::kStopped, {2});
+}
+
+TEST(Judge, HandsOnWhyACommunicatorWasEnded) {
+  Job job(2);
+  job.rank(0).state = RankState::kFailed;
+  job.rank(0).failure_code = Code::kRemote;
+  job.rank(0).failure = "rank 1 aborted: had enough";
+  job.rank(0).blamed = 1;
+  const std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kBroken, {1});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "communicator dp was ended by an error: rank 1 aborted: had enough"))
+      << Sentence(verdicts[0]);
+}
+
+// Who ends after an error that names somebody else is no cause of it.
+TEST(Judge, LetsThoseBeWhoEndAfterAnError) {
+  Job job(3);
+  job.rank(0).state = RankState::kFailed;
+  job.rank(0).failure_code = Code::kRemote;
+  job.rank(0).failure = "rank 1 aborted: had enough";
+  job.rank(0).blamed = 1;
+  job.process(2).state = ProcessState::kGone;
+  One(job.Judged(), Kind::kBroken, {1});
+  job.rank(0).blamed = -1;
+  One(job.Judged(), Kind::kDead, {2});
+}
+
+// A rank is not late where so many transfers came after its last collective that nothing tells how many it has called.
+TEST(Judge, DoesNotBlameWhoMayHaveCalled) {
+  Job job(3);
+  job.WaitOnRing(20, {1});
+  RankLook& rank = job.rank(1);
+  One(job.Judged(), Kind::kLateHost, {1});
+  rank.sequence = rank.finished_sequence = 0;
+  rank.history.clear();
+  rank.knows_collectives = false;
+  for (const Verdict& v : job.Judged()) EXPECT_EQ(v.kind, Kind::kUnknown) << Sentence(v);
+}
+
+TEST(Judge, SaysWhatItDoesNotKnow) {
+  Job job(3);
+  job.Wait(0, 2, 12);
+  std::erase_if(job.communicator().seen, [](const RankLook& r) { return r.rank == 2; });
+  std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_EQ(One(verdicts, Kind::kUnknown, {}).severity, Severity::kWarn);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "rank 0 waits for rank 2, of which nothing can be seen"))
+      << Sentence(verdicts[0]);
+  // The waits of one operation on a ring are a circle: who has got least far is told, and not accused.
+  Job ring(4);
+  ring.WaitOnRing(12);
+  for (int r = 0; r < 4; ++r) {
+    ring.Edge(r, (r + 1) % 4, 40, 40, 40);
+    ring.rank(r).progress = r == 2 ? 3 : 9;
+  }
+  verdicts = ring.Judged();
+  One(verdicts, Kind::kUnknown, {});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "rank 2 has got least far in it: 3 units")) << Sentence(verdicts[0]);
+}
+
+// Evidence that cannot be accuses nobody.
+TEST(Judge, CallsLiesImplausible) {
+  struct Lie {
+    std::function<void(Job&)> tell;
+    const char* said;
+    std::function<void(Look&)> before = {};
+  };
+  const Lie lies[] = {
+      {[](Job& j) { j.LinkOf(0, 3).received[0] = 700; }, "rank 0 has received 700 units of rank 3, which has sent 500"},
+      {[](Job& j) { j.LinkOf(0, 1).credit[0] = 501; }, "rank 0 has sent 500 units to rank 1, which has consumed 501"},
+      {[](Job& j) { j.LinkOf(3, 0).credit[0] = 0; }, "and the link holds 128"},
+      {[](Job& j) { j.rank(1).finished = 99; }, "rank 1 has finished call 99 and called 11"},
+      {[](Job& j) { j.rank(0).wait.number = 50; }, "rank 0 waits in call 50 and called 11"},
+      {[](Job& j) { j.rank(0).wait.peer = 0; }, "rank 0 waits for itself"},
+      {[](Job& j) { j.rank(0).wait.looked_ns = Job::kNow + kSecond; }, "a moment that is to come"},
+      {[](Job& j) { j.rank(2).finished_sequence = 14; }, "and rank 2 has called 10 collectives"},
+      {[](Job& j) { (void)j; }, "had called 12 and finished 10",
+       [](Look& b) { b.communicators[0].seen[1].called = 12; }},
+      {[](Job& j) { (void)j; }, "have gone back", [](Look& b) { b.communicators[0].seen[1].links[0].sent[0] += 7; }},
+      {[](Job& j) {
+         j.process(3).state = ProcessState::kStopped;
+         j.rank(3).wait.looked_ns = Job::kNow;
+       },
+       "rank 3 looks around, and its process is stopped"},
+  };
+  for (const Lie& lie : lies) {
+    Job job(4);
+    job.WaitOnRing(3, {2});
+    for (int r = 0; r < 4; ++r) job.Edge(r, (r + 1) % 4, 500, 500, 490);
+    lie.tell(job);
+    if (std::string(lie.said).find("has called 10") != std::string::npos) {
+      job.rank(2).history.insert(job.rank(2).history.begin(), {.first = 11, .last = 14, .call = AllReduceOf(1024)});
+      job.rank(1).sequence = 10;
+    }
+    const std::vector<Verdict> verdicts = job.Judged(lie.before);
+    ASSERT_EQ(verdicts.size(), 1u) << lie.said;
+    EXPECT_EQ(verdicts[0].kind, Kind::kUnknown) << Sentence(verdicts[0]);
+    EXPECT_TRUE(verdicts[0].culprits.empty()) << Sentence(verdicts[0]);
+    EXPECT_TRUE(Has(Sentence(verdicts[0]), "implausible: ")) << lie.said << " / " << Sentence(verdicts[0]);
+  }
+}
+
+TEST(Judge, TellsTwoCausesApart) {
+  Job job(6);
+  job.WaitOnRing(2.5, {1, 4});
+  job.process(4).state = ProcessState::kStopped;
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kStopped);  // the louder first
+  EXPECT_EQ(RanksOf(verdicts[0].culprits), (std::vector{4}));
+  EXPECT_EQ(verdicts[1].kind, Kind::kLateHost);
+  EXPECT_EQ(RanksOf(verdicts[1].culprits), (std::vector{1}));
+  EXPECT_EQ(RanksOf(verdicts[1].direct), (std::vector{2}));
+  EXPECT_EQ(RanksOf(verdicts[1].indirect), (std::vector{3}));
+}
+
+// Stalled links of one card are one cause.
+TEST(Judge, NamesWhatLinksHaveInCommon) {
+  Job job(6);
+  job.Spread();
+  for (const int peer : {1, 2, 3}) {
+    job.Wait(peer, 0, 5);
+    job.Edge(0, peer, 10, 9, 9);
+    job.communicator().edges.push_back({.from = 0, .to = peer, .nic_from = "mlx5_2", .nic_to = "mlx5_0"});
+  }
+  job.Wait(0, 4, 5);
+  job.Wait(4, 0, 5);
+  job.Edge(4, 0, 10, 10, 10);
+  job.Edge(0, 4, 10, 9, 9);
+  job.communicator().edges.push_back({.from = 0, .to = 4, .nic_from = "mlx5_2", .nic_to = "mlx5_1"});
+  const std::vector<Verdict> verdicts = job.Judged();
+  const Verdict& v = One(verdicts, Kind::kLinkStalled, {});
+  EXPECT_EQ(v.links.size(), 4u);
+  EXPECT_EQ(v.common, "card mlx5_2 of host node0");
+  EXPECT_TRUE(Has(Sentence(v), "nothing moves on 4 links of card mlx5_2 of host node0")) << Sentence(v);
+}
+
+TEST(Judge, NamesOneOfAThousand) {
+  Job job(1024);
+  job.WaitOnRing(3, {247});
+  for (int r = 0; r < 1024; ++r) job.Edge(r, (r + 1) % 1024, 500, 500, 490);
+  const std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kLateHost, {247});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "ranks 0-246 and 248-1023 have waited")) << Sentence(verdicts[0]);
+}
+
+}  // namespace
+}  // namespace tutti::diag

@@ -1,0 +1,74 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/sentence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "diag/what.h"
+
+namespace tutti::diag {
+namespace {
+
+// "02:58:11 UTC"
+std::string TimeOfDay(std::int64_t unix_ns) {
+  const std::int64_t second = unix_ns / kSecond % 86400;
+  return fmt::format("{:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60);
+}
+
+// Who waits, in the numbers of the culprit's communicator; ranks that are in it under other numbers only are counted.
+std::string Waiting(const Verdict& v) {
+  std::vector<Place> all = v.direct;
+  all.insert(all.end(), v.indirect.begin(), v.indirect.end());
+  const std::uint64_t home = !v.culprits.empty() ? v.culprits.front().communicator
+                             : !v.links.empty()  ? v.links.front().from.communicator
+                                                 : all.front().communicator;
+  std::vector<int> ranks;
+  std::size_t others = 0;
+  for (const Place& p : all) {
+    if (p.communicator == home) {
+      ranks.push_back(p.rank);
+    } else {
+      ++others;
+    }
+  }
+  if (ranks.empty()) return fmt::format("{} rank{} of other communicators", others, others == 1 ? "" : "s");
+  std::string text = RankList(ranks);
+  if (others > 0) text += fmt::format(" and {} of other communicators", others);
+  return text;
+}
+
+std::string Subject(const Place& p) { return fmt::format("{:x}.{}.{}", p.communicator, p.rank, p.pid); }
+
+}  // namespace
+
+std::string Effect(const Verdict& v) {
+  if (v.direct.empty() && v.indirect.empty()) return "";
+  const bool one = v.direct.size() + v.indirect.size() == 1;
+  std::string text = Waiting(v);
+  if (v.held_ns <= 0) return text + (one ? " has been told" : " have been told");
+  text += fmt::format(" {} waited for {}", one ? "has" : "have", Duration(v.held_ns));
+  if (v.since_unix_ns > 0) text += ", since " + TimeOfDay(v.since_unix_ns);
+  return text;
+}
+
+std::string Sentence(const Verdict& v) {
+  std::string text = What(v);
+  if (const std::string effect = Effect(v); !effect.empty()) text += "; " + effect;
+  return text + ". " + NextStep(v);
+}
+
+std::string Subject(const Verdict& v) {
+  std::string text = Name(v.kind);
+  std::vector<std::string> about;
+  for (const Place& p : v.culprits) about.push_back(Subject(p));
+  for (const LinkPlace& l : v.links) about.push_back(fmt::format("{}>{}", Subject(l.from), Subject(l.to)));
+  if (about.empty() && !v.direct.empty()) about.push_back(fmt::format("{:x}", v.direct.front().communicator));
+  std::ranges::sort(about);
+  for (const std::string& a : about) text += "|" + a;
+  return text;
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,29 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_DIAG_SLOW_H_
+#define TUTTI_DIAG_SLOW_H_
+
+// Links and GPUs that go on, far more slowly than they could. Only where it is known what they could.
+
+#include <vector>
+
+#include "diag/edges.h"
+
+namespace tutti::diag {
+
+struct Slow {
+  EdgeFinding what = EdgeFinding::kLink;  // kLink, or kSender or kReceiver: the GPU of that end
+  int from = 0, to = 0, channel = 0;
+  double bytes_per_s = 0;  // between the looks
+  double rated_bytes_per_s = 0;
+  double past_bytes_per_s = 0;  // 0: not known
+};
+
+// Those of one communicator that hold it up: at both looks the table says so of the edge, whoever waits on it did so for at least half
+// of the time in between, and less than `below` of the rated speed was moved, and of the edge's own past. A link, moreover, was full or
+// half full of what had not arrived; and none is named where more than half of four or more are alike: then it is something else. `communicator`: its place in `now`.
+std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator, const EdgeTable& table, double below);
+
+}  // namespace tutti::diag
+
+#endif  // TUTTI_DIAG_SLOW_H_

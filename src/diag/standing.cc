@@ -1,0 +1,86 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/standing.h"
+
+#include <algorithm>
+
+namespace tutti::diag {
+namespace {
+
+// Of a host that nothing comes from for longer than this nothing is known any more.
+constexpr std::int64_t kSilentNs = kSecond;
+
+bool HasEnded(ProcessState s) { return s == ProcessState::kZombie || s == ProcessState::kGone; }
+bool IsHeld(ProcessState s) { return s == ProcessState::kStopped || s == ProcessState::kFrozen; }
+
+bool StandsStill(const RankLook& before, const RankLook& now) {
+  return before.called == now.called && before.finished == now.finished && before.wait.kind == now.wait.kind &&
+         before.wait.number == now.wait.number && before.wait.peer == now.wait.peer &&
+         before.wait.since_ns == now.wait.since_ns;
+}
+
+Standing OfProcess(const Seen& seen) {
+  if (seen.process == nullptr) return Standing::kUnseen;
+  const ProcessState now = seen.process->state;
+  if (HasEnded(now)) return Standing::kGone;
+  if (seen.process_before == nullptr) return Standing::kUnseen;
+  const ProcessState before = seen.process_before->state;
+  if (IsHeld(now) && IsHeld(before)) return Standing::kStopped;
+  if (now == ProcessState::kTraced && before == ProcessState::kTraced) return Standing::kTraced;
+  return Standing::kUnseen;
+}
+
+}  // namespace
+
+Standings::Standings(const Look& before, const Look& now) : before_(before), now_(now) {
+  for (const CommunicatorLook& communicator : now.communicators) {
+    std::vector<Seen>& ranks = seen_.emplace_back();
+    for (const RankLook& rank : communicator.seen) ranks.push_back(Judge(communicator, rank));
+  }
+}
+
+const Seen& Standings::Of(int communicator, int rank) const {
+  static const Seen kNobody;
+  const CommunicatorLook& c = now_.communicators[static_cast<std::size_t>(communicator)];
+  const RankLook* found = c.Find(rank);
+  if (found == nullptr) return kNobody;
+  return seen_[static_cast<std::size_t>(communicator)][static_cast<std::size_t>(found - c.seen.data())];
+}
+
+Seen Standings::Judge(const CommunicatorLook& communicator, const RankLook& rank) const {
+  Seen seen{.now = &rank, .process = now_.ProcessOf(rank)};
+  if (const CommunicatorLook* old = before_.Find(communicator.id)) {
+    seen.before = old->Find(rank.rank);
+    if (seen.before != nullptr && seen.before->created_ns != rank.created_ns) seen.before = nullptr;
+  }
+  if (seen.process != nullptr) {
+    const auto same = std::ranges::find_if(before_.processes, [&](const ProcessLook& p) {
+      return p.pid == seen.process->pid && p.host == seen.process->host;
+    });
+    if (same != before_.processes.end()) seen.process_before = &*same;
+  }
+  const Standing held = OfProcess(seen);
+  const auto silent = [&](const HostLook& h) {
+    return h.silent_ns >= kSilentNs && seen.process != nullptr && h.name == seen.process->host;
+  };
+  if (rank.state == RankState::kLeft) {
+    seen.standing = Standing::kLeft;
+  } else if (std::ranges::any_of(now_.hosts, silent)) {
+    seen.standing = Standing::kHostSilent;
+  } else if (held != Standing::kUnseen) {
+    seen.standing = held;
+  } else if (rank.state == RankState::kFailed) {
+    seen.standing = Standing::kFailed;
+  } else if (rank.state == RankState::kStarting) {
+    seen.standing = Standing::kStarting;
+  } else if (seen.before == nullptr || !StandsStill(*seen.before, rank)) {
+    seen.standing = Standing::kMoving;
+  } else if (rank.wait.kind != trace::WaitKind::kNothing && rank.inside()) {
+    seen.standing = Standing::kWaiting;
+  } else {
+    seen.standing = rank.inside() ? Standing::kInside : Standing::kIdle;
+  }
+  return seen;
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,96 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "diag/patience.h"
+#include "diag/sentence.h"
+#include "diag/what.h"
+
+namespace tutti::diag {
+namespace {
+
+constexpr int kMissedUntilOver = 2;
+constexpr unsigned kSeconds = 0xf;  // the last four
+constexpr int kSlowSeconds = 3;
+
+bool IsSlow(Kind kind) { return kind == Kind::kLinkSlow || kind == Kind::kGpuSlow; }
+
+// All that makes a sentence worth saying again.
+std::string StateOf(const Verdict& v) {
+  std::string state = fmt::format("{}|{}|{}", v.called, v.excuse, v.common);
+  for (const CallOf& call : v.calls) state += fmt::format("|{}", call.sequence);
+  if (v.process)
+    state +=
+        fmt::format("|{}", Name(v.process->state == ProcessState::kZombie ? ProcessState::kGone : v.process->state));
+  // What a late process does changes all the time; only that it is held or gone does not.
+  if (v.process && (v.kind == Kind::kLateHost || v.kind == Kind::kStarved)) state.resize(state.rfind('|'));
+  return state;
+}
+
+}  // namespace
+
+bool Story::Persists(Entry& entry, bool there, std::int64_t now_ns) {
+  if (entry.second_ns == 0 || now_ns - entry.second_ns >= kSecond) {
+    entry.seconds = (entry.seconds << 1 | (there ? 1u : 0u)) & kSeconds;
+    entry.second_ns = now_ns;
+  }
+  return std::popcount(entry.seconds) >= kSlowSeconds;
+}
+
+bool Story::IsOver(Entry& entry, std::int64_t now_ns) {
+  if (entry.missed == 0) return false;
+  if (!entry.slow) return entry.missed >= kMissedUntilOver;
+  const bool persists = Persists(entry, false, now_ns);
+  return entry.told > Severity::kQuiet ? !persists : entry.seconds == 0;
+}
+
+std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64_t now_ns) {
+  std::vector<Line> lines;
+  standing_.clear();
+  for (auto& [subject, entry] : entries_) ++entry.missed;
+  for (Verdict& v : verdicts) {
+    const auto [found, is_new] = entries_.try_emplace(Subject(v));
+    Entry& entry = found->second;
+    if (is_new) entry.first_ns = now_ns - v.held_ns;
+    if (IsSlow(v.kind)) {
+      entry.slow = true;
+      entry.missed = 0;
+      v.held_ns = now_ns - entry.first_ns;
+      v.severity = Persists(entry, true, now_ns) ? SeverityOf(v, rules_) : Severity::kQuiet;
+    }
+    if (v.severity == Severity::kQuiet) {
+      // Not worth a word yet. One that was told and is quiet now counts as missed.
+      if (is_new && !entry.slow) entries_.erase(found);
+      continue;
+    }
+    entry.missed = 0;
+    entry.held_ns = std::max(entry.held_ns, now_ns - entry.first_ns);
+    entry.what = What(v);
+    const std::string state = StateOf(v);
+    if (v.severity > entry.told || state != entry.state) lines.push_back({.severity = v.severity, .text = Sentence(v)});
+    entry.told = std::max(entry.told, v.severity);
+    entry.state = state;
+    standing_.push_back(std::move(v));
+  }
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    if (!IsOver(entry, now_ns)) {
+      ++at;
+      continue;
+    }
+    if (entry.told > Severity::kQuiet) {
+      lines.push_back(
+          {.severity = entry.told, .text = fmt::format("cleared after {}: {}", Duration(entry.held_ns), entry.what)});
+    }
+    at = entries_.erase(at);
+  }
+  std::ranges::stable_sort(standing_, std::ranges::greater{}, &Verdict::severity);
+  return lines;
+}
+
+}  // namespace tutti::diag

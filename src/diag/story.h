@@ -1,0 +1,57 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_DIAG_STORY_H_
+#define TUTTI_DIAG_STORY_H_
+
+// What is told of verdicts over time: each once, again when it changes, and that it is over.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diag/verdict.h"
+
+namespace tutti::diag {
+
+class Story {
+ public:
+  explicit Story(const Rules& rules = {}) : rules_(rules) {}
+
+  struct Line {
+    Severity severity = Severity::kInfo;
+    std::string text;  // a sentence, or "cleared after 41.0 s: rank 3 (host a, pid 77) is stopped"
+  };
+  // Takes the verdicts of one moment; what is to be told now. `now_ns` never decreases. A verdict is told when it first is at INFO or
+  // above, when it rises to WARN, and when what it says of culprits, calls or their excuse changes. It is over when two updates in a
+  // row have not had it. What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the
+  // first of these.
+  std::vector<Line> Update(std::vector<Verdict> verdicts, std::int64_t now_ns);
+
+  // What stands at the latest update, as loud as it is now; the loudest first.
+  const std::vector<Verdict>& standing() const { return standing_; }
+
+ private:
+  struct Entry {
+    std::int64_t first_ns = 0;
+    std::int64_t held_ns = 0;  // the longest wait so far
+    int missed = 0;            // updates without it, in a row
+    unsigned seconds = 0;      // bits: whether it was there at the last seconds that count, the latest lowest
+    std::int64_t second_ns = 0;
+    bool slow = false;
+    Severity told = Severity::kQuiet;
+    std::string state;  // what was told, but for what grows with time
+    std::string what;
+  };
+  // Counts a second of a verdict on slowness, once a second; whether it has been there for enough of them.
+  static bool Persists(Entry& entry, bool there, std::int64_t now_ns);
+  static bool IsOver(Entry& entry, std::int64_t now_ns);
+
+  Rules rules_;
+  std::map<std::string, Entry> entries_;  // by subject
+  std::vector<Verdict> standing_;
+};
+
+}  // namespace tutti::diag
+
+#endif  // TUTTI_DIAG_STORY_H_

@@ -1,0 +1,103 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+// What is told over time, and how.
+#include "diag/story.h"
+
+#include <gtest/gtest.h>
+
+#include "diag/sentence.h"
+#include "diag/test_looks.h"
+#include "diag/what.h"
+
+namespace tutti::diag {
+namespace {
+
+std::vector<Verdict> LateFor(double seconds, int culprit = 2) {
+  Job job(4);
+  job.WaitOnRing(seconds, {culprit});
+  return job.Judged();
+}
+
+TEST(Story, TellsOnceAgainWhenLouderAndThatItIsOver) {
+  Story story;
+  std::vector<std::string> told;
+  for (int tenth = 1; tenth <= 150; ++tenth) {
+    const double seconds = tenth * 0.1;
+    for (const Story::Line& line : story.Update(LateFor(seconds), tenth * 100 * kMs)) {
+      told.push_back(std::string(Name(line.severity)) + " " + std::to_string(tenth) + " " + line.text.substr(0, 27));
+    }
+  }
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], "INFO 15 rank 2 (host a, pid 102) ha");
+  EXPECT_EQ(told[1], "WARN 100 rank 2 (host a, pid 102) ha");
+  ASSERT_EQ(story.standing().size(), 1u);
+  EXPECT_TRUE(story.Update({}, 15'100 * kMs).empty());  // it may have been missed
+  const std::vector<Story::Line> over = story.Update({}, 15'200 * kMs);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].text.substr(0, 52), "cleared after 15.0 s: rank 2 (host a, pid 102) has n");
+  EXPECT_TRUE(story.standing().empty());
+  EXPECT_TRUE(story.Update({}, 15'300 * kMs).empty());
+}
+
+TEST(Story, TellsWhatChanges) {
+  Story story;
+  EXPECT_EQ(story.Update(LateFor(3), 3 * kSecond).size(), 1u);
+  EXPECT_TRUE(story.Update(LateFor(3.1), 3100 * kMs).empty());
+  // Another rank: news of it, and soon that the first is over.
+  EXPECT_EQ(story.Update(LateFor(3.2, 1), 3200 * kMs).size(), 1u);
+  EXPECT_EQ(story.Update(LateFor(3.3, 1), 3300 * kMs).size(), 1u);
+  // Late for another call: told again, at once.
+  Job job(4);
+  job.WaitOnRing(2, {1});
+  for (int r = 0; r < 4; ++r) {
+    RankLook& rank = job.rank(r);
+    rank.sequence += 5, rank.called += 5, rank.finished += 5, rank.finished_sequence += 5, rank.running.sequence += 5;
+    rank.history.front().last += 5, rank.wait.number += 5, rank.running.number += 5;
+  }
+  const std::vector<Story::Line> lines = story.Update(job.Judged(), 3400 * kMs);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].text.find("operation 16"), std::string::npos) << lines[0].text;
+}
+
+TEST(Story, KeepsShortWaitsToItself) {
+  Story story;
+  for (int i = 0; i < 20; ++i)
+    EXPECT_TRUE(story.Update(i % 3 == 0 ? LateFor(1) : std::vector<Verdict>{}, i * 100 * kMs).empty());
+}
+
+// What is slow is told when it was so in 3 of 4 seconds, and has been for 5; WARN after 10 s where a tenth is left, 30 where a third is.
+TEST(Story, TakesItsTimeOverWhatIsSlow) {
+  const auto slow = [](double part) {
+    Verdict v{.kind = Kind::kLinkSlow, .bytes_per_s = part * 50e9, .rated_bytes_per_s = 50e9};
+    v.links.push_back({.from = {.rank = 3}, .to = {.rank = 4}});
+    return std::vector{v};
+  };
+  for (const auto& [part, warned] : {std::pair(0.1, 10), std::pair(0.33, 30)}) {
+    Story story;
+    std::vector<int> told;
+    for (int half = 0; half <= 80; ++half) {
+      const bool seen = half % 8 != 3;  // one look in eight does not see it
+      for (const Story::Line& line : story.Update(seen ? slow(part) : std::vector<Verdict>{}, half * kSecond / 2)) {
+        EXPECT_EQ(line.text.substr(0, 10), "data move ");
+        told.push_back(half / 2);
+      }
+    }
+    EXPECT_EQ(told, (std::vector{5, warned}));
+  }
+  Story story;
+  for (int second = 0; second < 40; ++second) {
+    EXPECT_TRUE(story.Update(second % 2 == 0 ? slow(0.1) : std::vector<Verdict>{}, second * kSecond).empty());
+  }
+}
+
+TEST(Sentence, ListsRanks) {
+  EXPECT_EQ(RankList({4}), "rank 4");
+  EXPECT_EQ(RankList({5, 4}), "ranks 4 and 5");
+  EXPECT_EQ(RankList({0, 1, 2, 3, 9, 7, 3}), "ranks 0-3, 7 and 9");
+  EXPECT_EQ(Duration(2100 * kMs), "2.1 s");
+  EXPECT_EQ(Duration(270 * kSecond), "4.5 min");
+  EXPECT_EQ(Duration(11520 * kSecond), "3.2 h");
+}
+
+}  // namespace
+}  // namespace tutti::diag

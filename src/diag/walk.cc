@@ -1,0 +1,248 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace tutti::diag {
+namespace {
+
+using trace::WaitKind;
+
+// The thread that would make a rank's next call: the one that waited last in one, else the one that made the communicator.
+std::int32_t ThreadOf(const RankLook& rank) { return rank.wait.thread != 0 ? rank.wait.thread : rank.thread; }
+
+bool IsCollective(const RankLook::Running& running) { return running.call.valid() && !running.call.is_transfer(); }
+
+}  // namespace
+
+Walk::Cause Walk::CauseOf(const Node& node) {
+  std::vector<Node> path;
+  Cause end;
+  std::size_t innocent = 0;  // of the path, from its beginning on, who is not in the cycle that it leads into
+  for (Node at = node;;) {
+    if (const auto known = known_.find(at); known != known_.end()) {
+      end = {.verdict = known->second.verdict, .direct = false};
+      innocent = path.size();
+      break;
+    }
+    if (const auto turn = std::ranges::find(path, at); turn != path.end()) {
+      innocent = static_cast<std::size_t>(turn - path.begin());
+      end = {.verdict = OfCycle({turn, path.end()}), .direct = false};
+      break;
+    }
+    path.push_back(at);
+    const Step step = From(at);
+    if (step.next) {
+      at = *step.next;
+      continue;
+    }
+    innocent = path.size();
+    end = {.verdict = step.verdict, .direct = true};
+    break;
+  }
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool last = i + 1 == path.size();
+    known_[path[i]] = {.verdict = end.verdict, .direct = i >= innocent || (last && end.direct)};
+  }
+  return known_[node];
+}
+
+// The questions in their order: who is held by the system, who has not called, who has called and not begun, which edge.
+Walk::Step Walk::From(const Node& node) {
+  if (closed_[static_cast<std::size_t>(node.communicator)] != kNoCause) {
+    return {.verdict = closed_[static_cast<std::size_t>(node.communicator)]};
+  }
+  const int peer_rank = At(node).now->wait.peer;
+  // Of pages the peer that is named may be one of several.
+  if (peer_rank < 0 || At(node).now->wait.kind == WaitKind::kPages) {
+    if (const std::optional<Step> somebody = ForSomebody(node)) return *somebody;
+  }
+  if (peer_rank < 0) {
+    return {.verdict =
+                Unknown(node.communicator, fmt::format("rank {} waits for pages that some peer reads", node.rank))};
+  }
+  const Node peer{node.communicator, peer_rank};
+  const Seen& seen = At(peer);
+  switch (seen.standing) {
+    case Standing::kUnseen:
+      return {.verdict =
+                  Unknown(node.communicator,
+                          fmt::format("rank {} waits for rank {}, of which nothing can be seen: it is on another "
+                                      "host, or its process may not be looked at",
+                                      node.rank, peer_rank))};
+    case Standing::kHostSilent:
+    case Standing::kGone:
+    case Standing::kStopped:
+    case Standing::kTraced:
+      return {.verdict = docket_.Held(peer, seen.standing)};
+    case Standing::kLeft:
+    case Standing::kFailed:
+    case Standing::kStarting:
+      return {.verdict = Unknown(
+                  node.communicator,
+                  fmt::format("rank {} waits for rank {}, which is not in its communicator", node.rank, peer_rank))};
+    case Standing::kMoving:
+      return {};
+    case Standing::kIdle:
+      return ToIdle(peer, node);
+    case Standing::kInside:
+      return OverEdge(peer, node, EndIs::kInside);
+    case Standing::kWaiting:
+      return OverEdge(peer, node, EndIs::kWaiting);
+  }
+  return {};
+}
+
+// Waits for pages that some peer still reads: any that holds the others up may be the one.
+std::optional<Walk::Step> Walk::ForSomebody(const Node& node) {
+  for (const RankLook& rank : CommunicatorOf(node).seen) {
+    const Node peer{node.communicator, rank.rank};
+    if (rank.rank == node.rank) continue;
+    const Standing standing = At(peer).standing;
+    if (standing == Standing::kHostSilent || standing == Standing::kGone || standing == Standing::kStopped ||
+        standing == Standing::kTraced) {
+      return Step{.verdict = docket_.Held(peer, standing)};
+    }
+    if (standing == Standing::kMoving) return Step{};
+    if (standing == Standing::kIdle && !HasDone(peer, node)) return ToIdle(peer, node);
+    if (standing == Standing::kInside) return Stuck(peer, node);
+  }
+  return std::nullopt;
+}
+
+bool Walk::HasDone(const Node& peer, const Node& waits) const {
+  const RankLook &rank = *At(peer).now, &other = *At(waits).now;
+  if (!rank.records_calls || !other.running.call.valid()) return false;
+  // Nobody is called late of whom that is not known.
+  if (IsCollective(other.running)) return !rank.knows_collectives || rank.finished_sequence >= other.running.sequence;
+  const RankLook::Transfers with = rank.TransfersWith(waits.rank);
+  const bool sends = other.running.call.function() == Collective::kSend;
+  return (sends ? with.receives : with.sends) >= other.running.sequence;
+}
+
+Walk::Step Walk::ToIdle(const Node& peer, const Node& node) {
+  if (HasDone(peer, node)) return OverEdge(peer, node, EndIs::kDone);
+  if (const std::optional<Node> elsewhere = Elsewhere(peer)) return {.next = elsewhere};
+  return {.verdict = docket_.Late(peer, node, Docket::Owes::kTheCall)};
+}
+
+std::optional<Node> Walk::Elsewhere(const Node& node) const {
+  const RankLook& rank = *At(node).now;
+  const std::int32_t thread = ThreadOf(rank);
+  if (rank.process < 0 || thread == 0) return std::nullopt;
+  for (int c = 0; c < static_cast<int>(now_.communicators.size()); ++c) {
+    if (c == node.communicator) continue;
+    for (const RankLook& other : now_.communicators[static_cast<std::size_t>(c)].seen) {
+      const Node there{c, other.rank};
+      const bool same = other.process == rank.process && other.wait.thread == thread;
+      if (same && other.wait.inside && At(there).standing == Standing::kWaiting) return there;
+    }
+  }
+  return std::nullopt;
+}
+
+Walk::Step Walk::OverEdge(const Node& peer, const Node& node, EndIs peer_is) {
+  const Seen &theirs = At(peer), &own = At(node);
+  const bool begun = !theirs.now->started || *theirs.now->started >= theirs.now->running.number;
+  if (peer_is == EndIs::kInside && !begun) {
+    const int late = docket_.Open(fmt::format("gpu late|{}|{}", peer.communicator, peer.rank), Kind::kGpuLate);
+    docket_.Accuse(late, peer);
+    if (docket_[late].calls.empty()) docket_[late].calls.push_back(docket_.RunningCall(peer));
+    docket_.Show(late, fmt::format("call {} of rank {} has been made, and its GPU has begun call {}",
+                                   theirs.now->running.number, peer.rank, *theirs.now->started));
+    return {.verdict = late};
+  }
+  const bool data = own.now->wait.kind == WaitKind::kData;
+  const Edge edge{.sender = data ? theirs.now : own.now,
+                  .receiver = data ? own.now : theirs.now,
+                  .sender_is = data ? peer_is : EndIs::kWaiting,
+                  .receiver_is = data ? EndIs::kWaiting : peer_is,
+                  .channel = own.now->wait.channel,
+                  .window = CommunicatorOf(node).window};
+  return Decide(Find(rules_.edges, SenderOf(edge), ReceiverOf(edge)), edge, peer, node);
+}
+
+Walk::Step Walk::Decide(EdgeFinding finding, const Edge& edge, const Node& peer, const Node& node) {
+  const bool peer_sends = edge.sender->rank == peer.rank;
+  switch (finding) {
+    case EdgeFinding::kSender:
+      return Stuck(peer_sends ? peer : node, peer_sends ? node : peer);
+    case EdgeFinding::kReceiver:
+      return Stuck(peer_sends ? node : peer, peer_sends ? peer : node);
+    case EdgeFinding::kUpstream:
+    case EdgeFinding::kDownstream:
+      // Only the peer can be what holds up who asks.
+      if ((finding == EdgeFinding::kUpstream) == peer_sends) return {.next = peer};
+      break;
+    case EdgeFinding::kLink:
+    case EdgeFinding::kNetwork:
+    case EdgeFinding::kWayBack:
+      return BadLink(edge, node, finding);
+    case EdgeFinding::kNothing:
+      break;
+  }
+  return {.verdict = Unknown(node.communicator, Describe(edge))};
+}
+
+// It is in the operation, waits for nobody and does not go on.
+Walk::Step Walk::Stuck(const Node& node, const Node& waits) {
+  const RankLook& rank = *At(node).now;
+  if (At(node).standing == Standing::kWaiting) {
+    return {.verdict = Unknown(node.communicator, fmt::format("rank {} waits, and nobody holds it up", node.rank))};
+  }
+  if (rank.gpu < 0) {
+    // What it has started moves on while its thread waits in another call of Tutti.
+    if (const std::optional<Node> elsewhere = Elsewhere(node)) return {.next = elsewhere};
+    return {.verdict = docket_.Late(node, waits, Docket::Owes::kToGoOn)};
+  }
+  const int hung = docket_.Open(fmt::format("gpu hung|{}|{}", node.communicator, node.rank), Kind::kGpuHung);
+  docket_.Accuse(hung, node);
+  docket_[hung].confidence = Confidence::kLikely;
+  if (docket_[hung].calls.empty()) docket_[hung].calls.push_back(docket_.RunningCall(node));
+  docket_.Show(
+      hung, fmt::format("rank {} is in the operation and waits for nobody, rank {} waits for it, and no counter moves",
+                        node.rank, waits.rank));
+  return {.verdict = hung};
+}
+
+Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding) {
+  const Node from{node.communicator, edge.sender->rank}, to{node.communicator, edge.receiver->rank};
+  if (edge.sender->island == edge.receiver->island) {
+    // Nothing is on its way in shared memory: what is sent is there. A message may be half written, or read with help.
+    if (edge.sender_is == EndIs::kInside) return Stuck(from, to);
+    return {.verdict = Unknown(node.communicator, Describe(edge) + ", though they share memory")};
+  }
+  const int stalled =
+      docket_.Open(fmt::format("link|{}|{}|{}", node.communicator, from.rank, to.rank), Kind::kLinkStalled);
+  Verdict& v = docket_[stalled];
+  v.ranks = CommunicatorOf(node).ranks;
+  v.confidence = edge.sender_is == EndIs::kWaiting ? Confidence::kProven : Confidence::kLikely;
+  if (v.links.empty()) {
+    LinkPlace link{.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to), .channel = edge.channel};
+    if (const EdgeFacts* facts = CommunicatorOf(node).FactsOf(from.rank, to.rank)) {
+      link.nic_from = facts->nic_from;
+      link.nic_to = facts->nic_to;
+    }
+    v.links.push_back(link);
+  }
+  if (v.calls.empty()) v.calls.push_back(docket_.RunningCall(node));
+  docket_.Show(stalled, Describe(edge));
+  if (finding == EdgeFinding::kWayBack)
+    docket_.Show(stalled, "what was sent has arrived, and the way back does not tell the sender");
+  if (finding == EdgeFinding::kNetwork) docket_.Show(stalled, "the sender's card does not complete what it was handed");
+  return {.verdict = stalled};
+}
+
+int Walk::Unknown(int communicator, const std::string& evidence) {
+  const int unknown = docket_.Open(fmt::format("unknown|{}", communicator), Kind::kUnknown);
+  docket_[unknown].confidence = Confidence::kUnsure;
+  docket_[unknown].ranks = now_.communicators[static_cast<std::size_t>(communicator)].ranks;
+  docket_.Show(unknown, evidence);
+  return unknown;
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,70 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_DIAG_WALK_H_
+#define TUTTI_DIAG_WALK_H_
+
+// From a rank that waits to what it waits for in the end: along the ranks that it waits for, over edges and through processes into
+// other communicators.
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "diag/docket.h"
+#include "diag/edges.h"
+
+namespace tutti::diag {
+
+inline constexpr int kNoCause = -1;  // what it waits for moves on
+
+class Walk {
+ public:
+  // `closed`: by communicator, the verdict that explains all waits in it, or kNoCause. All outlive the walk.
+  Walk(const Look& now, const Standings& standings, const Rules& rules, Docket& docket, const std::vector<int>& closed)
+      : now_(now), standings_(standings), rules_(rules), docket_(docket), closed_(closed) {}
+
+  struct Cause {
+    int verdict = kNoCause;
+    bool direct = false;  // nobody stands between the rank and the culprit
+  };
+  // REQUIRES: the rank waits.
+  Cause CauseOf(const Node& node);
+
+ private:
+  // Where a wait leads: to another rank that waits, or to a verdict.
+  struct Step {
+    std::optional<Node> next;
+    int verdict = kNoCause;
+  };
+  Step From(const Node& node);
+  std::optional<Step> ForSomebody(const Node& node);
+  Step ToIdle(const Node& peer, const Node& node);
+  Step OverEdge(const Node& peer, const Node& node, EndIs peer_is);
+  Step Decide(EdgeFinding finding, const Edge& edge, const Node& peer, const Node& node);
+  Step Stuck(const Node& node, const Node& waits);
+  Step BadLink(const Edge& edge, const Node& node, EdgeFinding finding);
+  int Unknown(int communicator, const std::string& evidence);
+  int OfCycle(const std::vector<Node>& cycle);
+  int Deadlock(const std::vector<Node>& cycle);
+  int LeastProgress(const std::vector<Node>& cycle);
+
+  // Where the thread that would go on with this rank's part waits inside a call of another communicator.
+  std::optional<Node> Elsewhere(const Node& node) const;
+  // Whether a rank has called, and ended, what `waits` waits for.
+  bool HasDone(const Node& peer, const Node& waits) const;
+  const Seen& At(const Node& node) const { return standings_.Of(node.communicator, node.rank); }
+  const CommunicatorLook& CommunicatorOf(const Node& node) const {
+    return now_.communicators[static_cast<std::size_t>(node.communicator)];
+  }
+
+  const Look& now_;
+  const Standings& standings_;
+  const Rules& rules_;
+  Docket& docket_;
+  const std::vector<int>& closed_;
+  std::map<Node, Cause> known_;
+};
+
+}  // namespace tutti::diag
+
+#endif  // TUTTI_DIAG_WALK_H_

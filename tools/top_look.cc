@@ -1,0 +1,244 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/top_look.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "sys/os/clock.h"
+#include "sys/os/mappings.h"
+#include "sys/os/process.h"
+#include "sys/os/process_activity.h"
+#include "tools/top_boxes.h"
+#include "trace/layout.h"
+#include "transport/shm/segment.h"
+
+namespace tutti::tools {
+namespace {
+
+using diag::ProcessState;
+using transport::shm::kBoxOffset;
+
+// A rank's pages, seen in a process.
+struct Sighting {
+  std::uint64_t communicator = 0;
+  std::int32_t rank = 0;
+  std::int64_t created_ns = 0;
+  std::int32_t said_pid = 0;  // as its process knows itself
+  std::uint64_t start_ticks = 0;
+  transport::RankState state = transport::RankState::kStarting;
+  std::int32_t culprit = -1;
+  std::int32_t pid = 0;  // of the process that it was seen in
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+  bool own = false;  // in the process of the rank itself
+
+  auto Key() const { return std::tuple(communicator, rank, created_ns); }
+};
+
+bool IsSegment(const sys::Mapping& m) {
+  return m.IsSharedMemory(transport::shm::kSegmentName) && m.offset == 0 &&
+         m.end - m.begin >= kBoxOffset + sizeof(trace::BoxHeader);
+}
+
+// What the beginning of such pages says; nullopt where they are something else.
+std::optional<Sighting> ReadBeginning(std::int32_t pid, const sys::Mapping& m) {
+  alignas(4096) std::byte page[kBoxOffset + sizeof(trace::BoxHeader)];
+  if (!sys::ReadProcessMemory(pid, reinterpret_cast<const void*>(m.begin), page, sizeof(page)).ok())
+    return std::nullopt;
+  const auto* segment = reinterpret_cast<const transport::shm::Header*>(page);
+  if (segment->magic != transport::shm::kSegmentMagic || segment->version != transport::shm::kSegmentVersion)
+    return std::nullopt;
+  if (!trace::View::BytesOf(page + kBoxOffset, sizeof(trace::BoxHeader)).ok()) return std::nullopt;
+  const auto* box = reinterpret_cast<const trace::BoxHeader*>(page + kBoxOffset);
+  return Sighting{.communicator = box->communicator,
+                  .rank = box->rank,
+                  .created_ns = box->created_ns,
+                  .said_pid = box->pid,
+                  .start_ticks = box->start_ticks,
+                  .state = segment->state.load(std::memory_order_acquire),
+                  .culprit = segment->culprit,
+                  .pid = pid,
+                  .address = m.begin,
+                  .bytes = m.end - m.begin};
+}
+
+ProcessState StateOf(char letter, const std::string& place) {
+  // A frozen control group shows as a sleep.
+  if (place.find("freezer") != std::string::npos || place.find("refrigerator") != std::string::npos)
+    return ProcessState::kFrozen;
+  switch (letter) {
+    case 'R':
+      return ProcessState::kRunning;
+    case 'S':
+    case 'I':
+      return ProcessState::kSleeping;
+    case 'D':
+      return ProcessState::kUninterruptible;
+    case 'T':
+      return ProcessState::kStopped;
+    case 't':
+      return ProcessState::kTraced;
+    case 'Z':
+      return ProcessState::kZombie;
+    case 'X':
+    case 'x':
+      return ProcessState::kGone;
+    default:
+      return ProcessState::kUnknown;
+  }
+}
+
+diag::ProcessLook Convert(const sys::ProcessActivity& seen, const std::string& host) {
+  diag::ProcessLook process{.host = host,
+                            .pid = seen.pid,
+                            .name = seen.name,
+                            .children = seen.children,
+                            .run_ns = seen.run_ns,
+                            .queue_ns = seen.queue_ns,
+                            .throttled_ns = seen.throttled_ns,
+                            .end = seen.end};
+  for (const sys::ThreadActivity& t : seen.threads) {
+    process.threads.push_back({.id = t.tid,
+                               .name = t.name,
+                               .state = StateOf(t.state, t.kernel_place),
+                               .system_call = t.system_call,
+                               .object = t.object,
+                               .kernel_place = t.kernel_place});
+  }
+  // That of a main thread that has ended while others go on says nothing.
+  const bool others = seen.state == 'Z' && !seen.threads.empty();
+  process.state = others ? ProcessState::kUnknown
+                         : StateOf(seen.state, seen.threads.empty() ? "" : seen.threads.front().kernel_place);
+  return process;
+}
+
+class Looker {
+ public:
+  diag::Look Run(const std::vector<std::int32_t>& pids) {
+    look_.taken_ns = sys::NowNs();
+    look_.taken_unix_ns = sys::UnixNs();
+    look_.hosts.push_back({.name = host_});
+    for (const std::int32_t pid : pids) Visit(pid);
+    for (const Sighting& s : seen_) {
+      if (s.own) Read(s);
+    }
+    // Ranks that no living process calls its own.
+    for (const Sighting& s : seen_) {
+      if (!s.own && !read_.contains(s.Key())) Read(s);
+    }
+    for (diag::CommunicatorLook& c : look_.communicators) {
+      std::ranges::sort(c.seen, {}, &diag::RankLook::rank);
+      FindIslands(c);
+    }
+    return std::move(look_);
+  }
+
+ private:
+  void Visit(std::int32_t pid) {
+    const Result<std::vector<sys::Mapping>> mappings = sys::ReadMappings(pid);
+    const std::optional<sys::ProcessActivity> activity = sys::ReadActivity(pid);
+    if (!mappings.ok() || !activity) return;
+    bool any = false;
+    for (const sys::Mapping& m : *mappings) {
+      if (!IsSegment(m)) continue;
+      std::optional<Sighting> s = ReadBeginning(pid, m);
+      if (!s) continue;
+      // A forked child has its parent's pages too.
+      s->own = m.writable && (s->start_ticks == 0 || s->start_ticks == activity->start_ticks);
+      any |= s->own;
+      knows_own_pid_[pid] |= s->own && s->said_pid == pid;
+      seen_.push_back(*s);
+    }
+    if (!any) return;
+    place_of_[pid] = static_cast<int>(look_.processes.size());
+    look_.processes.push_back(Convert(*activity, host_));
+  }
+
+  void Read(const Sighting& s) {
+    const Result<BoxCopy> box = BoxCopy::Take(s.pid, s.address + kBoxOffset, s.bytes - kBoxOffset);
+    if (!box.ok()) return;
+    read_[s.Key()] = true;
+    diag::RankLook rank = diag::ReadRank(box->view());
+    rank.process = s.own ? place_of_[s.pid] : ProcessOf(s);
+    if (rank.state != diag::RankState::kFailed) {
+      constexpr diag::RankState kStates[] = {diag::RankState::kStarting, diag::RankState::kReady,
+                                             diag::RankState::kLeft, diag::RankState::kFailed};
+      const auto state = static_cast<std::uint32_t>(s.state);
+      rank.state = state < std::size(kStates) ? kStates[state] : diag::RankState::kUnknown;
+    }
+    if (s.state == transport::RankState::kFailed) rank.blamed = s.culprit;
+    CommunicatorOf(box->view()).seen.push_back(std::move(rank));
+  }
+
+  diag::CommunicatorLook& CommunicatorOf(const trace::View& box) {
+    const auto found = std::ranges::find(look_.communicators, box.communicator(), &diag::CommunicatorLook::id);
+    if (found != look_.communicators.end()) return *found;
+    return look_.communicators.emplace_back(diag::ReadCommunicator(box));
+  }
+
+  // The process of a rank that was seen in others' memory only: alive, if it has given its own pages back, or gone. -1 where its
+  // pid means something else here.
+  int ProcessOf(const Sighting& s) {
+    if (!knows_own_pid_[s.pid] || s.said_pid <= 0) return -1;
+    if (const auto found = place_of_.find(s.said_pid); found != place_of_.end()) return found->second;
+    std::optional<sys::ProcessActivity> activity = sys::ReadActivity(s.said_pid);
+    if (activity && s.start_ticks != 0 && activity->start_ticks != s.start_ticks) activity.reset();
+    place_of_[s.said_pid] = static_cast<int>(look_.processes.size());
+    look_.processes.push_back(activity
+                                  ? Convert(*activity, host_)
+                                  : diag::ProcessLook{.host = host_, .pid = s.said_pid, .state = ProcessState::kGone});
+    return place_of_[s.said_pid];
+  }
+
+  // Ranks whose pages are mapped by one process share memory.
+  void FindIslands(diag::CommunicatorLook& c) const {
+    for (diag::RankLook& rank : c.seen) rank.island = rank.rank;
+    const auto merge = [&](int one, int other) {
+      for (diag::RankLook& rank : c.seen) {
+        if (rank.island == one) rank.island = other;
+      }
+    };
+    std::map<std::int32_t, int> first;  // by process: the first rank seen in it
+    for (const Sighting& s : seen_) {
+      if (s.communicator != c.id) continue;
+      const diag::RankLook* rank = c.Find(s.rank);
+      if (rank == nullptr) continue;
+      const auto [there, is_new] = first.try_emplace(s.pid, s.rank);
+      const diag::RankLook* with = c.Find(there->second);
+      if (!is_new && rank->island != with->island) merge(rank->island, with->island);
+    }
+  }
+
+  const std::string host_ = sys::HostName();
+  diag::Look look_;
+  std::vector<Sighting> seen_;
+  std::map<std::tuple<std::uint64_t, std::int32_t, std::int64_t>, bool> read_;
+  std::map<std::int32_t, int> place_of_;  // of a process, in the look
+  std::map<std::int32_t, bool> knows_own_pid_;
+};
+
+}  // namespace
+
+Processes FindProcesses() {
+  Processes found;
+  for (const std::int32_t pid : sys::ListProcesses()) {
+    const Result<std::vector<sys::Mapping>> mappings = sys::ReadMappings(pid);
+    if (!mappings.ok()) {
+      found.denied += mappings.status().code() == Code::kSystem ? 1 : 0;
+      continue;
+    }
+    if (std::ranges::any_of(*mappings, IsSegment)) found.pids.push_back(pid);
+  }
+  std::ranges::sort(found.pids);
+  return found;
+}
+
+diag::Look TakeLook(const std::vector<std::int32_t>& pids) { return Looker().Run(pids); }
+
+}  // namespace tutti::tools

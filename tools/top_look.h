@@ -1,0 +1,28 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_TOOLS_TOP_LOOK_H_
+#define TUTTI_TOOLS_TOP_LOOK_H_
+
+// A look at all jobs of this host (diag/evidence.h), from /proc and from black boxes in the memory of their processes.
+
+#include <cstdint>
+#include <vector>
+
+#include "diag/evidence.h"
+
+namespace tutti::tools {
+
+// The processes that have pages of Tutti mapped.
+struct Processes {
+  std::vector<std::int32_t> pids;
+  int denied = 0;  // others, that may not be looked at
+};
+Processes FindProcesses();
+
+// What these processes are seen to do. A rank whose process has ended is read from the pages that its peers have mapped. A process
+// that ends meanwhile, or may not be read, is left out.
+diag::Look TakeLook(const std::vector<std::int32_t>& pids);
+
+}  // namespace tutti::tools
+
+#endif  // TUTTI_TOOLS_TOP_LOOK_H_
