@@ -83,7 +83,7 @@ Result<std::string> ChannelsAsXml(const topo::Graph& graph, int host, const topo
   for (const topo::SearchResult* result : {&found->rings, &found->trees}) {
     for (const topo::BoxChannels& box : result->boxes) {
       if (graph.node(box.channels.channels.front().gpus.front()).host != host) continue;
-      channels.push_back(box.channels);
+      channels.push_back(topo::ForBlocks(box.channels));
       break;
     }
   }

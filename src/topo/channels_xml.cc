@@ -227,6 +227,22 @@ Result<std::vector<Channels>> ReadChannelsXml(std::string_view text, const std::
   return Reader(where, graph).Read(text);
 }
 
+Channels ForBlocks(const Channels& channels) {
+  constexpr double kBlockGbPerS = 20;
+  constexpr int kMostChannels = 32;
+  const auto count = static_cast<int>(channels.channels.size());
+  Channels repeated = channels;
+  if (count == 0) return repeated;
+  const int times =
+      std::clamp(static_cast<int>(channels.gb_per_s_inside / kBlockGbPerS), 1, std::max(kMostChannels / count, 1));
+  for (int i = 1; i < times; ++i) {
+    repeated.channels.insert(repeated.channels.end(), channels.channels.begin(), channels.channels.end());
+  }
+  repeated.gb_per_s_inside /= times;
+  repeated.gb_per_s_between /= times;
+  return repeated;
+}
+
 std::string WriteChannelsXml(std::span<const Channels> channels, const Graph& graph) {
   XmlWriter xml;
   xml.Open("graphs");

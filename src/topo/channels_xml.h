@@ -33,6 +33,10 @@ Result<std::vector<Channels>> ReadChannelsXml(std::string_view text, const std::
 
 // As NCCL 2.28 and later read it, except for the types C2C, NET and DIS, for which NCCL has no name: it takes them for
 // LOC. REQUIRES: the nodes of `channels` are GPUs and ports of the graph, and hosts are at most 256.
+// Channels of a search carry what links carry. One of NCCL's file is a block of threads on each GPU, which moves some 20 GB/s however fast
+// its links are. The same channels, each as often as that takes, and at most 32 together.
+Channels ForBlocks(const Channels& channels);
+
 std::string WriteChannelsXml(std::span<const Channels> channels, const Graph& graph);
 
 }  // namespace tutti::topo

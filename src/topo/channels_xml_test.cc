@@ -140,6 +140,21 @@ TEST(ChannelsXml, WritesAsNcclDoes) {
 )");
 }
 
+TEST(ChannelsXml, AFastChannelIsSharedOutAmongBlocks) {
+  Channels one{.gb_per_s_inside = 370.8, .gb_per_s_between = 48};
+  one.channels = {{.port_in = {}, .port_out = {}, .gpus = {1, 2}}};
+  const Channels many = ForBlocks(one);
+  EXPECT_EQ(many.channels.size(), 18U);
+  EXPECT_NEAR(many.gb_per_s_inside * 18, 370.8, 1e-9);
+  EXPECT_NEAR(many.gb_per_s_between * 18, 48, 1e-9);
+  EXPECT_EQ(many.channels.back().gpus, one.channels.front().gpus);
+  one.channels.resize(20, one.channels.front());
+  EXPECT_EQ(ForBlocks(one).channels.size(), 20U) << "more than 32 are too many";
+  one.gb_per_s_inside = 12;
+  EXPECT_EQ(ForBlocks(one).gb_per_s_inside, 12);
+  EXPECT_TRUE(ForBlocks({}).channels.empty());
+}
+
 TEST(ChannelsXml, RefusesWithPlaceAndReason) {
   const Graph graph = GraphOf(HgxH100());
   const auto refusal = [&](const std::string& text) {

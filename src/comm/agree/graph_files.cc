@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/log.h"
 #include "comm/agree/host_graph.h"
@@ -24,7 +26,9 @@ namespace {
 constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
 
 Status WriteFile(const std::string& path, std::string_view text) {
-  std::FILE* const file = std::fopen(path.c_str(), "w");
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored)) return Status(Code::kInvalidUsage, path + " is a pipe");
+  std::FILE* const file = std::fopen(path.c_str(), "we");
   if (file == nullptr) return sys::SystemError(errno, fmt::format("cannot open {}", path));
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int error = errno;
@@ -52,7 +56,12 @@ Result<std::vector<topo::Channels>> ReadGivenChannels(const Settings& settings, 
     TUTTI_INFO(log::kGraph, "NCCL_GRAPH_FILE={} is not read: this host has no GPU", file);
     return std::vector<topo::Channels>();
   }
-  const Result<std::string> text = sys::ReadFile(file, kMostFileBytes);
+  // A pipe would be waited for.
+  std::error_code ignored;
+  const Result<std::string> text =
+      std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)
+          ? Result<std::string>(Status(Code::kInvalidUsage, file + " is no regular file"))
+          : sys::ReadFile(file, kMostFileBytes);
   Result<std::vector<topo::Channels>> channels =
       text.ok() ? topo::ReadChannelsXml(*text, file, host.graph) : Result<std::vector<topo::Channels>>(text.status());
   if (channels.ok()) {

@@ -66,7 +66,11 @@ Result<topo::Discovery> AskSystem(const HostPlaces& places, GraphOf what, Known&
 // A file's graph, with what the system adds to it.
 Result<HostGraph> ReadGraph(const std::string& file, const std::string& asked_by, const HostPlaces& places,
                             Known& known) {
-  const Result<std::string> text = sys::ReadFile(file, kMostFileBytes);
+  // A pipe would be waited for.
+  std::error_code ignored;
+  const Result<std::string> text = std::filesystem::is_regular_file(file, ignored)
+                                       ? sys::ReadFile(file, kMostFileBytes)
+                                       : Result<std::string>(Status(Code::kInvalidUsage, file + " is no regular file"));
   if (!text.ok()) {
     return Status(Code::kInvalidUsage,
                   fmt::format("{}: {}; name a file that every process of this host can read, or unset it", asked_by,
@@ -129,17 +133,27 @@ Result<HostGraph> Find(const Settings& settings, GraphOf what, const HostPlaces&
 Result<std::shared_ptr<const HostGraph>> FindHostGraph(const Settings& settings, GraphOf what,
                                                        const HostPlaces& places) {
   Table& table = GraphsOfProcess();
-  std::lock_guard lock(table.mutex);
-  Known& known = table.known[{settings.topo_file, places.root, places.nvml_library, places.file}];
-  if (known.with_gpus != nullptr) return known.with_gpus;
-  if (what == GraphOf::kHost && known.host != nullptr) return known.host;
+  const Key key{settings.topo_file, places.root, places.nvml_library, places.file};
+  Known seen;
+  {
+    std::lock_guard lock(table.mutex);
+    seen = table.known[key];
+  }
+  if (seen.with_gpus != nullptr) return seen.with_gpus;
+  if (what == GraphOf::kHost && seen.host != nullptr) return seen.host;
+  // Without the lock, which every fork of this process takes: looking takes a while, and NVML may fork. Threads that come at the same
+  // time each look; the first result holds.
   const std::int64_t begin_ns = sys::NowNs();
-  Result<HostGraph> found = Find(settings, what, places, known);
+  Result<HostGraph> found = Find(settings, what, places, seen);
   if (!found.ok()) return found.status();
   found->found_in_ms = static_cast<double>(sys::NowNs() - begin_ns) / sys::kNsPerMs;
   const bool all = what == GraphOf::kHostWithGpus || !found->source.starts_with("sysfs");
+  auto made = std::make_shared<const HostGraph>(std::move(*found));
+  std::lock_guard lock(table.mutex);
+  Known& known = table.known[key];
+  if (!known.tree) known.tree = std::move(seen.tree);
   std::shared_ptr<const HostGraph>& place = all ? known.with_gpus : known.host;
-  place = std::make_shared<const HostGraph>(std::move(*found));
+  if (place == nullptr) place = std::move(made);
   return place;
 }
 

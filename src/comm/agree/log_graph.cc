@@ -99,14 +99,15 @@ void LogGraph(const Settings& settings, const HostGraph& host) {
 void LogChannelsOfGraph(const topo::Graph& graph, std::span<const topo::Channels> channels, std::string_view from) {
   if (!log::Enabled(log::Level::kInfo, log::kGraph)) return;
   for (const topo::Channels& one : channels) {
-    SayOnce(fmt::format("Pattern {}, crossNic {}, nChannels {}, bw {:.4g}/{:.4g}, type {}/{}, sameChannels {}, from {}",
-                        static_cast<int>(one.pattern), one.cross_nic ? 1 : 0, one.channels.size(), one.gb_per_s_inside,
-                        one.gb_per_s_between, topo::ToString(one.type_inside), topo::ToString(one.type_between),
-                        one.same ? 1 : 0, from));
+    TUTTI_INFO(log::kGraph,
+               "Pattern {}, crossNic {}, nChannels {}, bw {:.4g}/{:.4g}, type {}/{}, sameChannels {}, from {}",
+               static_cast<int>(one.pattern), one.cross_nic ? 1 : 0, one.channels.size(), one.gb_per_s_inside,
+               one.gb_per_s_between, topo::ToString(one.type_inside), topo::ToString(one.type_between),
+               one.same ? 1 : 0, from);
     for (std::size_t c = 0; c < std::min(one.channels.size(), kMostOrders); ++c) {
       std::vector<int> numbers;
       for (const int gpu : one.channels[c].gpus) numbers.push_back(graph.node(gpu).gpu()->dev);
-      SayOnce(fmt::format("{:>2} : GPU/{}", c, fmt::join(numbers, " GPU/")));
+      TUTTI_INFO(log::kGraph, "{:>2} : GPU/{}", c, fmt::join(numbers, " GPU/"));
     }
   }
 }

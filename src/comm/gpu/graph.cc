@@ -21,6 +21,7 @@
 #include "comm/agree/host_graph.h"
 #include "comm/agree/log_graph.h"
 #include "comm/gpu/core.h"
+#include "topo/channels_xml.h"
 #include "topo/ring_choice.h"
 #include "tutti/communicator.h"
 
@@ -127,6 +128,13 @@ Status Decide(const GpuCore& core, std::span<const BusId> bus_ids, Verdict& verd
   if (!gpus) {
     TUTTI_INFO(log::kGraph | log::kP2p, "{} the graph from {} does not have the GPUs of all ranks, and decides nothing",
                core.who, (*host)->source);
+    // What may be forbidden is not done.
+    if (!core.settings.p2p_level.empty() && PolicyOf(core.settings, **host).peer_level != topo::PathType::kSys) {
+      verdict.too_far = 1;
+      Say(fmt::format("NCCL_P2P_LEVEL={} cannot be checked: rank 0 does not see the GPUs of all ranks",
+                      core.settings.p2p_level),
+          verdict);
+    }
     return Status::Ok();
   }
   const std::string too_far = TooFar(core.settings, **host, *gpus);
@@ -146,6 +154,7 @@ void Dump(const GpuCore& core, std::span<const BusId> bus_ids) {
   Result<std::vector<topo::Channels>> channels = ReadGivenChannels(core.settings, **host);
   if (channels.ok() && channels->empty()) {
     channels = topo::SearchChannels((*host)->graph, *gpus, PolicyOf(core.settings, **host), BoundsOf(core.settings));
+    if (channels.ok()) std::ranges::transform(*channels, channels->begin(), topo::ForBlocks);
   }
   if (channels.ok()) DumpChannels(core.settings, **host, *channels);
 }

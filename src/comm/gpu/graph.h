@@ -21,7 +21,7 @@ struct GpuCore;
 //
 // Sets core.ring and core.most_graph_channels: from NCCL_GRAPH_FILE, whose first channel gives the order of all; or, where links differ,
 // from a search among NCCL_MIN_NCHANNELS to NCCL_MAX_NCHANNELS channels. `too_far`: why the GPUs may not write to each other's memory
-// (NCCL_P2P_LEVEL), or empty. A GPU that the graph does not have counts as close.
+// (NCCL_P2P_LEVEL), or empty. Where the graph lacks a GPU, any level but SYS forbids it.
 //
 // Collective; an error is the same on all ranks: the files of the settings cannot be read.
 Status AskGraph(GpuCore& core, Communicator& communicator, std::string& too_far);

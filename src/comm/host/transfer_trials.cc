@@ -74,6 +74,8 @@ bool TransferTrials::ByReference(int peer, Direction direction, std::size_t byte
 void TransferTrials::Prepare(Job& job) {
   const exec::cpu::PreparedPlan& prepared = *job.group.plan;
   job.calls.watcher = this;
+  // What only sends must not begin to wait for its reader because of a trial: a program may send first on both sides.
+  const bool only_sends = job.group.receives.empty();
   for (int i = 0; i < prepared.plan.step_count(); ++i) {
     const plan::Step step = prepared.plan.step(i);
     const plan::Operand& source = step.operands[0];
@@ -81,6 +83,9 @@ void TransferTrials::Prepare(Job& job) {
     exec::cpu::Lane& lane = step.to.empty() ? job.group.receives[static_cast<std::size_t>(step.out)].lane
                                             : job.group.sends[static_cast<std::size_t>(source.index)].lane;
     lane.answered = prepared.answered[static_cast<std::size_t>(i)];
+    if (!only_sends || !lane.tried || step.to.empty()) continue;
+    const SendBlock& block = job.group.sends[static_cast<std::size_t>(source.index)];
+    lane.tried = RulesOf(BandOf(block.bytes)).by_reference;
   }
 }
 

@@ -18,7 +18,8 @@ Status Creation::Run() {
   LogNetwork(made.settings);
   TUTTI_RETURN_IF_ERROR(Offer());
   TUTTI_RETURN_IF_ERROR(Meet());
-  TUTTI_RETURN_IF_ERROR(LookAtMachine());
+  looked = LookAtMachine();
+  if (!made.several_hosts) TUTTI_RETURN_IF_ERROR(looked);  // else others hear of it in JoinHosts
   TUTTI_RETURN_IF_ERROR(Connect());
   TUTTI_RETURN_IF_ERROR(Agree());
   if (made.several_hosts) {

@@ -43,7 +43,8 @@ struct Creation {
   Status Offer();  // offer.cc
   // Finds the other ranks, maps the pages of each, and compares the settings of all.
   Status Meet();  // meet.cc
-  // The host as a graph, as far as somebody asks for it: NCCL's files of it, and the log. Others hear of an error while they connect.
+  // The host as a graph, as far as somebody asks for it: NCCL's files of it, and the log. Others hear of an error while they connect,
+  // or, if they are on several hosts, in JoinHosts.
   Status LookAtMachine();  // look_at_machine.cc
   // Tells the others that this rank has mapped them all, and waits until all have.
   Status Connect();  // connect.cc
@@ -98,6 +99,7 @@ struct Creation {
   int device = 0, rail = 0;                 // of the network, that this rank uses; likewise
   std::vector<int> rails;                   // of the network's devices; likewise
   int flows_per_card = 1, movers = 0;       // with ranks of other hosts (share_of_cores.h); likewise
+  Status looked = Status::Ok();             // LookAtMachine's
   bool with_rank_zero = true;               // it is on the same host; since Meet
   int common_cpus = 1;                      // processors that all ranks choose by, since Agree
   bool can_refer = false;  // ranks of one host may read each other's memory, and all can; since Connect

@@ -48,6 +48,7 @@ std::vector<std::byte> Encode(const HostMember& own) {
   Write(out, own.network.name);
   out.Number(static_cast<std::uint8_t>(own.network.automatic ? 1 : 0));
   out.Number(static_cast<std::int32_t>(own.rail));
+  Write(out, own.failure);
   Write(out, own.tuner);
   out.Number(static_cast<std::uint16_t>(own.cards.size()));
   for (const Card& card : own.cards) {
@@ -70,6 +71,7 @@ Result<HostMember> ParseHostMember(std::span<const std::byte> payload) {
   theirs.network.name = ReadText(in);
   theirs.network.automatic = in.Number<std::uint8_t>() != 0;
   theirs.rail = in.Number<std::int32_t>();
+  theirs.failure = ReadText(in);
   theirs.tuner = ReadText(in);
   const std::size_t cards = in.Number<std::uint16_t>();
   for (std::size_t i = 0; i < cards && in.good(); ++i) {

@@ -34,6 +34,7 @@ struct HostMember {
   std::int32_t pid = 0;
   int flows_per_card = 1;  // see transport::net::RemotePeer
   NetworkOffer network;
+  std::string failure;                           // why it cannot be part of the communicator; empty: it can
   int rail = 0;                                  // of the device of that network which it uses
   std::string tuner;                             // "Example (v6)"; empty: it has none
   std::vector<transport::net::Card> cards;       // where it is called for links

@@ -115,6 +115,11 @@ bool Engine::Advance() {
       continue;
     }
     if (remote_ != nullptr) RestRemote();
+    if (job.collective == Collective::kSendRecv && job.group.refused) [[unlikely]] {
+      const Status why = job.status;
+      Fail(why);  // nothing behind it may begin: what was offered for it is open
+      return true;
+    }
     job.done = true;
     recorder_->Finish(job.calls.count > 0 ? job.calls.last : job.calls.last - 1);
     if (job.calls.timed) [[unlikely]]

@@ -47,6 +47,14 @@ TEST(Routes, RailsAreNotLeftWhereThatIsForbidden) {
   for (const int flow : {0, 1}) EXPECT_EQ(To(RouteOf(flow, one, kTheirs, CrossRails::kNever)), Lines{"10.0.1.2"});
 }
 
+// Where each host and rail has a network of its own, numbers tell rails apart: what addresses have in common is chance.
+TEST(Routes, BehindRoutersNumbersAreRails) {
+  const std::vector<Card> own = {At("eth0", 0, {"10.0.1.1"}), At("eth1", 1, {"10.0.2.1"})},
+                          theirs = {At("eth0", 0, {"10.0.3.1"}), At("eth1", 1, {"10.0.4.1"})};
+  EXPECT_EQ(To(RouteOf(0, own, theirs, CrossRails::kNever)), Lines{"10.0.3.1"});
+  EXPECT_EQ(To(RouteOf(1, own, theirs, CrossRails::kNever)), Lines{"10.0.4.1"});
+}
+
 // Of one network numbers tell rails apart.
 TEST(Routes, OfOneNetworkNumbersAreRails) {
   const std::vector<Card> own = {At("eth0", 0, {"10.0.0.1"}), At("eth1", 1, {"10.0.0.2"})},

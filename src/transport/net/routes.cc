@@ -27,13 +27,15 @@ int CommonBits(const sys::IpAddress& a, const sys::IpAddress& b) {
 // What addresses of one network have in common as a rule: more says nothing of networks. Those of IPv4 have 96 bits before them.
 int NetworkBits(sys::IpFamily family) { return family == sys::IpFamily::kV4 ? 96 + 24 : 64; }
 
-// How much of their networks' beginnings two cards have in common; -1: they have no addresses of one family.
+// More than 0: two cards are on one network. 0: they are not, for less than a network in common is nothing: each host may have networks
+// of its own, joined by routers. -1: they have no addresses of one family.
 int CommonBits(const Card& a, const Card& b) {
   int most = -1;
   for (const sys::Endpoint& mine : a.endpoints) {
     for (const sys::Endpoint& its : b.endpoints) {
       if (mine.address.family() != its.address.family()) continue;
-      most = std::max(most, std::min(CommonBits(mine.address, its.address), NetworkBits(mine.address.family())));
+      const int network = NetworkBits(mine.address.family());
+      most = std::max(most, CommonBits(mine.address, its.address) >= network ? network : 0);
     }
   }
   return most;
