@@ -64,29 +64,13 @@ RankPlan BuildChain(const Request& q) {
 }  // namespace
 
 Entry CollnetDirectEntry() {
-  return {.algorithm = Algorithm::kCollnetDirect,
-          .name = "collnet_direct",
-          .nccl_name = "COLLNETDIRECT",
-          .supports =
-              [](Collective c, const Hosts& hosts) {
-                return hosts.count() > 1 &&
-                       (c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather);
-              },
-          .rank_ordered = [](Collective c, const Hosts&) { return !Reduces(c); },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = BuildDirect};
+  return InSwitches(Algorithm::kCollnetDirect, "collnet_direct", "COLLNETDIRECT", RailsPassSwitches, BuildDirect);
 }
 
 Entry CollnetChainEntry() {
-  return {.algorithm = Algorithm::kCollnetChain,
-          .name = "collnet_chain",
-          .nccl_name = "COLLNETCHAIN",
-          .supports = [](Collective c, const Hosts& hosts) { return hosts.count() > 1 && c == Collective::kAllReduce; },
-          .rank_ordered = [](Collective, const Hosts&) { return false; },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = BuildChain};
+  return InSwitches(
+      Algorithm::kCollnetChain, "collnet_chain", "COLLNETCHAIN",
+      [](Collective c, const Hosts& hosts) { return hosts.count() > 1 && c == Collective::kAllReduce; }, BuildChain);
 }
 
 }  // namespace tutti::algo

@@ -47,14 +47,9 @@ RankPlan Build(const Request& q) {
 }  // namespace
 
 Entry NvlsEntry() {
-  return {.algorithm = Algorithm::kNvls,
-          .name = "nvls",
-          .nccl_name = "NVLS",
-          .supports = [](Collective c, const Hosts&) { return c == Collective::kAllReduce || PassesSwitchOnce(c); },
-          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || hosts.ranks() == 1; },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = Build};
+  return InSwitches(
+      Algorithm::kNvls, "nvls", "NVLS",
+      [](Collective c, const Hosts&) { return c == Collective::kAllReduce || PassesSwitchOnce(c); }, Build);
 }
 
 }  // namespace tutti::algo

@@ -17,6 +17,7 @@
 
 #include "algo/build.h"
 #include "algo/hierarchy.h"
+#include "algo/switches.h"
 
 namespace tutti::algo {
 namespace {
@@ -29,32 +30,16 @@ plan::RankPlan Build(const Request& q) {
 }  // namespace
 
 Entry NvlsTreeEntry() {
-  return {.algorithm = Algorithm::kNvlsTree,
-          .name = "nvls_tree",
-          .nccl_name = "NVLSTREE",
-          .supports =
-              [](Collective c, const Hosts& hosts) {
-                return hosts.count() > 1 && (c == Collective::kAllReduce || c == Collective::kBroadcast);
-              },
-          .rank_ordered = [](Collective c, const Hosts&) { return !Reduces(c); },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = Build<Algorithm::kDoubleTree>};
+  return InSwitches(
+      Algorithm::kNvlsTree, "nvls_tree", "NVLSTREE",
+      [](Collective c, const Hosts& hosts) {
+        return hosts.count() > 1 && (c == Collective::kAllReduce || c == Collective::kBroadcast);
+      },
+      Build<Algorithm::kDoubleTree>);
 }
 
 Entry NvlsSharpEntry() {
-  return {.algorithm = Algorithm::kNvlsSharp,
-          .name = "nvls_sharp",
-          .nccl_name = "",
-          .supports =
-              [](Collective c, const Hosts& hosts) {
-                return hosts.count() > 1 &&
-                       (c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather);
-              },
-          .rank_ordered = [](Collective c, const Hosts&) { return !Reduces(c); },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = Build<Algorithm::kSharp>};
+  return InSwitches(Algorithm::kNvlsSharp, "nvls_sharp", "", RailsPassSwitches, Build<Algorithm::kSharp>);
 }
 
 }  // namespace tutti::algo

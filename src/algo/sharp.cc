@@ -39,17 +39,12 @@ RankPlan Build(const Request& q) {
 }  // namespace
 
 Entry SharpEntry() {
-  return {.algorithm = Algorithm::kSharp,
-          .name = "sharp",
-          .nccl_name = "",
-          .supports =
-              [](Collective c, const Hosts&) {
-                return c == Collective::kAllReduce || c == Collective::kBarrier || PassesSwitchOnce(c);
-              },
-          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || hosts.ranks() == 1; },
-          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
-          .few_links = [](Collective) { return false; },
-          .build = Build};
+  return InSwitches(
+      Algorithm::kSharp, "sharp", "",
+      [](Collective c, const Hosts&) {
+        return c == Collective::kAllReduce || c == Collective::kBarrier || PassesSwitchOnce(c);
+      },
+      Build);
 }
 
 }  // namespace tutti::algo

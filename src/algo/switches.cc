@@ -92,4 +92,22 @@ bool PassesSwitchOnce(Collective collective) {
          collective == Collective::kBroadcast || collective == Collective::kReduce;
 }
 
+bool RailsPassSwitches(Collective collective, const Hosts& hosts) {
+  return hosts.count() > 1 && (collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+                               collective == Collective::kAllGather);
+}
+
+Entry InSwitches(Algorithm algorithm, std::string_view name, std::string_view nccl_name,
+                 bool (*supports)(Collective collective, const Hosts& hosts),
+                 plan::RankPlan (*build)(const Request& request)) {
+  return {.algorithm = algorithm,
+          .name = name,
+          .nccl_name = nccl_name,
+          .supports = supports,
+          .rank_ordered = [](Collective c, const Hosts& hosts) { return !Reduces(c) || hosts.ranks() == 1; },
+          .in_place_by_reference = [](Collective, const Hosts&) { return false; },
+          .few_links = [](Collective) { return false; },
+          .build = build};
+}
+
 }  // namespace tutti::algo

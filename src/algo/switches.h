@@ -6,6 +6,7 @@
 // What the algorithms have in common whose values switches copy and fold (plan.h, "Switches").
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "algo/algorithm.h"
@@ -25,6 +26,13 @@ std::vector<std::int32_t> AllAfter(int rank, int ranks);
 plan::RankPlan PassSwitchOnce(const Request& request);
 // Whether PassSwitchOnce has a plan.
 bool PassesSwitchOnce(Collective collective);
+// Whether hosts do this by a switch of the network for each rail.
+bool RailsPassSwitches(Collective collective, const Hosts& hosts);
+
+// What all entries have in common whose plans need switches: these fold in an order of their own.
+Entry InSwitches(Algorithm algorithm, std::string_view name, std::string_view nccl_name,
+                 bool (*supports)(Collective collective, const Hosts& hosts),
+                 plan::RankPlan (*build)(const Request& request));
 
 }  // namespace tutti::algo
 

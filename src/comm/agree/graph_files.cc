@@ -56,12 +56,7 @@ Result<std::vector<topo::Channels>> ReadGivenChannels(const Settings& settings, 
     TUTTI_INFO(log::kGraph, "NCCL_GRAPH_FILE={} is not read: this host has no GPU", file);
     return std::vector<topo::Channels>();
   }
-  // A pipe would be waited for.
-  std::error_code ignored;
-  const Result<std::string> text =
-      std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)
-          ? Result<std::string>(Status(Code::kInvalidUsage, file + " is no regular file"))
-          : sys::ReadFile(file, kMostFileBytes);
+  const Result<std::string> text = sys::ReadRegularFile(file, kMostFileBytes);
   Result<std::vector<topo::Channels>> channels =
       text.ok() ? topo::ReadChannelsXml(*text, file, host.graph) : Result<std::vector<topo::Channels>>(text.status());
   if (channels.ok()) {

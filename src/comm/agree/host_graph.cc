@@ -66,11 +66,7 @@ Result<topo::Discovery> AskSystem(const HostPlaces& places, GraphOf what, Known&
 // A file's graph, with what the system adds to it.
 Result<HostGraph> ReadGraph(const std::string& file, const std::string& asked_by, const HostPlaces& places,
                             Known& known) {
-  // A pipe would be waited for.
-  std::error_code ignored;
-  const Result<std::string> text = std::filesystem::is_regular_file(file, ignored)
-                                       ? sys::ReadFile(file, kMostFileBytes)
-                                       : Result<std::string>(Status(Code::kInvalidUsage, file + " is no regular file"));
+  const Result<std::string> text = sys::ReadRegularFile(file, kMostFileBytes);
   if (!text.ok()) {
     return Status(Code::kInvalidUsage,
                   fmt::format("{}: {}; name a file that every process of this host can read, or unset it", asked_by,

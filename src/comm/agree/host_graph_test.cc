@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <functional>
@@ -236,6 +237,22 @@ TEST_F(GraphFileTest, WhatIsBadIsRefusedWithLineAndRemedy) {
       << status.message();
   settings.graph_file = folder_.Path("nowhere");
   EXPECT_EQ(ReadGivenChannels(settings, *host).status().code(), Code::kInvalidUsage);
+}
+
+// Nobody writes to them: whoever waited would wait for ever.
+TEST_F(GraphFileTest, PipesAreRefused) {
+  tests::AddHgx(host_);
+  const Found host = *Find({});
+  const std::string pipe = folder_.Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Settings settings;
+  settings.graph_file = settings.topo_file = settings.topo_dump_file = pipe;
+  EXPECT_NE(ReadGivenChannels(settings, *host).status().message().find(pipe + " is no regular file"),
+            std::string::npos);
+  const Result<Found> found = Find(settings);
+  EXPECT_EQ(found.status().code(), Code::kInvalidUsage);
+  EXPECT_NE(found.status().message().find(pipe + " is no regular file"), std::string::npos);
+  EXPECT_NE(Said([&] { DumpTopology(settings, *host); }).find(pipe + " is a pipe"), std::string::npos);
 }
 
 TEST_F(GraphFileTest, CountsOnlyWhereThereAreGpusAndRailsMayBeCrossed) {

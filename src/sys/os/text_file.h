@@ -13,6 +13,8 @@ namespace tutti::sys {
 // The content of a small file, such as those of /proc and /sys, whose size is not known beforehand. A file of
 // more than `limit_bytes` is an error.
 Result<std::string> ReadFile(const std::string& path, std::size_t limit_bytes = 1 << 20);
+// The same of a regular file. All others are errors: a pipe would be waited for.
+Result<std::string> ReadRegularFile(const std::string& path, std::size_t limit_bytes = 1 << 20);
 
 }  // namespace tutti::sys
 
