@@ -1,5 +1,5 @@
 # Headers of the system, of fmt and of gtest are half of a compilation. They are compiled once: by a target for the sources of
-# the library and the tools, and by one for test programs, whose flags differ. A build of fuzzers and a debug build compile
+# the library and the tools, and by one for test programs, whose flags differ. A build with fuzzers and a debug build compile
 # every source by itself, and so find a source that lacks an #include. So does a build with a compiler cache, which works best without.
 set(TUTTI_PRECOMPILE OFF)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT TUTTI_FUZZ AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

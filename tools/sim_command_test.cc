@@ -131,6 +131,26 @@ TEST(SimCommand, ComparesAlgorithmsEachInItsFastestWay) {
   EXPECT_EQ(large[1], best) << both.out;
 }
 
+TEST(SimCommand, MergesWhatIsReadyForAPeer) {
+  const std::string box = Write("merge_box.txt", kBox);
+  const auto sim = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"all_reduce", "--file", box, "--sizes", "1K"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Sim(arguments);
+  };
+  const std::vector<std::string> halving = {"--algo", "halving_doubling", "--hosts", "32"};
+  std::vector<std::string> merged = halving;
+  merged.emplace_back("--merge");
+  // 2 log2(64) hops of a message instead of 126 messages.
+  EXPECT_LT(UsOf(sim(merged), "1024"), UsOf(sim(halving), "1024") / 2);
+  EXPECT_NE(sim(merged).out.find("halving_doubling Simple, merged"), std::string::npos) << sim(merged).out;
+  EXPECT_EQ(sim({"--algo", "double_tree", "--merge"}).out, sim({"--algo", "double_tree"}).out);
+  const Said refused = sim({"--algo", "halving_doubling", "--hosts", "3000", "--channels", "64"});
+  EXPECT_EQ(refused.exit, kExitUsage);
+  EXPECT_NE(refused.err.find("among 6000 ranks has about 5e+09 steps"), std::string::npos) << refused.err;
+  EXPECT_EQ(sim({"--algo", "halving_doubling", "--hosts", "3000", "--merge"}).exit, kExitOk);
+}
+
 TEST(SimCommand, MachinesAndHostsOneAfterTheOther) {
   const std::string box = Write("one_box.txt", kBox),
                     other = Write("other_box.txt", std::string("name other\n") + kBox);
@@ -250,6 +270,8 @@ TEST(SimCommand, SaysWhatIsWrong) {
       {{"all_reduce", "--file", box, "--hosts", "2,0"},
        "--hosts is a number from 1 to 65536, or several with commas, found '0'"},
       {{"all_reduce", "--file", box, "--channels", "300"}, "--channels is a number from 1 to 256"},
+      {{"all_reduce", "--file", box, "--merge"}, "--merge needs --algo"},
+      {{"all_reduce", "--file", box, "--algo", "pat", "--merge", "--goal", "x"}, "leave out --merge"},
       {{"all_reduce", "--file", box, "--chunk", "0"}, "--chunk is a size, as 512K, or several with commas, found '0'"},
       {{"all_reduce", "--file", box, "--chunk", "1K,2K"},
        "several sizes of --chunk are tried for algorithms that --algo names"},

@@ -82,6 +82,10 @@ void AddSimOptions(CommandLine& line, SimOptions& o) {
       .Shown("N")
       .SplitAtCommas();
   line.Add("--chunk", o.chunks, "largest message (default 512K); more with commas").Shown("BYTES").SplitAtCommas();
+  line.AddFlag("--merge", o.merge,
+               "what a rank has ready for a peer at a time is one message, as where blocks are put together: of "
+               "algorithms that treat all ranks "
+               "alike and do not cut blocks into a pipeline");
   line.Add("-b,--minbytes", o.begin, "smallest size (default 8)").Shown("BYTES");
   line.Add("-e,--maxbytes", o.end, "largest size (default 1G)").Shown("BYTES");
   line.Add("-f,--stepfactor", o.factor, "from a size to the next (default 8)").Between(2, 1 << 20);
@@ -136,6 +140,9 @@ Result<SimWays> WaysOf(const SimOptions& options) {
     ways.chunks.push_back(*bytes);
   }
   if (ways.chunks.empty()) ways.chunks = {kUsualChunk};
+  if (options.merge && ways.algorithms.empty()) return Bad("--merge needs --algo: which algorithms are to merge?");
+  if (options.merge && !options.goal.empty()) return Bad("--goal writes the messages of the plan; leave out --merge");
+  if (options.merge) ways.merge = sim::Merge::kByHop;
   return ways;
 }
 

@@ -13,6 +13,7 @@
 
 #include "algo/algorithm.h"
 #include "proto/protocol.h"
+#include "sim/merge.h"
 #include "tutti/status.h"
 
 namespace tutti::tools {
@@ -32,6 +33,7 @@ struct SimOptions {
   std::string gdr_level;
   std::string trace, goal;
   int seed = 1;
+  bool merge = false;
 };
 
 void AddSimOptions(CommandLine& line, SimOptions& options);
@@ -42,6 +44,7 @@ struct SimWays {
   std::vector<proto::Protocol> protocols;
   std::vector<int> channels;
   std::vector<std::uint64_t> chunks;
+  sim::Merge merge = sim::Merge::kNo;  // of algorithms that can: the name of a way says whether it does
 };
 
 // One algorithm goes by Simple on one channel unless protocols and channels are given; where there are several, or none is named, each

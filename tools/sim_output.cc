@@ -22,8 +22,9 @@ void PrintCase(const SimCase& which) {
 }
 
 std::string NameOf(const sim::Way& way) {
-  return fmt::format("{} {}{}", algo::Get(way.algorithm).name, proto::Name(way.protocol),
-                     way.channels > 1 ? fmt::format(", {} channels", way.channels) : "");
+  return fmt::format("{} {}{}{}", algo::Get(way.algorithm).name, proto::Name(way.protocol),
+                     way.channels > 1 ? fmt::format(", {} channels", way.channels) : "",
+                     way.merge == sim::Merge::kByHop ? ", merged" : "");
 }
 
 Status WriteBy(const std::string& path,

@@ -13,6 +13,23 @@
 #include "tools/sim_cases.h"
 
 namespace tutti::tools {
+namespace {
+
+// Hours, and more memory than a machine has for what is under way.
+constexpr double kMostSteps = 4e9;
+
+Status CheckSteps(const sim::Operation& operation, int ranks) {
+  const double steps = 1.0 * operation.plans->Build(0, 0).step_count() * operation.channels * ranks;
+  if (steps <= kMostSteps) return Status::Ok();
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("{} among {} ranks has about {:.0e} steps, and {:.0e} are the most; take fewer ranks, fewer "
+                  "channels or another algorithm, or --merge, with which halving_doubling and the like have "
+                  "few steps",
+                  operation.name, ranks, steps, kMostSteps));
+}
+
+}  // namespace
 
 SimTrials::SimTrials(const SimCase& which, Collective collective, const SimWays& ways)
     : case_(which), collective_(collective), ways_(ways), sound_(which.setup.options) {
@@ -38,6 +55,8 @@ Result<sim::Way> SimTrials::Fastest(std::optional<algo::Algorithm> algorithm, st
   // What switches fold has no flags between data.
   const bool simple_only =
       algo::NeedsSwitches(*algorithm) && std::ranges::count(ways_.protocols, proto::Protocol::kSimple) > 0;
+  const bool merges = sim::RegistryPlans(*algorithm, collective_, hosts_).Merges();
+  const sim::Merge merge = merges ? ways_.merge : sim::Merge::kNo;
   std::optional<std::pair<sim::Time, sim::Way>> best;
   for (const proto::Protocol protocol : ways_.protocols) {
     if (simple_only && protocol != proto::Protocol::kSimple) continue;
@@ -47,7 +66,8 @@ Result<sim::Way> SimTrials::Fastest(std::optional<algo::Algorithm> algorithm, st
                            .protocol = protocol,
                            .channels = channels,
                            .chunk_bytes = chunk,
-                           .order = sim::OrderFor(hosts_)};
+                           .order = sim::OrderFor(hosts_),
+                           .merge = merge};
         if (only_one) return way;
         const Result<Done> done = Simulate(way, size, sound_);
         if (!done.ok()) return done.status();
@@ -67,6 +87,7 @@ Result<SimTrials::Done> SimTrials::Run(const sim::Way& way, std::size_t size, si
 Result<SimTrials::Done> SimTrials::Simulate(const sim::Way& way, std::size_t size, const sim::Options& options) const {
   const Result<sim::Operation> operation = sim::MakeOperation(CallOf(size), way, 0);
   if (!operation.ok()) return operation.status();
+  if (way.merge == sim::Merge::kNo) TUTTI_RETURN_IF_ERROR(CheckSteps(*operation, ranks()));
   Done done;
   done.job.communicators.push_back({.ranks = ranks_});
   sim::AddOperation(*operation, done.job);

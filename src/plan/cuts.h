@@ -24,6 +24,10 @@ struct Cuts {
   std::size_t slice_message_least_bytes;
   int chain_messages;
   std::size_t chain_message_least_bytes;
+  // Relays of less than an all_reduce, of so many bytes in all, do as well or better with so many blocks at most; a reduction to a
+  // root from more bytes on.
+  int few_blocks;
+  std::size_t few_blocks_bytes, few_blocks_root_bytes;
   // Short forms: reductions of so many rounds at most, since of more the steps are as fast; all of a block's warps together up to
   // so many channels (docs/decisions/0009-short-forms.md).
   int short_rounds, short_together_channels;

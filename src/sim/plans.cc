@@ -69,6 +69,21 @@ int RegistryPlans::Period(int /*channel*/) const {
   return hosts_.most();
 }
 
+bool RegistryPlans::Merges() const {
+  const int period = Period(0);
+  for (int position = 0; position < period; ++position) {
+    if (!HasOneStage(Build(position, 0))) return false;
+  }
+  return period > 0;
+}
+
+bool HasOneStage(const plan::RankPlan& plan) {
+  for (int i = 0; i < plan.step_count(); ++i) {
+    if (plan.step(i).stage != 0) return false;
+  }
+  return true;
+}
+
 TransferPlans::TransferPlans(int ranks, std::vector<Transfer> transfers)
     : ranks_(ranks), transfers_(std::move(transfers)) {}
 

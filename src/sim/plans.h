@@ -57,6 +57,8 @@ class RegistryPlans : public PlanSource {
   int RankAt(int position, int channel) const override;
   int PositionOf(int rank, int channel) const override;
   int Period(int channel) const override;
+  // Whether messages of a hop can be one (Merge::kByHop).
+  bool Merges() const;
   bool UsesSwitches() const override { return algo::NeedsSwitches(algorithm_); }
 
  private:
@@ -66,6 +68,9 @@ class RegistryPlans : public PlanSource {
   int root_;
   Order order_;
 };
+
+// Whether no step is put off to a later time slot (plan.h).
+bool HasOneStage(const plan::RankPlan& plan);
 
 // A group of sends and receives among a few ranks: algo::BuildSendRecv's plans.
 class TransferPlans : public PlanSource {

@@ -309,12 +309,9 @@ Program CompileMerged(Period& period, int place, const Hops& hops, const Cut& cu
   return program;
 }
 
-bool HasOneStage(const Period& period) {
+bool AllHaveOneStage(const Period& period) {
   for (int place = 0; place < period.size(); ++place) {
-    const RankPlan& plan = period.plan(place);
-    for (int i = 0; i < plan.step_count(); ++i) {
-      if (plan.step(i).stage != 0) return false;
-    }
+    if (!HasOneStage(period.plan(place))) return false;
   }
   return true;
 }
@@ -344,7 +341,7 @@ SharedPrograms CompileShared(const PlanSource& plans, int ranks, int channel, co
   Period period(plans, ranks, channel);
   SharedPrograms shared{.period = period.size(), .turns = period.turns()};
   std::optional<Hops> hops;
-  if (merge == Merge::kByHop && HasOneStage(period)) hops.emplace(period);
+  if (merge == Merge::kByHop && AllHaveOneStage(period)) hops.emplace(period);
   if (hops && hops->complete()) {
     for (int place = 0; place < period.size(); ++place) {
       shared.programs.push_back(CompileMerged(period, place, *hops, cut));

@@ -139,6 +139,9 @@ void AddCuts(plan::Cuts& c, Collector& add) {
   add.Bytes("relay_message_least_bytes", c.slice_message_least_bytes);
   add.Count("relay_chain_messages", c.chain_messages, 1, kMostChannels);
   add.Bytes("relay_chain_message_least_bytes", c.chain_message_least_bytes);
+  add.Count("relay_few_blocks", c.few_blocks, 1, kMostChannels);
+  add.Bytes("relay_few_blocks_bytes", c.few_blocks_bytes);
+  add.Bytes("relay_few_blocks_root_bytes", c.few_blocks_root_bytes);
   add.Count("short_form_rounds", c.short_rounds, 1, kMostChannels);
   add.Count("short_form_together_channels", c.short_together_channels, 0, kMostChannels);
   add.Bytes("batch_item_bytes", c.item_bytes);

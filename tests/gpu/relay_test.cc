@@ -247,6 +247,26 @@ TEST(Relay, OnlyTheLastOfAChainDivides) {
   }
 }
 
+// The blocks of a relay of float, of 32.
+int BlocksOf(Collective collective, std::size_t count, const plan::Cuts& cuts) {
+  const auto algorithm =
+      collective == Collective::kReduceScatter ? algo::Algorithm::kOneShot : algo::Algorithm::kTwoShot;
+  const Result<PreparedPlan> plan = PreparePlan(algo::BuildAll(algorithm, collective, 4, 0), 1);
+  return plan.ok() ? RelayBlocks(*plan, {.count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum}, cuts, 32)
+                   : 0;
+}
+
+TEST(Relay, TakesFewBlocksWhereMoreDoNotPay) {
+  const plan::Cuts cuts{.few_blocks = 24, .few_blocks_bytes = 4096, .few_blocks_root_bytes = 8192};
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 255, cuts), 32);  // of each of 4 ranks
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, cuts), 24);
+  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1023, cuts), 32);
+  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1024, cuts), 24);
+  EXPECT_EQ(BlocksOf(Collective::kReduce, 2047, cuts), 32);
+  EXPECT_EQ(BlocksOf(Collective::kReduce, 2048, cuts), 24);
+  EXPECT_EQ(BlocksOf(Collective::kAllReduce, 1 << 20, cuts), 32);
+}
+
 TEST(Relay, OtherPlansAreNone) {
   const auto is_relay = [](algo::Algorithm algorithm, Collective collective) {
     const Result<PreparedPlan> plan = PreparePlan(algo::BuildAll(algorithm, collective, 4), 1);

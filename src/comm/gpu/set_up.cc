@@ -1,5 +1,6 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +28,7 @@ Status GpuCommunicator::Impl::SetUp() {
                    .limits = {.cuts = limits.cuts,
                               .most_blocks = limits.most_blocks,
                               .team_blocks = limits.team_blocks,
+                              .least_team_blocks = std::min(limits.least_blocks, limits.team_blocks),
                               .whole_lines = limits.whole_lines,
                               .own_beside_bytes = limits.own_beside_bytes,
                               .sent_beside_bytes = limits.sent_beside_bytes},

@@ -125,7 +125,8 @@ struct TransferRequest {
 struct GroupLimits {
   plan::Cuts cuts{};
   int most_blocks = 1;                      // at least 1
-  int team_blocks = INT_MAX;                // of groups whose transfers are long (Cuts::short_bytes)
+  int team_blocks = INT_MAX;                // of groups whose transfers are long (Cuts::short_bytes), and of relays
+  int least_team_blocks = 1;                // of relays: as the user asks, at most team_blocks
   bool whole_lines = true;                  // LL128 may be used
   int lanes = 0;                            // the most links and directions that any rank uses; 0: any
   std::size_t own_beside_bytes = SIZE_MAX;  // copies to self of so many bytes are left to copy engines

@@ -175,6 +175,15 @@ void Cut(const PreparedPlan& plan, const plan::Cuts& cuts, std::size_t block_byt
 
 }  // namespace
 
+int RelayBlocks(const PreparedPlan& plan, const Work& work, const plan::Cuts& cuts, int most_blocks) {
+  if (plan.collective == Collective::kAllReduce) return most_blocks;
+  const bool by_piece = plan.collective == Collective::kReduceScatter;
+  const std::size_t bytes = work.count * SizeOf(work.type) * static_cast<std::size_t>(by_piece ? plan.ranks : 1);
+  const bool few =
+      bytes >= (plan.collective == Collective::kReduce ? cuts.few_blocks_root_bytes : cuts.few_blocks_bytes);
+  return few ? std::min(cuts.few_blocks, most_blocks) : most_blocks;
+}
+
 void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p2p::Layout& layout,
                   const plan::Cuts& cuts, int most_blocks, Relay& relay) {
   const Program& program = plan.program;
