@@ -111,9 +111,9 @@ class Measurer {
 
   // What is chosen once the library has tried some ways itself (comm/host/trials.h).
   Status PutChosenFirst(std::vector<TimedWay>& ways) {
-    if (collective_ == Collective::kSendRecv) return Status::Ok();
     comm::Planner& planner = communicator_.impl()->planner;
     Use(nullptr);
+    if (collective_ == Collective::kSendRecv) return PutChosenExchangeFirst(ways);
     const auto entry = planner.FindEntry(collective_, way_bytes_, 0);
     if (!entry.ok()) return entry.status();
     const std::uint64_t calls = planner.CallsUntilDecided(**entry);
@@ -122,6 +122,24 @@ class Measurer {
     TUTTI_RETURN_IF_ERROR(planner.FindCurrent(collective_, way_bytes_, 0, chosen));
     const auto found =
         std::ranges::find(ways, tune::ToString(chosen), [](const TimedWay& way) { return tune::ToString(way.choice); });
+    if (found != ways.end()) std::rotate(ways.begin(), found, found + 1);
+    return Status::Ok();
+  }
+
+  // Each sender has a choice of its own: what most of them have chosen.
+  Status PutChosenExchangeFirst(std::vector<TimedWay>& ways) {
+    comm::Planner& planner = communicator_.impl()->planner;
+    const std::uint64_t calls = planner.ExchangesUntilDecided(way_bytes_);
+    if (calls == 0) return Status::Ok();
+    for (std::uint64_t i = 0; i < calls; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
+    const int next = (communicator_.rank() + 1) % communicator_.ranks();
+    const std::array<double, 1> own = {planner.RefersInExchange(next, way_bytes_) ? 1.0 : 0.0};
+    std::array<double, 1> all = {0};
+    TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(own, all, ReduceOp::kSum)));
+    const bool refers = 2 * all[0] > communicator_.ranks();
+    const auto found = std::ranges::find_if(ways, [&](const TimedWay& way) {
+      return way.choice.protocol == proto::Protocol::kSimple && way.choice.by_reference == refers;
+    });
     if (found != ways.end()) std::rotate(ways.begin(), found, found + 1);
     return Status::Ok();
   }

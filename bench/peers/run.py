@@ -7,7 +7,7 @@
 started; then, size by size, the libraries take turns batch by batch, while the others' ranks sleep. So all of them meet
 the same machine, whose pace may change within seconds. This is repeated in several rounds with fresh processes.
 
-A time is the median over all batches (peer.h says what a batch is). A ratio is the median, over the turns, of the peer's
+A time is the median over all batches (peer.h says what a batch is) but for some at first, which let every library settle. A ratio is the median, over the turns, of the peer's
 time / Tutti's in the same turn, a few milliseconds apart. Goals that are missed are marked; they do not change the exit
 status, which is 1 only when Tutti's own program failed.
 
@@ -330,15 +330,21 @@ class Comparison:
         """`peers()`: those that take part now; one that fails does no more."""
         turns = self.turns.setdefault(key, [])
         start = time.monotonic()
-        for number in range(self.options.turns):
-            if number >= self.LEAST_TURNS and time.monotonic() - start > self.options.size_limit:
+        warm = self.options.warm_turns
+        for number in range(warm + self.options.turns):
+            if number == warm:
+                start = time.monotonic()
+            if number - warm >= self.LEAST_TURNS and time.monotonic() - start > self.options.size_limit:
                 break
+            if number < warm and time.monotonic() - start > self.options.size_limit:
+                continue
             active = peers()
             if not active:
                 break
             shift = number % len(active)
             turn = {peer.name: batch(peer) for peer in active[shift:] + active[:shift]}
-            turns.append({name: us for name, us in turn.items() if us is not None})
+            if number >= warm:
+                turns.append({name: us for name, us in turn.items() if us is not None})
 
     def times(self):
         """(ranks, op, bytes) -> library -> us, in the order of the tables."""
@@ -524,6 +530,8 @@ def parse_options():
                         help="rank counts (default 2,4; with --hosts one and two on each host)")
     parser.add_argument("--rounds", type=int, help="how often all programs are started (default 3)")
     parser.add_argument("--turns", type=int, help="batches of each library, per size and round (default 9)")
+    parser.add_argument("--warm-turns", type=int,
+                        help="batches before those, which do not count: Tutti tries ways after 10 ms of a size (default 9)")
     parser.add_argument("--batch-ms", type=float, help="how long a batch lasts (default 5)")
     parser.add_argument("--size-limit", type=float, default=1, metavar="S",
                         help=f"take fewer turns, {Comparison.LEAST_TURNS} at least, when a size of a round takes longer "
@@ -567,6 +575,8 @@ def parse_options():
     options.sizes = options.sizes or sizes("8:4M:8" if quick else "8:16M:2" if across else "8:64M:4")
     options.rounds = options.rounds or (1 if quick else 3)
     options.turns = options.turns or (3 if quick else 9)
+    if options.warm_turns is None:
+        options.warm_turns = 1 if quick else 9
     options.batch_ms = options.batch_ms or (3 if quick else 5)
     return options
 

@@ -28,7 +28,9 @@ const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operati
 
 // Both ways of kSimple must have hope by prediction, and there must be two.
 bool Planner::TriesBand(int band) {
-  constexpr double kHopeless = 3;  // times the better prediction
+  // Times the better prediction. What is measured when a communicator is made may be wrong by that much once the machine has moved its
+  // cores, and there are two ways only.
+  constexpr double kHopeless = 6;
   constexpr double kTurnUs = 600;
   constexpr std::uint64_t kFewest = 4, kMost = 64;
   constexpr std::uint64_t kFewestBetweenTrials = 2048;
@@ -67,6 +69,16 @@ exec::cpu::Lane Planner::FindLane(std::size_t bytes) {
   if (!lane) [[unlikely]]
     lane = MakeLane(size_class);
   return *lane;
+}
+
+std::uint64_t Planner::ExchangesUntilDecided(std::size_t bytes) {
+  return FindLane(bytes).tried ? transfers_->MessagesUntilDecided(bytes) : 0;
+}
+
+bool Planner::RefersInExchange(int peer, std::size_t bytes) {
+  const exec::cpu::Lane lane = FindLane(bytes);
+  return lane.tried ? transfers_->ByReference(peer, TransferTrials::Direction::kTo, bytes, /*answered=*/true)
+                    : lane.by_reference;
 }
 
 bool Planner::FindReference(const Operation& transfer, const exec::cpu::Lane& lane) const {

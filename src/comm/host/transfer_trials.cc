@@ -56,6 +56,11 @@ TransferTrials::Peer& TransferTrials::PeerOf(int peer) {
   return *known;
 }
 
+std::uint64_t TransferTrials::MessagesUntilDecided(std::size_t bytes) const {
+  const Rules& rules = RulesOf(BandOf(bytes));
+  return rules.begin + LengthOf(rules) + 1 + kLooks;
+}
+
 // What a receiver has found out, or what is predicted.
 bool TransferTrials::VerdictOf(const proto::Verdicts& verdicts, std::size_t slot) const {
   const std::uint64_t bit = std::uint64_t{1} << slot;

@@ -71,6 +71,9 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   bool Tries(int band) const { return bands_[static_cast<std::size_t>(band)].has_value(); }
   const Rules& RulesOf(int band) const { return *bands_[static_cast<std::size_t>(band)]; }
 
+  // After so many messages of one slot the first trial has been decided, and its sender knows. REQUIRES: Tries their band.
+  std::uint64_t MessagesUntilDecided(std::size_t bytes) const;
+
   // Fills in the lanes of a group that is ready but for this, and watches it. REQUIRES: one of them is tried.
   void Prepare(exec::cpu::Job& job);
   // Whether messages to or from a peer go by reference outside of trials, as far as is known now. REQUIRES: Tries their band.
