@@ -83,7 +83,7 @@ void AddSimOptions(CommandLine& line, SimOptions& o) {
       .SplitAtCommas();
   line.Add("--chunk", o.chunks, "largest message (default 512K); more with commas").Shown("BYTES").SplitAtCommas();
   line.AddFlag("--merge", o.merge,
-               "what a rank has ready for a peer at a time is one message, as where blocks are put together: of "
+               "what a rank sends another one together is one message, as where blocks are put together: of "
                "algorithms that treat all ranks "
                "alike and do not cut blocks into a pipeline");
   line.Add("-b,--minbytes", o.begin, "smallest size (default 8)").Shown("BYTES");
@@ -142,7 +142,7 @@ Result<SimWays> WaysOf(const SimOptions& options) {
   if (ways.chunks.empty()) ways.chunks = {kUsualChunk};
   if (options.merge && ways.algorithms.empty()) return Bad("--merge needs --algo: which algorithms are to merge?");
   if (options.merge && !options.goal.empty()) return Bad("--goal writes the messages of the plan; leave out --merge");
-  if (options.merge) ways.merge = sim::Merge::kByHop;
+  if (options.merge) ways.merge = sim::Merge::kTogether;
   return ways;
 }
 

@@ -24,7 +24,7 @@ void PrintCase(const SimCase& which) {
 std::string NameOf(const sim::Way& way) {
   return fmt::format("{} {}{}{}", algo::Get(way.algorithm).name, proto::Name(way.protocol),
                      way.channels > 1 ? fmt::format(", {} channels", way.channels) : "",
-                     way.merge == sim::Merge::kByHop ? ", merged" : "");
+                     way.merge == sim::Merge::kTogether ? ", merged" : "");
 }
 
 Status WriteBy(const std::string& path,

@@ -7,10 +7,11 @@
 
 namespace tutti::sim {
 
-// Messages that leave over a wire in the same hop (plan::Timeline) are one, as of an executor that sends together what is ready
-// together. Links hold any number of messages then. Only for plans that are alike (PlanSource::Period) and have one stage; others are as
-// with kNo.
-enum class Merge : std::uint8_t { kNo, kByHop };
+// What a rank sends another one together is one message, as of programs that put blocks together: all of it that is not complete, and all
+// that is (message_rounds.h). Where such messages would wait for each other, it is those blocks that leave in the same hop
+// (plan::Timeline). Links hold any number of messages then. Only for plans that are alike (PlanSource::Period) and have one stage; others
+// are as with kNo.
+enum class Merge : std::uint8_t { kNo, kTogether };
 
 }  // namespace tutti::sim
 

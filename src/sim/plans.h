@@ -57,7 +57,7 @@ class RegistryPlans : public PlanSource {
   int RankAt(int position, int channel) const override;
   int PositionOf(int rank, int channel) const override;
   int Period(int channel) const override;
-  // Whether messages of a hop can be one (Merge::kByHop).
+  // Whether what a rank sends another one together can be one message (Merge::kTogether).
   bool Merges() const;
   bool UsesSwitches() const override { return algo::NeedsSwitches(algorithm_); }
 

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "plan/plan.h"
+#include "sim/message_rounds.h"
+#include "sim/period.h"
 #include "sim/plans.h"
 #include "sim/switch_groups.h"
 
@@ -150,44 +152,6 @@ class Writer {
   std::unordered_map<std::uint64_t, std::uint32_t> wire_at_;
 };
 
-// The plans of one period as a system of their own: a message to another period arrives at the same place of this one.
-class Period {
- public:
-  Period(const PlanSource& source, int ranks, int channel) : period_(source.Period(channel)), turns_(ranks / period_) {
-    for (int place = 0; place < period_; ++place) plans_.push_back(source.Build(place, channel));
-  }
-
-  int size() const { return period_; }
-  int turns() const { return turns_; }
-  const RankPlan& plan(int place) const { return plans_[static_cast<std::size_t>(place)]; }
-  // Of what `place` sends to the position, which counts from its own period.
-  std::uint32_t WireTo(int place, int position) { return WireBetween(place, position % period_, position / period_); }
-  // Of what it receives from there.
-  Program::Wire WireFrom(int place, int position) {
-    const int turns = position / period_;
-    return {.place = WireBetween(position % period_, place, turns == 0 ? 0 : turns_ - turns),
-            .turns = static_cast<std::uint32_t>(turns)};
-  }
-  const std::vector<SharedPrograms::Ends>& wires() const { return wires_; }
-
- private:
-  std::uint32_t WireBetween(int from, int to, int turns) {
-    const auto [known, fresh] =
-        wire_of_.try_emplace(std::array<int, 3>{from, to, turns}, static_cast<std::uint32_t>(wires_.size()));
-    if (fresh) {
-      wires_.push_back({.from = static_cast<std::uint32_t>(from),
-                        .to = static_cast<std::uint32_t>(to),
-                        .turns = static_cast<std::uint32_t>(turns)});
-    }
-    return known->second;
-  }
-
-  int period_, turns_;
-  std::vector<RankPlan> plans_;
-  std::map<std::array<int, 3>, std::uint32_t> wire_of_;
-  std::vector<SharedPrograms::Ends> wires_;
-};
-
 // Which hop each step of a period belongs to, as plan::MakeTimeline counts them, and each message of its wires.
 class Hops {
  public:
@@ -309,6 +273,25 @@ Program CompileMerged(Period& period, int place, const Hops& hops, const Cut& cu
   return program;
 }
 
+// Each round is a step.
+Program CompileRounds(Period& period, int place, const MessageRounds& rounds, const Cut& cut) {
+  const RankPlan& plan = period.plan(place);
+  const Sizes sizes(plan, cut);
+  Writer writer(plan, cut);
+  for (const MessageRounds::Round& round : rounds.RoundsOf(place)) {
+    if (round.steps.empty() && round.sent.empty() && round.received.empty()) continue;
+    writer.Begin();
+    for (const Program::Wire& wire : round.received) writer.Receive(writer.WireAt(wire));
+    for (const MessageRounds::Message& message : round.sent)
+      writer.Send(writer.WireAt({.place = message.wire}), message.blocks);
+    for (const int step : round.steps) writer.AddWork(WorkOf(plan.step(step)));
+    writer.End(sizes.Of(plan.step(round.steps.empty() ? 0 : round.steps.front())), 0);
+  }
+  Program program = writer.Finish();
+  program.link_slots = plan.step_count() + 1;
+  return program;
+}
+
 bool AllHaveOneStage(const Period& period) {
   for (int place = 0; place < period.size(); ++place) {
     if (!HasOneStage(period.plan(place))) return false;
@@ -340,9 +323,16 @@ Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::u
 SharedPrograms CompileShared(const PlanSource& plans, int ranks, int channel, const Cut& cut, Merge merge) {
   Period period(plans, ranks, channel);
   SharedPrograms shared{.period = period.size(), .turns = period.turns()};
+  const bool merges = merge == Merge::kTogether && AllHaveOneStage(period);
+  std::optional<MessageRounds> rounds;
+  if (merges) rounds.emplace(period);
   std::optional<Hops> hops;
-  if (merge == Merge::kByHop && AllHaveOneStage(period)) hops.emplace(period);
-  if (hops && hops->complete()) {
+  if (merges && !rounds->exist()) hops.emplace(period);
+  if (rounds && rounds->exist()) {
+    for (int place = 0; place < period.size(); ++place) {
+      shared.programs.push_back(CompileRounds(period, place, *rounds, cut));
+    }
+  } else if (hops && hops->complete()) {
     for (int place = 0; place < period.size(); ++place) {
       shared.programs.push_back(CompileMerged(period, place, *hops, cut));
     }

@@ -58,7 +58,7 @@ Cut Run::CutOf(int channel) const {
 // Where blocks are equal, or nearly so among many ranks. A plan of the period says into how many a piece is cut.
 bool Run::UsesShared(int channel) const {
   if (plans_.Period(channel) == 0) return false;
-  if (shape_.merge == Merge::kByHop || shape_.ranks >= kManyRanks) return true;
+  if (shape_.merge == Merge::kTogether || shape_.ranks >= kManyRanks) return true;
   const plan::RankPlan plan = plans_.Build(0, channel);
   const int blocks = std::max(plan.in_blocks / plan::InPieces(plan.collective, plan.ranks),
                               plan.out_blocks / plan::OutPieces(plan.collective, plan.ranks));

@@ -174,7 +174,7 @@ TEST(Simulator, HalvingDoublingIsItsClosedForm) {
     const std::uint64_t block = 1 << 20;
     Job job = JobOf(ranks, {.plans = Plans(Algorithm::kHalvingDoubling, Collective::kAllReduce, ranks),
                             .bytes = block * static_cast<std::uint64_t>(ranks),
-                            .merge = Merge::kByHop});
+                            .merge = Merge::kTogether});
     const double closed =
         kLaunchUs + 2 * ((ranks - 1) * Us(static_cast<double>(block), kRate) + bits * (kLatencyUs + kHopUs));
     const Outcome merged = Simulated(job, machine, {.costs = SomeCosts()});
@@ -182,8 +182,32 @@ TEST(Simulator, HalvingDoublingIsItsClosedForm) {
     job.operations[0].merge = Merge::kNo;
     const Outcome single = Simulated(job, machine, {.costs = SomeCosts()});
     EXPECT_NEAR(ToUs(single.end), closed, closed / 3);
+    EXPECT_EQ(merged.messages, static_cast<std::uint64_t>(2 * bits * ranks));
     EXPECT_LE(merged.messages, single.messages);
     EXPECT_EQ(merged.links[0].bytes, single.links[0].bytes);
+  }
+}
+
+// Whatever the number of ranks, nobody waits for ever and as many bytes come out of each.
+TEST(Simulator, MergedMessagesCarryTheSame) {
+  for (const Algorithm algorithm : {Algorithm::kHalvingDoubling, Algorithm::kPat, Algorithm::kPairwise}) {
+    for (const Collective collective :
+         {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather, Collective::kAllToAll}) {
+      if (!algo::Get(algorithm).supports(collective, algo::Hosts(2))) continue;
+      for (const int ranks : {2, 3, 5, 6, 7, 12, 24}) {
+        const TestMachine machine = OneHost(ranks);
+        Job job = JobOf(ranks, {.plans = Plans(algorithm, collective, ranks),
+                                .bytes = std::uint64_t{4096} * static_cast<std::uint64_t>(ranks),
+                                .merge = Merge::kTogether});
+        const Outcome merged = Simulated(job, machine, {.costs = SomeCosts()});
+        job.operations[0].merge = Merge::kNo;
+        const Outcome single = Simulated(job, machine, {.costs = SomeCosts()});
+        EXPECT_LE(merged.messages, single.messages) << ranks;
+        for (std::size_t i = 0; i < single.links.size(); ++i) {
+          EXPECT_EQ(merged.links[i].bytes, single.links[i].bytes) << ranks;
+        }
+      }
+    }
   }
 }
 

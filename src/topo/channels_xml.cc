@@ -50,12 +50,11 @@ class Reader {
   Result<PathType> ReadType(pugi::xml_node at, const char* attribute) const;
 
   XmlFile file_;
-  const Graph& graph_;
   std::map<std::pair<int, int>, int> gpus_, ports_;  // by host and number
   std::map<int, int> gpu_of_rank_;
 };
 
-Reader::Reader(const std::string& where, const Graph& graph) : file_(where), graph_(graph) {
+Reader::Reader(const std::string& where, const Graph& graph) : file_(where) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (const Gpu* gpu = node.gpu()) {
