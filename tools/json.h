@@ -52,6 +52,7 @@ class Json {
 
  private:
   friend struct JsonText;
+  friend struct JsonPickle;  // record_pickle.cc
   struct ArrayMark {};
   struct ObjectMark {};
 

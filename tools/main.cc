@@ -17,6 +17,7 @@
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
 #include "tools/preload_command.h"
+#include "tools/record_command.h"
 #include "tools/run_command.h"
 #include "tools/sim_command.h"
 #include "tools/top_command.h"
@@ -44,6 +45,7 @@ constexpr Command kCommands[] = {
     {"run", RunCommand, "start the ranks of a program, on this host or several, and watch over them"},
     {"preload", PreloadCommand, "start a program on our libnccl.so.2; say which one its processes mapped"},
     {"top", TopCommand, "show what the communicators of a process do and wait for"},
+    {"record", RecordCommand, "write what jobs do and have done in formats that other programs read"},
     {"expect", ExpectCommand, "predict what an operation takes on a machine, with Tutti or with NCCL"},
     {"sim", SimCommand, "simulate an operation or a training step on a machine of any size"},
     {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},

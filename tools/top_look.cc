@@ -14,9 +14,9 @@
 #include "sys/os/mappings.h"
 #include "sys/os/process.h"
 #include "sys/os/process_activity.h"
-#include "tools/top_boxes.h"
 #include "trace/layout.h"
 #include "transport/shm/segment.h"
+#include "watch/process_look.h"
 
 namespace tutti::tools {
 namespace {
@@ -68,70 +68,17 @@ std::optional<Sighting> ReadBeginning(std::int32_t pid, const sys::Mapping& m) {
                   .bytes = m.end - m.begin};
 }
 
-ProcessState StateOf(char letter, const std::string& place) {
-  // A frozen control group shows as a sleep.
-  if (place.find("freezer") != std::string::npos || place.find("refrigerator") != std::string::npos)
-    return ProcessState::kFrozen;
-  switch (letter) {
-    case 'R':
-      return ProcessState::kRunning;
-    case 'S':
-    case 'I':
-      return ProcessState::kSleeping;
-    case 'D':
-      return ProcessState::kUninterruptible;
-    case 'T':
-      return ProcessState::kStopped;
-    case 't':
-      return ProcessState::kTraced;
-    case 'Z':
-      return ProcessState::kZombie;
-    case 'X':
-    case 'x':
-      return ProcessState::kGone;
-    default:
-      return ProcessState::kUnknown;
-  }
-}
-
-diag::ProcessLook Convert(const sys::ProcessActivity& seen, const std::string& host) {
-  diag::ProcessLook process{.host = host,
-                            .pid = seen.pid,
-                            .name = seen.name,
-                            .children = seen.children,
-                            .run_ns = seen.run_ns,
-                            .queue_ns = seen.queue_ns,
-                            .throttled_ns = seen.throttled_ns,
-                            .end = seen.end};
-  for (const sys::ThreadActivity& t : seen.threads) {
-    process.threads.push_back({.id = t.tid,
-                               .name = t.name,
-                               .state = StateOf(t.state, t.kernel_place),
-                               .system_call = t.system_call,
-                               .object = t.object,
-                               .kernel_place = t.kernel_place});
-  }
-  // That of a main thread that has ended while others go on says nothing.
-  const bool others = seen.state == 'Z' && !seen.threads.empty();
-  process.state = others ? ProcessState::kUnknown
-                         : StateOf(seen.state, seen.threads.empty() ? "" : seen.threads.front().kernel_place);
-  return process;
-}
-
 class Looker {
  public:
+  explicit Looker(std::vector<BoxCopy>* boxes) : boxes_(boxes) {}
+
   diag::Look Run(const std::vector<std::int32_t>& pids) {
     look_.taken_ns = sys::NowNs();
     look_.taken_unix_ns = sys::UnixNs();
     look_.hosts.push_back({.name = host_});
     for (const std::int32_t pid : pids) Visit(pid);
-    for (const Sighting& s : seen_) {
-      if (s.own) Read(s);
-    }
-    // Ranks that no living process calls its own.
-    for (const Sighting& s : seen_) {
-      if (!s.own && !read_.contains(s.Key())) Read(s);
-    }
+    ReadAll(Whose::kOwn);
+    ReadAll(Whose::kOthers);
     for (diag::CommunicatorLook& c : look_.communicators) {
       std::ranges::sort(c.seen, {}, &diag::RankLook::rank);
       FindIslands(c);
@@ -157,23 +104,30 @@ class Looker {
     }
     if (!any) return;
     place_of_[pid] = static_cast<int>(look_.processes.size());
-    look_.processes.push_back(Convert(*activity, host_));
+    look_.processes.push_back(watch::Convert(*activity, host_));
   }
 
-  void Read(const Sighting& s) {
-    const Result<BoxCopy> box = BoxCopy::Take(s.pid, s.address + kBoxOffset, s.bytes - kBoxOffset);
-    if (!box.ok()) return;
-    read_[s.Key()] = true;
-    diag::RankLook rank = diag::ReadRank(box->view());
-    rank.process = s.own ? place_of_[s.pid] : ProcessOf(s);
-    if (rank.state != diag::RankState::kFailed) {
-      constexpr diag::RankState kStates[] = {diag::RankState::kStarting, diag::RankState::kReady,
-                                             diag::RankState::kLeft, diag::RankState::kFailed};
-      const auto state = static_cast<std::uint32_t>(s.state);
-      rank.state = state < std::size(kStates) ? kStates[state] : diag::RankState::kUnknown;
+  // kOthers: ranks that no living process calls its own. Copies come first, one right after another: so they show much the same moment.
+  enum class Whose { kOwn, kOthers };
+  void ReadAll(Whose whose) {
+    std::vector<std::pair<const Sighting*, BoxCopy>> copies;
+    for (const Sighting& s : seen_) {
+      if (s.own != (whose == Whose::kOwn) || read_.contains(s.Key())) continue;
+      Result<BoxCopy> box = BoxCopy::Take(s.pid, s.address + kBoxOffset, s.bytes - kBoxOffset);
+      if (!box.ok()) continue;
+      read_[s.Key()] = true;
+      copies.emplace_back(&s, std::move(*box));
     }
+    for (auto& [s, box] : copies) Read(*s, std::move(box));
+  }
+
+  void Read(const Sighting& s, BoxCopy box) {
+    diag::RankLook rank = diag::ReadRank(box.view());
+    rank.process = s.own ? place_of_[s.pid] : ProcessOf(s);
+    if (rank.state != diag::RankState::kFailed) rank.state = watch::StateOf(s.state);
     if (s.state == transport::RankState::kFailed) rank.blamed = s.culprit;
-    CommunicatorOf(box->view()).seen.push_back(std::move(rank));
+    CommunicatorOf(box.view()).seen.push_back(std::move(rank));
+    if (boxes_ != nullptr) boxes_->push_back(std::move(box));
   }
 
   diag::CommunicatorLook& CommunicatorOf(const trace::View& box) {
@@ -191,7 +145,7 @@ class Looker {
     if (activity && s.start_ticks != 0 && activity->start_ticks != s.start_ticks) activity.reset();
     place_of_[s.said_pid] = static_cast<int>(look_.processes.size());
     look_.processes.push_back(activity
-                                  ? Convert(*activity, host_)
+                                  ? watch::Convert(*activity, host_)
                                   : diag::ProcessLook{.host = host_, .pid = s.said_pid, .state = ProcessState::kGone});
     return place_of_[s.said_pid];
   }
@@ -215,6 +169,7 @@ class Looker {
     }
   }
 
+  std::vector<BoxCopy>* const boxes_;
   const std::string host_ = sys::HostName();
   diag::Look look_;
   std::vector<Sighting> seen_;
@@ -239,6 +194,8 @@ Processes FindProcesses() {
   return found;
 }
 
-diag::Look TakeLook(const std::vector<std::int32_t>& pids) { return Looker().Run(pids); }
+diag::Look TakeLook(const std::vector<std::int32_t>& pids, std::vector<BoxCopy>* boxes) {
+  return Looker(boxes).Run(pids);
+}
 
 }  // namespace tutti::tools

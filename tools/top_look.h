@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diag/evidence.h"
+#include "tools/top_boxes.h"
 
 namespace tutti::tools {
 
@@ -20,8 +21,8 @@ struct Processes {
 Processes FindProcesses();
 
 // What these processes are seen to do. A rank whose process has ended is read from the pages that its peers have mapped. A process
-// that ends meanwhile, or may not be read, is left out.
-diag::Look TakeLook(const std::vector<std::int32_t>& pids);
+// that ends meanwhile, or may not be read, is left out. `boxes`, where given, gets the black boxes that it was read from.
+diag::Look TakeLook(const std::vector<std::int32_t>& pids, std::vector<BoxCopy>* boxes = nullptr);
 
 }  // namespace tutti::tools
 

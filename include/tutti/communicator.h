@@ -76,6 +76,13 @@ struct CommunicatorOptions {
   std::shared_ptr<const comm::Origin> origin;
 };
 
+// What holds a communicator up, as far as its process can tell (docs/diagnosis.md).
+struct StandingVerdict {
+  std::string kind;          // "stopped", "dead", "late host", ...; empty: nothing is known to hold it up
+  std::string sentence;      // who or what it is, the evidence, who waits, and what to do
+  std::vector<int> exclude;  // ranks that certainly cannot go on: ended, stopped, or on a host that is gone; in order
+};
+
 // A group of ranks that call the same collectives in the same order. One object per rank; ranks may be processes or
 // threads of one process, in any mix, on one host or several.
 //
@@ -112,6 +119,10 @@ class Communicator {
 
   // Breaks the communicator here and tells all peers, which fail their operations within a second. Any thread.
   void Abort(const std::string& reason);
+
+  // What the process's monitor has found lately; nothing without one (TUTTI_MONITOR=0). Where it has broken the communicator, or
+  // somebody else has, that stays: `exclude` says who to go on without. Costs a lock. Any thread.
+  StandingVerdict WhoHoldsItUp() const;
 
   // Collective: `bytes` of zeroed memory that all ranks of this host have mapped. Operations on it need no copy
   // into library memory. Valid until the communicator is destroyed.

@@ -106,6 +106,11 @@ struct Settings {
   // TUTTI_BLACK_BOX: whether calls are written down and their messages marked, so that `tutti top` shows them and calls
   // that do not match end in an error.
   bool black_box = true;
+  // TUTTI_MONITOR: whether a thread of the process finds out who holds this communicator up, and logs it (docs/diagnosis.md).
+  bool monitor = true;
+  // TUTTI_ON_VERDICT: "report", or "abort:SECONDS": ms that a verdict on a fault that cannot end by itself may stand at WARN until the
+  // monitor ends the communicator with its sentence; -1: for ever.
+  std::int64_t abort_after_ms = -1;
   // NCCL_COMM_BLOCKING: whether calls of the C interface wait (1) or return ncclInProgress (0); -1: as the
   // communicator's config says, which by default waits.
   int comm_blocking = -1;

@@ -13,6 +13,26 @@ using namespace rows;  // NOLINT: the columns
 namespace {
 
 constexpr std::int64_t kMostLines = 1'000'000;
+constexpr std::int64_t kMsPerSecond = 1000, kMostSeconds = 1'000'000;
+constexpr std::string_view kReport = "report", kAbort = "abort:";
+
+std::string ReadOnVerdict(std::string_view text, Settings& settings) {
+  if (text == kReport) {
+    settings.abort_after_ms = -1;
+    return "";
+  }
+  const std::optional<std::int64_t> seconds =
+      text.starts_with(kAbort) ? ParseNumber(text.substr(kAbort.size())) : std::nullopt;
+  if (!seconds || *seconds < 0 || *seconds > kMostSeconds)
+    return fmt::format("one of {}, {}SECONDS with 0 to {} seconds", kReport, kAbort, kMostSeconds);
+  settings.abort_after_ms = *seconds * kMsPerSecond;
+  return "";
+}
+std::string PrintOnVerdict(const Settings& settings) {
+  if (settings.abort_after_ms < 0) return std::string(kReport);
+  return fmt::format("{}{}", kAbort, settings.abort_after_ms / kMsPerSecond);
+}
+constexpr Columns kOnVerdict = {&ReadOnVerdict, &PrintOnVerdict};
 
 constexpr Setting kRows[] = {
     // Waiting.
@@ -42,6 +62,19 @@ constexpr Setting kRows[] = {
              "that do not match may hang or give wrong results. For measurements (docs/black_box.md).",
          .agreement = Agreement::kRankZero},
         kNumber<&S::black_box, Kind::kCount, 0, 1>),
+    Row({.name = "TUTTI_MONITOR",
+         .values = "0, 1",
+         .meaning = "Whether a thread of the process finds out who or what holds its communicators up, and logs it "
+                    "(docs/diagnosis.md). The thread is there while a communicator of several ranks has 1."},
+        kNumber<&S::monitor, Kind::kCount, 0, 1>),
+    Row({.name = "TUTTI_ON_VERDICT",
+         .values = "report, abort:SECONDS",
+         .meaning =
+             "What the monitor does with a warning on a fault that cannot end by itself, as a stopped or dead "
+             "process or a deadlock: only report it, or end the communicator with its sentence once it has stood "
+             "for so many seconds, 0 to 1000000.",
+         .agreement = Agreement::kShould},
+        kOnVerdict),
     Row({.name = "NCCL_COMM_BLOCKING",
          .values = "0, 1, -1",
          .meaning =

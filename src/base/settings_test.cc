@@ -185,6 +185,19 @@ TEST(SettingsTest, BadNumbersKeepTheDefaultAndAreNamed) {
   EXPECT_NE(copy.warnings.find("auto, off, force"), std::string::npos);
 }
 
+TEST(SettingsTest, WhatAVerdictDoes) {
+  EXPECT_EQ(Settings().abort_after_ms, -1);
+  EXPECT_EQ(With({{"TUTTI_ON_VERDICT", "report"}}).abort_after_ms, -1);
+  EXPECT_EQ(With({{"TUTTI_ON_VERDICT", "abort:0"}}).abort_after_ms, 0);
+  EXPECT_EQ(With({{"TUTTI_ON_VERDICT", "abort:90"}}).abort_after_ms, 90'000);
+  EXPECT_EQ(FindSetting("TUTTI_ON_VERDICT")->print(With({{"TUTTI_ON_VERDICT", "abort:90"}})), "abort:90");
+  for (const char* bad : {"abort", "abort:", "abort:-1", "abort:1000001", "abort:1s", "never"}) {
+    const Settings settings = With({{"TUTTI_ON_VERDICT", bad}});
+    EXPECT_EQ(settings.abort_after_ms, -1) << bad;
+    EXPECT_NE(settings.warnings.find("one of report, abort:SECONDS"), std::string::npos) << settings.warnings;
+  }
+}
+
 TEST(SettingsTest, OneLineForEachBadValue) {
   const Settings settings = With({{"TUTTI_TIMEOUT_MS", "x"}, {"NCCL_MAX_NCHANNELS", "65"}, {"TUTTI_SPIN_US", "-2"}});
   EXPECT_EQ(Lines(settings.warnings), 3) << settings.warnings;

@@ -140,6 +140,7 @@ RankLook ReadRank(const trace::View& box) {
   }
   rank.transfers = ReadTransfers(box);
   rank.wait = ReadWait(box);
+  rank.elsewhere = {.communicator = box.elsewhere().communicator, .thread = box.elsewhere().thread};
   if (rank.inside()) rank.running = ReadRunning(box, rank.finished, rank.wait);
   rank.links = ReadLinks(box);
   rank.failure_code = box.failure_code();

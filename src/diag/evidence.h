@@ -140,6 +140,11 @@ struct RankLook {
   // Whether the call up to `finished` that came last has ended on the rank's own side, rather than in a GPU's stream.
   bool finished_is_done = true;
   WaitLook wait;
+  // Where its process waits in another communicator, as that says itself; communicator 0: nowhere that is known.
+  struct Elsewhere {
+    std::uint64_t communicator = 0;
+    std::int32_t thread = 0;
+  } elsewhere;
   std::vector<LinkLook> links;  // those that were used
   Code failure_code = Code::kOk;
   std::string failure;  // the error that broke the communicator; empty: none

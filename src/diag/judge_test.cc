@@ -595,6 +595,34 @@ TEST(Judge, TellsTwoCausesApart) {
   EXPECT_EQ(RanksOf(verdicts[1].indirect), (std::vector{3}));
 }
 
+// One that has just been let go is neither stopped any more nor late yet.
+TEST(Judge, GivesTimeToWhoWasHeld) {
+  Job job(4);
+  job.WaitOnRing(30, {2});
+  for (const ProcessState held : {ProcessState::kStopped, ProcessState::kFrozen, ProcessState::kTraced}) {
+    const auto was_held = [&](Look& before) { before.processes[2].state = held; };
+    EXPECT_TRUE(job.Judged(was_held).empty());
+  }
+  One(job.Judged(), Kind::kLateHost, {2});
+}
+
+// Rank 1 says that its thread waits in a communicator of which nothing is seen: it is not called late.
+TEST(Judge, DoesNotAccuseWhoWaitsOutOfSight) {
+  Job job(3);
+  job.WaitOnRing(3, {1});
+  job.rank(1).elsewhere = {.communicator = 0xf00, .thread = job.rank(1).thread};
+  std::vector<Verdict> verdicts = job.Judged();
+  One(verdicts, Kind::kUnknown, {});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "rank 1 waits in communicator 0xf00, of which nothing can be seen from here"))
+      << Sentence(verdicts[0]);
+  job.rank(1).elsewhere.thread = 9;  // another one than makes its calls here
+  verdicts = job.Judged();
+  One(verdicts, Kind::kLateHost, {1});
+  job.rank(1).elsewhere = {.communicator = job.communicator().id, .thread = job.rank(1).thread};  // which is seen
+  verdicts = job.Judged();
+  One(verdicts, Kind::kLateHost, {1});
+}
+
 // Stalled links of one card are one cause.
 TEST(Judge, NamesWhatLinksHaveInCommon) {
   Job job(6);

@@ -30,6 +30,13 @@ Standing OfProcess(const Seen& seen) {
   return Standing::kUnseen;
 }
 
+// Whether it was held when the look before was taken, and is not any more: it has had no time to move.
+bool IsLetGo(const Seen& seen) {
+  if (seen.process == nullptr || seen.process_before == nullptr) return false;
+  const auto holds = [](ProcessState s) { return IsHeld(s) || s == ProcessState::kTraced; };
+  return holds(seen.process_before->state) && !holds(seen.process->state);
+}
+
 }  // namespace
 
 Standings::Standings(const Look& before, const Look& now) : before_(before), now_(now) {
@@ -73,7 +80,7 @@ Seen Standings::Judge(const CommunicatorLook& communicator, const RankLook& rank
     seen.standing = Standing::kFailed;
   } else if (rank.state == RankState::kStarting) {
     seen.standing = Standing::kStarting;
-  } else if (seen.before == nullptr || !StandsStill(*seen.before, rank)) {
+  } else if (seen.before == nullptr || !StandsStill(*seen.before, rank) || IsLetGo(seen)) {
     seen.standing = Standing::kMoving;
   } else if (rank.wait.kind != trace::WaitKind::kNothing && rank.inside()) {
     seen.standing = Standing::kWaiting;

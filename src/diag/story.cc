@@ -42,6 +42,8 @@ bool Story::Persists(Entry& entry, bool there, std::int64_t now_ns) {
   return std::popcount(entry.seconds) >= kSlowSeconds;
 }
 
+void Story::Forget(const Verdict& verdict) { entries_.erase(Subject(verdict)); }
+
 bool Story::IsOver(Entry& entry, std::int64_t now_ns) {
   if (entry.missed == 0) return false;
   if (!entry.slow) return entry.missed >= kMissedUntilOver;

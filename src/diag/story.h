@@ -28,6 +28,9 @@ class Story {
   // first of these.
   std::vector<Line> Update(std::vector<Verdict> verdicts, std::int64_t now_ns);
 
+  // Forgets a verdict without a word, as where something else has taken its place.
+  void Forget(const Verdict& verdict);
+
   // What stands at the latest update, as loud as it is now; the loudest first.
   const std::vector<Verdict>& standing() const { return standing_; }
 

@@ -59,6 +59,14 @@ TEST(Story, TellsWhatChanges) {
   EXPECT_NE(lines[0].text.find("operation 16"), std::string::npos) << lines[0].text;
 }
 
+TEST(Story, ForgetsWithoutAWord) {
+  Story story;
+  ASSERT_EQ(story.Update(LateFor(3), 3 * kSecond).size(), 1u);
+  const Verdict verdict = story.standing().front();
+  story.Forget(verdict);
+  for (int i = 1; i < 5; ++i) EXPECT_TRUE(story.Update({}, (3 + i) * kSecond).empty());
+}
+
 TEST(Story, KeepsShortWaitsToItself) {
   Story story;
   for (int i = 0; i < 20; ++i)

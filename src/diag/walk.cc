@@ -127,7 +127,19 @@ bool Walk::HasDone(const Node& peer, const Node& waits) const {
 Walk::Step Walk::ToIdle(const Node& peer, const Node& node) {
   if (HasDone(peer, node)) return OverEdge(peer, node, EndIs::kDone);
   if (const std::optional<Node> elsewhere = Elsewhere(peer)) return {.next = elsewhere};
+  if (const std::optional<Step> hidden = OutOfSight(peer)) return *hidden;
   return {.verdict = docket_.Late(peer, node, Docket::Owes::kTheCall)};
+}
+
+std::optional<Walk::Step> Walk::OutOfSight(const Node& node) {
+  const RankLook& rank = *At(node).now;
+  const RankLook::Elsewhere& there = rank.elsewhere;
+  if (there.communicator == 0 || there.thread != ThreadOf(rank) || now_.Find(there.communicator) != nullptr)
+    return std::nullopt;
+  return Step{.verdict = Unknown(node.communicator,
+                                 fmt::format("rank {} waits in communicator {:#x}, of which nothing can be seen from "
+                                             "here; its own log says for whom",
+                                             node.rank, there.communicator))};
 }
 
 std::optional<Node> Walk::Elsewhere(const Node& node) const {
@@ -197,6 +209,7 @@ Walk::Step Walk::Stuck(const Node& node, const Node& waits) {
   if (rank.gpu < 0) {
     // What it has started moves on while its thread waits in another call of Tutti.
     if (const std::optional<Node> elsewhere = Elsewhere(node)) return {.next = elsewhere};
+    if (const std::optional<Step> hidden = OutOfSight(node)) return *hidden;
     return {.verdict = docket_.Late(node, waits, Docket::Owes::kToGoOn)};
   }
   const int hung = docket_.Open(fmt::format("gpu hung|{}|{}", node.communicator, node.rank), Kind::kGpuHung);

@@ -50,6 +50,8 @@ class Walk {
 
   // Where the thread that would go on with this rank's part waits inside a call of another communicator.
   std::optional<Node> Elsewhere(const Node& node) const;
+  // The same where nothing can be seen of that communicator: nobody is called late who waits for others.
+  std::optional<Step> OutOfSight(const Node& node);
   // Whether a rank has called, and ended, what `waits` waits for.
   bool HasDone(const Node& peer, const Node& waits) const;
   const Seen& At(const Node& node) const { return standings_.Of(node.communicator, node.rank); }

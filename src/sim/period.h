@@ -17,6 +17,10 @@ namespace tutti::sim {
 // The plans of one period as a system of their own: a message to another period arrives at the same place of this one.
 class Period {
  public:
+  struct Ends {
+    std::uint32_t from = 0, to = 0;  // places in the period
+    std::uint32_t turns = 0;         // how many periods farther the receiver is
+  };
   Period(const PlanSource& source, int ranks, int channel) : period_(source.Period(channel)), turns_(ranks / period_) {
     for (int place = 0; place < period_; ++place) plans_.push_back(source.Build(place, channel));
   }
@@ -32,7 +36,7 @@ class Period {
     return {.place = WireBetween(position % period_, place, turns == 0 ? 0 : turns_ - turns),
             .turns = static_cast<std::uint32_t>(turns)};
   }
-  const std::vector<SharedPrograms::Ends>& wires() const { return wires_; }
+  const std::vector<Ends>& wires() const { return wires_; }
 
  private:
   std::uint32_t WireBetween(int from, int to, int turns) {
@@ -49,7 +53,7 @@ class Period {
   int period_, turns_;
   std::vector<plan::RankPlan> plans_;
   std::map<std::array<int, 3>, std::uint32_t> wire_of_;
-  std::vector<SharedPrograms::Ends> wires_;
+  std::vector<Ends> wires_;
 };
 
 }  // namespace tutti::sim

@@ -9,20 +9,9 @@
 // wires (a wire is a link of the plan: a sender, a receiver and a channel) are numbered so that each rank finds its own by adding.
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <vector>
 
-#include "sim/merge.h"
-
-namespace tutti::plan {
-class RankPlan;
-}
-
 namespace tutti::sim {
-
-class PlanSource;
-class SwitchGroups;
 
 // Of one step, in units of its block: what Costs charges.
 struct Work {
@@ -91,27 +80,6 @@ struct Cut {
   // Blocks count as equal, as parts of whole bytes, although the last ones of a piece may be shorter.
   bool equal_blocks = false;
 };
-
-// The program of one rank. wire_of: the number of the wire from one position to another. `groups`: of the channel's plans, where they use
-// switches; else null.
-Program Compile(const plan::RankPlan& plan, const Cut& cut,
-                const std::function<std::uint32_t(int from, int to)>& wire_of, const SwitchGroups* groups = nullptr);
-
-// The programs of one period.
-struct SharedPrograms {
-  std::vector<Program> programs;  // by place in the period
-  struct Ends {
-    std::uint32_t from = 0, to = 0;  // places in the period
-    std::uint32_t turns = 0;         // how many periods farther the receiver is
-  };
-  std::vector<Ends> wires;  // of one period's senders
-  int period = 1;
-  int turns = 1;  // periods
-};
-
-// Where the plans of a channel of an operation are alike; REQUIRES: period > 0, which divides `ranks`, and blocks of equal size, or
-// cut.equal_blocks. Merges nothing where steps have different stages.
-SharedPrograms CompileShared(const PlanSource& plans, int ranks, int channel, const Cut& cut, Merge merge);
 
 }  // namespace tutti::sim
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "plan/plan.h"
+#include "sim/compile.h"
 #include "sim/plans.h"
+#include "sim/shared_programs.h"
 #include "sim/switch_groups.h"
 
 namespace tutti::sim {
@@ -31,6 +33,8 @@ Run::Run(const PlanSource& plans, const std::vector<int>& ranks, const Shape& sh
     if (plans.UsesSwitches()) AddSwitchGroups(channel);
   }
 }
+
+Run::~Run() = default;
 
 void Run::AddSwitchGroups(int channel) {
   std::vector<plan::RankPlan> all;
@@ -76,7 +80,7 @@ void Run::AddShared(int channel) {
   wires_.resize(base + shared.wires.size() * turns);
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     Wire* wire = wires_.data() + base + turn * shared.wires.size();
-    for (const SharedPrograms::Ends& ends : shared.wires) {
+    for (const Period::Ends& ends : shared.wires) {
       *wire++ = {.from = first_lane + turn * period + ends.from,
                  .to = first_lane + (turn + ends.turns) % turns * period + ends.to};
     }
@@ -86,7 +90,7 @@ void Run::AddShared(int channel) {
     program.turns = turns;
     program.wires_per_turn = static_cast<std::uint32_t>(shared.wires.size());
   }
-  shared_[static_cast<std::size_t>(channel)] = std::move(shared);
+  shared_[static_cast<std::size_t>(channel)] = std::make_unique<SharedPrograms>(std::move(shared));
 }
 
 std::uint32_t Run::WireBetween(std::uint32_t from, std::uint32_t to) {

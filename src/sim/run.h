@@ -8,12 +8,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/merge.h"
 #include "sim/program.h"
 #include "sim/time.h"
 
@@ -21,6 +21,7 @@ namespace tutti::sim {
 
 class PlanSource;
 class SwitchGroups;
+struct SharedPrograms;
 
 // From one lane to another one, in order.
 struct Wire {
@@ -63,6 +64,9 @@ class Run {
   };
   // `ranks`: those of the communicator, in the simulation. They and the plans must outlive it.
   Run(const PlanSource& plans, const std::vector<int>& ranks, const Shape& shape);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   // A rank of the communicator takes part from now on. Its lanes are those of all channels: LaneOf.
   void Begin(int rank);
@@ -110,7 +114,7 @@ class Run {
   std::vector<Lane> lanes_;  // channel by channel, by position
   std::vector<Wire> wires_;
   std::vector<std::shared_ptr<const SwitchGroups>> switch_groups_;   // by channel, where plans use switches
-  std::vector<std::optional<SharedPrograms>> shared_;                // by channel
+  std::vector<std::unique_ptr<SharedPrograms>> shared_;              // by channel
   std::unordered_map<std::uint32_t, std::unique_ptr<Program>> own_;  // by lane
   std::unordered_map<std::uint64_t, std::uint32_t> wire_between_;  // lanes -> wire, of lanes with programs of their own
 };

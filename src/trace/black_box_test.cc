@@ -54,6 +54,14 @@ Operation AllReduceOf(std::uint64_t count) {
   return {.kind = Collective::kAllReduce, .count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum};
 }
 
+TEST(BlackBox, SaysWhereElseItsProcessWaits) {
+  Memory memory;
+  const Recorder recorder = NewRecorder(memory);
+  NoteElsewhere(memory.data, 0xbeef, 78);
+  EXPECT_EQ(ViewOf(memory).elsewhere().communicator, 0xbeefu);
+  EXPECT_EQ(ViewOf(memory).elsewhere().thread, 78);
+}
+
 TEST(Call, SaysWhatRanksMustAgreeOnAndNothingElse) {
   const auto text = [](const Operation& o) { return Call{PackCall(o), o.count}.ToString(); };
   Operation o = AllReduceOf(1024);

@@ -91,6 +91,10 @@ struct BoxHeader {
   // 0: no failure; otherwise 1 + Code, stored with release order after the text.
   alignas(64) std::atomic<std::uint32_t> failed;
   char failure[kFailureBytes];
+  // Where the owner's process has waited for longer than half a second in another communicator: that communicator, 0 where it does
+  // not, and the thread that waits there. Written by the process's monitor, so some tenths of a second late.
+  alignas(64) Word elsewhere;
+  Word elsewhere_thread;
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);

@@ -106,4 +106,13 @@ void Recorder::Fail(Code code, std::string_view why) {
   header_->failed.store(1 + static_cast<std::uint32_t>(code), std::memory_order_release);
 }
 
+void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t thread) {
+  auto* header = reinterpret_cast<BoxHeader*>(memory);
+  const bool same = header->elsewhere.load(std::memory_order_relaxed) == communicator &&
+                    header->elsewhere_thread.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(thread);
+  if (same) return;  // the page may be one that was never written
+  header->elsewhere_thread.store(static_cast<std::uint32_t>(thread), std::memory_order_release);
+  header->elsewhere.store(communicator, std::memory_order_release);
+}
+
 }  // namespace tutti::trace

@@ -113,6 +113,10 @@ class Recorder {
   std::uint64_t run_ = 0;
 };
 
+// Notes in the black box at `memory`, of this process, where else the process waits (layout.h, "elsewhere"); communicator 0: nowhere.
+// Threads: one at a time, beside those of the communicator.
+void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t thread);
+
 }  // namespace tutti::trace
 
 #endif  // TUTTI_TRACE_RECORDER_H_

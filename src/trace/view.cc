@@ -26,7 +26,8 @@ Status NotABox(std::string why) { return Status(Code::kInvalidArgument, "not a b
 Result<std::size_t> View::BytesOf(const std::byte* memory, std::size_t bytes) {
   if (bytes < sizeof(BoxHeader)) return NotABox(fmt::format("{} bytes are less than its header", bytes));
   const auto* h = reinterpret_cast<const BoxHeader*>(memory);
-  if (h->magic != kBoxMagic) return NotABox("it does not begin as one");
+  // Stored last by the owner, which may be a thread of this process.
+  if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != kBoxMagic) return NotABox("it does not begin as one");
   if (h->version != kBoxVersion || h->header_bytes != sizeof(BoxHeader) || h->records != kRecords) {
     return NotABox(
         fmt::format("its format is version {}, this program reads version {}; use the `tutti` that belongs "
@@ -182,6 +183,12 @@ WaiterView View::waiter() const {
   return {.thread = static_cast<std::int32_t>(thread & 0xffffffffu),
           .inside = (thread >> 32 & 1) != 0,
           .longest_ns = std::max<std::int64_t>(w.longest_ns.load(std::memory_order_acquire), 0)};
+}
+
+ElsewhereView View::elsewhere() const {
+  const std::uint64_t communicator = header()->elsewhere.load(std::memory_order_acquire);
+  const std::uint64_t thread = header()->elsewhere_thread.load(std::memory_order_acquire);
+  return {.communicator = communicator, .thread = static_cast<std::int32_t>(thread & 0xffffffffu)};
 }
 
 WaitView View::wait() const {

@@ -46,6 +46,12 @@ struct WaiterView {
   std::int64_t longest_ns = 0;
 };
 
+// Where its process waits in another communicator (layout.h, "elsewhere"); communicator 0: nowhere.
+struct ElsewhereView {
+  std::uint64_t communicator = 0;
+  std::int32_t thread = 0;
+};
+
 // Collectives in a row that are alike: `first` and those after it, up to sequence `last`.
 struct CollectiveRun {
   CallRecord first;
@@ -104,6 +110,7 @@ class View {
   // What it waits for now; kNothing where it does not, or not for long.
   WaitView wait() const;
   WaiterView waiter() const;
+  ElsewhereView elsewhere() const;
   LinkView link(int channel, int peer) const;  // REQUIRES: both in range
   // The error that broke the communicator, "" where there is none.
   std::string failure() const;

@@ -11,6 +11,8 @@
 #include "comm/host/planner.h"
 #include "comm/host/request.h"
 #include "comm/host/validate.h"
+#include "watch/terms.h"
+#include "watch/watched.h"
 
 namespace tutti {
 
@@ -77,6 +79,14 @@ Status RunGroup(std::span<const GroupItem> items) {
     if (Status s = request.Wait(); outcome.ok()) outcome = s;
   }
   return outcome;
+}
+
+StandingVerdict Communicator::WhoHoldsItUp() const {
+  if (impl_->watched == nullptr) return {};
+  watch::Standing standing = impl_->watched->WhatStands();
+  return {.kind = std::move(standing.kind),
+          .sentence = std::move(standing.sentence),
+          .exclude = std::move(standing.exclude)};
 }
 
 std::string Communicator::Explain(const Operation& o) const {

@@ -9,6 +9,7 @@
 #include "comm/host/parts.h"
 #include "comm/identity/id_hash.h"
 #include "sys/os/memory.h"
+#include "watch/watched.h"
 
 namespace tutti {
 

@@ -22,6 +22,9 @@ struct Machine;
 namespace sys {
 class SharedMapping;
 }
+namespace watch {
+class Watched;
+}
 namespace comm {
 class Comparer;
 class Ledger;
@@ -60,6 +63,9 @@ struct Communicator::Impl : comm::Core {
   comm::Comparer& comparer;
   comm::Waiter& waiter;
   comm::Submitter& submitter;
+
+  // Ends first: it reads the shared pages, and may break the communicator. Null where nobody watches it.
+  std::unique_ptr<watch::Watched> watched;
 };
 
 }  // namespace tutti

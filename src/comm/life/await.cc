@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "comm/life/creation.h"
+#include "comm/life/watch_over.h"
 #include "sys/os/clock.h"
 #include "transport/shm/fabric.h"
 
@@ -67,6 +68,7 @@ Status Creation::Await(const std::function<bool()>& ready, const char* what) con
     }
     if (turn % kTurnsPerLook != 0) continue;
     TUTTI_RETURN_IF_ERROR(Cancelled());
+    TUTTI_RETURN_IF_ERROR(GivenUp(made));
     const std::int64_t now_ns = sys::NowNs();
     const bool probes = now_ns - probed_ns > kProbeNs * crowd;
     if (probes) probed_ns = now_ns;

@@ -4,6 +4,7 @@
 
 #include "comm/life/creation.h"
 #include "comm/life/foreigners.h"
+#include "comm/life/watch_over.h"
 #include "sys/os/clock.h"
 
 namespace tutti::comm {
@@ -13,6 +14,7 @@ Status Creation::Connect() {
   meeting.timeout_ms = std::max<std::int64_t>((deadline_ns - sys::NowNs()) / sys::kNsPerMs, 1);
   // Containers on several hosts are not told apart from hosts yet.
   if (!made.several_hosts) TUTTI_RETURN_IF_ERROR(WatchForeigners(*made.fabric, meeting));
+  WatchPeers(made);
   made.fabric->FinishConnecting();
   TUTTI_RETURN_IF_ERROR(Await([this] { return made.fabric->EveryoneConnected(); },
                               "met the others, but not all of them finished connecting"));

@@ -4,6 +4,7 @@
 
 #include "comm/agree/profiles.h"
 #include "comm/host/log_links.h"
+#include "comm/life/watch_over.h"
 #include "sys/os/clock.h"
 #include "transport/net/remote_peer.h"
 
@@ -17,6 +18,7 @@ Creation::~Creation() = default;
 Status Creation::Run() {
   LogNetwork(made.settings);
   TUTTI_RETURN_IF_ERROR(Offer());
+  BeginWatch(made);
   TUTTI_RETURN_IF_ERROR(Meet());
   looked = LookAtMachine();
   if (!made.several_hosts) TUTTI_RETURN_IF_ERROR(looked);  // else others hear of it in JoinHosts
@@ -28,7 +30,9 @@ Status Creation::Run() {
     StartTuner();
   }
   LogChannels();
-  return Start();
+  TUTTI_RETURN_IF_ERROR(Start());
+  EndBeginning(made);
+  return Status::Ok();
 }
 
 }  // namespace tutti::comm

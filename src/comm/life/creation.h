@@ -58,8 +58,8 @@ struct Creation {
   Status RunAlone();  // alone.cc
 
   // Parts of the steps.
-  MeetOptions Meeting() const;                   // meet.cc
-  std::span<const std::int32_t> HostOf() const;  // by rank; empty where all are on one host
+  MeetOptions Meeting() const;                   // meeting.cc
+  std::span<const std::int32_t> HostOf() const;  // meet.cc; by rank; empty where all are on one host
   void CreateBlackBox();                         // black_boxes.cc
   Status OpenBlackBoxes();
   Status CreateBlankBox(std::size_t bytes);

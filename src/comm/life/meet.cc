@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "comm/agree/profiles.h"
-#include "comm/host/origin.h"
 #include "comm/host/placement.h"
 #include "comm/life/creation.h"
 #include "comm/meet/bootstrap.h"
@@ -62,17 +61,6 @@ Status Creation::Meet() {
 std::span<const std::int32_t> Creation::HostOf() const {
   if (!made.several_hosts) return {};
   return made.placement->host_of;
-}
-
-// What all meetings of these ranks have in common.
-MeetOptions Creation::Meeting() const {
-  return {.id = made.id,
-          .rank = made.rank,
-          .ranks = made.ranks,
-          .timeout_ms = made.settings.init_timeout_ms,
-          .cancel = cancel,
-          .host = made.settings.host_id,
-          .look = [this] { return made.origin == nullptr ? Status::Ok() : made.origin->FindDead(); }};
 }
 
 }  // namespace tutti::comm

@@ -51,6 +51,7 @@ void CheckOthers(std::span<const std::byte> message) {
   if (const auto greeting = ParseGreeting(message); greeting.ok()) RequireSame(Encode(*greeting), message);
   if (const auto challenge = ParseChallenge(message); challenge.ok()) RequireSame(Encode(*challenge), message);
   if (const auto place = ParsePlace(message); place.ok()) RequireSame(Encode(*place), message);
+  if (const auto missing = ParseMissing(message); missing.ok()) RequireSame(Encode(*missing), message);
   if (const auto welcome = ParseWelcome(message); welcome.ok()) RequireSame(Encode(*welcome), message);
   for (const MessageKind kind : {MessageKind::kReady, MessageKind::kComplete}) {
     if (ParseBare(message, kind).ok()) RequireSame(EncodeBare(kind), message);
@@ -68,7 +69,7 @@ Message Example(unsigned number) {
   const sys::ProcessId process{.pid = 17, .start_ticks = 99};
   const Introduction near{.process = process, .process_namespace = 5, .uid = 6, .has_shared = 1};
   const Introduction far{.process = process, .remote = 1, .host = "other", .payload = kPayload};
-  switch (number % 9) {
+  switch (number % 10) {
     case 0:
       return Encode(Greeting{});
     case 1:
@@ -85,6 +86,8 @@ Message Example(unsigned number) {
       return Encode(Members{.first = 1, .members = {near, far}});
     case 7:
       return EncodeBare(MessageKind::kReady);
+    case 8:
+      return Encode(Missing{.ranks = {1, 7, 8, 300}});
     default:
       return Encode(Status(Code::kRemote, "rank 1 died", 1));
   }
@@ -111,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Edit(rest, text);
   } else {
     const auto kind = static_cast<MessageKind>(data[0]);
-    if (kind <= MessageKind::kFailure) text = EncodeBare(kind);
+    if (kind <= MessageKind::kMissing) text = EncodeBare(kind);
     text.insert(text.end(), rest.begin(), rest.end());
   }
   // A copy of exactly this size, so that a sanitizer sees the first byte beyond it.

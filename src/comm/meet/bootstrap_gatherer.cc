@@ -84,6 +84,7 @@ Status Gatherer::Gather() {
     if (!fault_.ok()) return fault_;
     LookForHosts();
     SayWhoIsMissing();
+    TellWhoIsMissing();
     if (disagreed_ns_ != 0 && sys::NowNs() >= verdict_ns) return Disagreement();
     if (seats_taken_ < options_.ranks && sys::NowNs() >= deadline_ns_) {
       const std::vector<int> missing = MissingRanks();

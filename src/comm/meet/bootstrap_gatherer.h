@@ -48,7 +48,8 @@ class Gatherer {
     sys::PeerCredentials credentials;
     sys::Nonce its_nonce{}, own_nonce{};
     int rank = -1;
-    bool gone = false;  // to be forgotten
+    int told_missing = 0;  // missing_.version that it was told
+    bool gone = false;     // to be forgotten
   };
   struct Seat {
     bool taken = false;
@@ -106,6 +107,8 @@ class Gatherer {
   Status AwaitHosts();
   Status HostsLate() const;
   void SayWhoIsMissing();
+  // Tells all who have come which ranks have not.
+  void TellWhoIsMissing();
   // Sends all of it, however long that takes; an error where the meeting fails before. A receiver that is gone counts as
   // served: what that means for the meeting is found out elsewhere.
   Status SendPatiently(const sys::Fd& socket, const Message& message, std::span<const int> fds);
@@ -136,7 +139,12 @@ class Gatherer {
   std::unique_ptr<Rendezvous> hosts_;       // null: other hosts have not been looked for
   bool no_hosts_ = false;                   // they can not be
   bool all_hosts_have_all_ = false;
-  bool said_who_is_missing_ = false;
+  // Ranks that have not come, as those were told last who have.
+  struct {
+    bool is_logged = false;
+    std::vector<int> ranks;
+    int version = 0;  // 0: nobody was told
+  } missing_;
   std::vector<sys::Fd> children_;  // of this rank in the tree
   std::vector<std::byte> buffer_;
   std::int64_t deadline_ns_;

@@ -21,6 +21,7 @@ namespace {
 // The ranks of one host that are started together come within this time, and then need no network.
 constexpr std::int64_t kOneHostNs = 5 * sys::kNsPerMs;
 constexpr std::int64_t kMissingNs = 10 * sys::kNsPerSecond;  // until the log says who is missing
+constexpr std::int64_t kTellMissingNs = sys::kNsPerSecond;   // until those who have come are told
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -117,12 +118,28 @@ Status Gatherer::HostsLate() const {
 
 void Gatherer::SayWhoIsMissing() {
   const std::int64_t now_ns = sys::NowNs();
-  if (said_who_is_missing_ || now_ns - attendance_.begin_ns < kMissingNs) return;
-  said_who_is_missing_ = true;
+  if (missing_.is_logged || now_ns - attendance_.begin_ns < kMissingNs) return;
+  missing_.is_logged = true;
   const std::vector<int> missing = MissingRanks();
   if (missing.empty()) return;
   TUTTI_WARN("rank {} gathers the ranks, and after {} s still waits for {} of {}. {}", options_.rank,
              (now_ns - attendance_.begin_ns) / sys::kNsPerSecond, NamedRanks(missing), options_.ranks, WhyMissing());
+}
+
+void Gatherer::TellWhoIsMissing() {
+  if (sys::NowNs() - attendance_.begin_ns < kTellMissingNs || seats_taken_ == options_.ranks) return;
+  std::vector<int> missing = MissingRanks();
+  if (missing_.version == 0 || missing != missing_.ranks) {
+    missing_.ranks = std::move(missing);
+    ++missing_.version;
+    if (options_.missing != nullptr) options_.missing(missing_.ranks);
+  }
+  const Message message = Encode(Missing{.ranks = missing_.ranks});
+  for (Caller& caller : callers_) {
+    if (caller.gone || caller.rank < 0 || caller.told_missing == missing_.version) continue;
+    // One that takes nothing now is told later.
+    if (sys::SendMessage(caller.socket, message).ok()) caller.told_missing = missing_.version;
+  }
 }
 
 }  // namespace tutti::comm

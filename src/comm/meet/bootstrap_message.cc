@@ -92,7 +92,7 @@ Result<MessageKind> KindOf(std::span<const std::byte> message) {
   in.Require(in.Number<std::uint32_t>() == kMagic);
   const auto kind = in.Number<std::uint32_t>();
   in.Require(kind >= static_cast<std::uint32_t>(MessageKind::kGreeting) &&
-             kind <= static_cast<std::uint32_t>(MessageKind::kFailure));
+             kind <= static_cast<std::uint32_t>(MessageKind::kMissing));
   if (!in.good()) return Malformed("bootstrap", message);
   return static_cast<MessageKind>(kind);
 }
@@ -193,6 +193,31 @@ Result<Welcome> ParseWelcome(std::span<const std::byte> message) {
   welcome.process_namespace = in.Number<std::uint64_t>();
   if (!in.AtEnd()) return Malformed("Welcome", message);
   return welcome;
+}
+
+// A bit for each rank up to the highest, so that all ranks fit in a message.
+Message Encode(const Missing& missing) {
+  Writer out(MessageKind::kMissing);
+  std::vector<std::byte> bits(missing.ranks.empty() ? 0 : static_cast<std::size_t>(missing.ranks.back()) / 8 + 1);
+  for (const int rank : missing.ranks) bits[static_cast<std::size_t>(rank) / 8] |= std::byte{1} << rank % 8;
+  out.Number(static_cast<std::uint32_t>(bits.size()));
+  out.Bytes(bits);
+  return out.Take();
+}
+
+Result<Missing> ParseMissing(std::span<const std::byte> message) {
+  Reader in(message, MessageKind::kMissing);
+  const auto bytes = in.Number<std::uint32_t>();
+  in.Require(bytes <= kMostRanks / 8);
+  const std::span<const std::byte> bits = in.Bytes(bytes);
+  // The last byte has a bit, so that there is one way to write each list.
+  in.Require(bits.empty() || bits.back() != std::byte{0});
+  if (!in.AtEnd()) return Malformed("Missing", message);
+  Missing missing;
+  for (std::size_t i = 0; i < 8 * bits.size(); ++i) {
+    if ((bits[i / 8] >> i % 8 & std::byte{1}) != std::byte{0}) missing.ranks.push_back(static_cast<int>(i));
+  }
+  return missing;
 }
 
 Message Encode(const Place& place) {

@@ -13,6 +13,7 @@
 //      | -- Hello: code, who, payload ---->  |  + descriptor; the visitor shows it too, and joins
 //      | <- Welcome: who gathers ---------  |
 //      |        ... until all have come ... |
+//      | <- Missing: who has not come ----  |   where that takes a second, and when it changes
 //      | <- Place: links in the tree -----  |  + a socket to the parent, and one to each child
 //      |                                    |
 //      | <- Members: some ranks' data       |  + their descriptors; as many messages as it takes. From the parent,
@@ -40,7 +41,7 @@
 namespace tutti::comm {
 
 inline constexpr std::uint32_t kBootstrapVersion =
-    3;  // raise it with every change to what ranks say here or share later
+    4;  // raise it with every change to what ranks say here or share later
 inline constexpr std::size_t kMostMessageBytes = 64 << 10;
 inline constexpr std::size_t kMostPayloadBytes = 32 << 10;  // of one rank
 inline constexpr std::size_t kMostHostName = 64;            // bytes of a host's name; what is longer is cut off
@@ -57,6 +58,7 @@ enum class MessageKind : std::uint32_t {
   kReady,
   kComplete,
   kFailure,
+  kMissing,
 };
 
 using Message = std::vector<std::byte>;
@@ -116,6 +118,13 @@ struct Welcome {
 };
 Message Encode(const Welcome& welcome);
 Result<Welcome> ParseWelcome(std::span<const std::byte> message);
+
+// Ranks that have not come, in ascending order.
+struct Missing {
+  std::vector<int> ranks;
+};
+Message Encode(const Missing& missing);
+Result<Missing> ParseMissing(std::span<const std::byte> message);
 
 // Where a rank stands in the tree along which Members go. A socket to its parent travels along, then one to each child.
 struct Place {

@@ -61,6 +61,10 @@ TEST(BootstrapMessageTest, WhatIsEncodedIsParsed) {
   EXPECT_FALSE(ParsePlace(Encode(Place{.children = 3})).ok());
   EXPECT_TRUE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kReady).ok());
   EXPECT_FALSE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kComplete).ok());
+  for (const std::vector<int>& ranks : {std::vector<int>{}, {0}, {7, 8}, {3, kMostRanks - 1}}) {
+    EXPECT_EQ(ParseMissing(Encode(Missing{.ranks = ranks}))->ranks, ranks);
+  }
+  EXPECT_LE(Encode(Missing{.ranks = {kMostRanks - 1}}).size(), kMostMessageBytes);
   Status failure;
   ASSERT_TRUE(ParseFailure(Encode(Status(Code::kRemote, "gone", 5)), failure).ok());
   EXPECT_EQ(failure.ToString(), Status(Code::kRemote, "gone").ToString());
@@ -133,6 +137,7 @@ std::vector<Case> Cases() {
       {"Hello", Encode(SomeHello(payload), kSecret, kNonceA, kNonceB),
        [](auto m) { return ParseUncheckedHello(m).ok(); }},
       {"Welcome", Encode(Welcome{}), [](auto m) { return ParseWelcome(m).ok(); }},
+      {"Missing", Encode(Missing{.ranks = {1, 9}}), [](auto m) { return ParseMissing(m).ok(); }},
       {"Place", Encode(Place{.children = 2}), [](auto m) { return ParsePlace(m).ok(); }},
       {"Members", Encode(Members{.first = 0, .members = {member, member}}),
        [](auto m) { return ParseMembers(m).ok(); }},

@@ -177,10 +177,18 @@ Status Visitor::Attend(const OnMember& on_member) {
 Status Visitor::Handle(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member) {
   const Result<MessageKind> kind = KindOf(message);
   if (kind.ok() && *kind == MessageKind::kPlace && !parent_.valid()) return TakePlace(message, std::move(fds));
+  if (kind.ok() && *kind == MessageKind::kMissing && !placed_) return TakeMissing(message);
   TUTTI_RETURN_IF_ERROR(TakeMembers(message, std::move(fds), on_member));
   if (taken_ < options_.ranks) return Status::Ok();
   const Result<std::size_t> sent = sys::SendMessage(control_, EncodeBare(MessageKind::kReady));
   if (!sent.ok() && sent.status().code() != Code::kRemote) return sent.status();
+  return Status::Ok();
+}
+
+Status Visitor::TakeMissing(std::span<const std::byte> message) {
+  const Result<Missing> missing = ParseMissing(message);
+  if (!missing.ok()) return missing.status();
+  if (options_.missing != nullptr) options_.missing(missing->ranks);
   return Status::Ok();
 }
 

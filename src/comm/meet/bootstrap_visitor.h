@@ -40,6 +40,7 @@ class Visitor {
   // The next message: of the gatherer, or of the parent in the tree. kRemote and kTimeout are about the gatherer.
   Result<sys::Received> Receive();
   Status Handle(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member);
+  Status TakeMissing(std::span<const std::byte> message);
   Status TakePlace(std::span<const std::byte> message, std::vector<sys::Fd> fds);
   Status TakeMembers(std::span<const std::byte> message, std::vector<sys::Fd> fds, const OnMember& on_member);
   Status PassOn(std::span<const std::byte> message, std::span<const sys::Fd> fds);

@@ -44,6 +44,9 @@ struct MeetOptions {
   // 300 ms (by ranks that do not gather less often where ranks are many); an error, which names a rank, ends the meeting on
   // all ranks that are there. Null: nothing.
   std::function<Status()> look;
+  // Told, on the thread that meets, which ranks have not come, once some have been waited for for a second, and when that changes.
+  // Null: not wanted.
+  std::function<void(const std::vector<int>& ranks)> missing;
 };
 
 struct Member {

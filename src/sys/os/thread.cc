@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -32,6 +33,12 @@ Result<std::thread> StartThread(const char* what, std::function<void()> run) {
                   fmt::format("starting a thread for {}: {}. Raise the limit of processes (ulimit -u)", what, why));
   }
   return made;
+}
+
+std::int64_t ThreadCpuNs() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
 }
 
 std::int32_t ThreadId() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }

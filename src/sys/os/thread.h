@@ -18,6 +18,9 @@ Result<std::thread> StartThread(const char* what, std::function<void()> run);
 // The calling thread, as /proc/<pid>/task lists it. A system call.
 std::int32_t ThreadId();
 
+// How long the calling thread has run on a core, ns. Costs a system call.
+std::int64_t ThreadCpuNs();
+
 }  // namespace tutti::sys
 
 #endif  // TUTTI_SYS_OS_THREAD_H_

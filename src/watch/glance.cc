@@ -1,0 +1,91 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/glance.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sys/os/clock.h"
+#include "trace/recorder.h"
+#include "transport/shm/segment.h"
+#include "watch/registry.h"
+
+namespace tutti::watch {
+namespace {
+
+using transport::RankState;
+
+constexpr std::int64_t kLongWaitNs = 500 * sys::kNsPerMs;
+constexpr std::int64_t kLongBeginningNs = sys::kNsPerSecond;
+// Looks at a broken communicator: enough to tell why.
+constexpr int kLooksBroken = 4;
+// Threads of a program, that wait at a time, of which the peers of its other communicators are told.
+constexpr std::size_t kMostHeld = 16;
+
+RankState StateOf(const Subject& subject) {
+  const auto* header = reinterpret_cast<const transport::shm::Header*>(subject.own.begin);
+  return header->state.load(std::memory_order_acquire);
+}
+
+// For how long it has waited, or been made; 0: it does neither.
+std::int64_t WaitsFor(const Subject& subject, std::int64_t now_ns) {
+  switch (StateOf(subject)) {
+    case RankState::kStarting:
+      return now_ns - subject.view.created_ns();
+    case RankState::kReady: {
+      if (!subject.made.load(std::memory_order_acquire)) return now_ns - subject.view.created_ns();
+      const trace::WaitView wait = subject.view.wait();
+      return wait.kind == trace::WaitKind::kNothing ? 0 : now_ns - wait.since_ns;
+    }
+    default:
+      return 0;
+  }
+}
+
+bool WantsALook(const Subject& subject, std::int64_t now_ns) {
+  if (subject.ended) return false;
+  const RankState state = StateOf(subject);
+  if (state == RankState::kFailed) return subject.looks_broken < kLooksBroken;
+  const std::int64_t waited_ns = WaitsFor(subject, now_ns);
+  if (subject.made.load(std::memory_order_acquire)) return waited_ns >= kLongWaitNs;
+  return waited_ns >= kLongBeginningNs && subject.sees.load(std::memory_order_acquire);
+}
+
+// The thread that makes, or would make, the rank's calls.
+std::int32_t ThreadOf(const Subject& subject) {
+  const std::int32_t waited = subject.view.waiter().thread;
+  return waited != 0 ? waited : subject.view.thread();
+}
+
+// Whether it holds a thread of the program up.
+bool IsHeld(const Subject& subject, std::int64_t now_ns) {
+  const bool inside = !subject.made.load(std::memory_order_acquire) || subject.view.waiter().inside;
+  return inside && WaitsFor(subject, now_ns) >= kLongWaitNs;
+}
+
+// Tells the peers of each communicator where else its thread is held up.
+void NoteElsewhere(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns) {
+  std::array<const Subject*, kMostHeld> held{};
+  std::size_t count = 0;
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    if (count < held.size() && IsHeld(*subject, now_ns)) held[count++] = subject.get();
+  }
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    const Subject* holder = nullptr;
+    const std::int32_t thread = count == 0 ? 0 : ThreadOf(*subject);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (held[i] != subject.get() && ThreadOf(*held[i]) == thread) holder = held[i];
+    }
+    trace::NoteElsewhere(subject->terms.box, holder == nullptr ? 0 : holder->terms.communicator,
+                         holder == nullptr ? 0 : thread);
+  }
+}
+
+}  // namespace
+
+bool Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns) {
+  NoteElsewhere(subjects, now_ns);
+  return std::ranges::any_of(subjects, [&](const auto& subject) { return WantsALook(*subject, now_ns); });
+}
+
+}  // namespace tutti::watch

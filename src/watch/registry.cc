@@ -1,0 +1,45 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/registry.h"
+
+#include <utility>
+
+#include "sys/os/fork.h"
+#include "transport/shm/segment.h"
+
+namespace tutti::watch {
+namespace {
+
+trace::View OpenOwn(const RankPages& pages) {
+  const Result<trace::View> view = trace::View::Open(pages.begin + transport::shm::kBoxOffset, pages.box_bytes);
+  return view.ok() ? *view : trace::View();
+}
+
+}  // namespace
+
+Subject::Subject(Terms given, RankPages pages)
+    : terms(std::move(given)),
+      own(std::move(pages)),
+      view(OpenOwn(own)),
+      generation(sys::ForkGeneration()),
+      pages({own}) {}
+
+void Registry::AfterFork() {
+  if (generation == sys::ForkGeneration()) return;
+  generation = sys::ForkGeneration();
+  // A lock of one may be held by the parent's monitor, and is never taken here.
+  subjects.clear();
+  running = false;
+}
+
+Registry& TheRegistry() {
+  static Registry& registry = *[] {
+    auto* made = new Registry;
+    sys::WatchForks();
+    sys::FreeInForkedChildren(made->mutex);
+    return made;
+  }();
+  return registry;
+}
+
+}  // namespace tutti::watch

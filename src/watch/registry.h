@@ -1,0 +1,62 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_WATCH_REGISTRY_H_
+#define TUTTI_WATCH_REGISTRY_H_
+
+// What the monitor of this process watches.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "trace/view.h"
+#include "watch/rank_pages.h"
+#include "watch/terms.h"
+
+namespace tutti::watch {
+
+// What a Watched and the monitor share.
+struct Subject {
+  Subject(Terms given, RankPages pages);
+
+  const Terms terms;
+  const RankPages own;
+  const trace::View view;          // of the own black box
+  const std::uint32_t generation;  // of the process that it belongs to (sys/os/fork.h)
+  // Whether who has come is known: while the communicator is made nothing is said before.
+  std::atomic<bool> sees{false};
+  std::atomic<bool> made{false};  // the communicator is
+  std::atomic<bool> has_given_up{false};
+
+  std::mutex mutex;
+  // All guarded by mutex.
+  bool closed = false;  // its pages may be gone
+  bool ended = false;   // by the monitor, which alone writes it
+  std::vector<int> missing;
+  std::vector<RankPages> pages;  // the own ones first
+  Status given_up;
+  Standing standing;
+
+  // The monitor's own: in how many looks it has been broken.
+  int looks_broken = 0;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Subject>> subjects;  // guarded by mutex
+  bool running = false;                            // guarded by mutex: there is a monitor, and it will look again
+  std::uint32_t generation = 0;                    // guarded by mutex: the process that all this belongs to
+  std::atomic<std::uint32_t> calls{0};             // the monitor sleeps on it; changes when the last subject goes
+
+  // Forgets what belongs to the parent. REQUIRES: mutex is held.
+  void AfterFork();
+};
+
+// Never destroyed: the monitor uses it until the very end of the process.
+Registry& TheRegistry();
+
+}  // namespace tutti::watch
+
+#endif  // TUTTI_WATCH_REGISTRY_H_

@@ -1,0 +1,244 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/vigil.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "diag/sentence.h"
+#include "sys/os/clock.h"
+#include "sys/os/process.h"
+#include "sys/os/thread.h"
+#include "transport/shm/segment.h"
+#include "watch/host_look.h"
+#include "watch/registry.h"
+
+namespace tutti::watch {
+namespace {
+
+using diag::Kind;
+using diag::Verdict;
+
+constexpr int kLooksAfter = 3;
+constexpr std::int64_t kOftenNs = 200 * diag::kMs, kSeldomNs = diag::kSecond;
+constexpr std::int64_t kOftenForNs = 10 * diag::kSecond;  // from the first look on
+constexpr std::int64_t kTimesCost = 20;                   // of a look, from one to the next
+// A monitor that is so late was stopped, and all may have changed.
+constexpr std::int64_t kStoppedNs = 2 * diag::kSecond;
+
+bool IsBroken(const Subject& subject) {
+  const auto* header = reinterpret_cast<const transport::shm::Header*>(subject.own.begin);
+  return header->state.load(std::memory_order_acquire) == transport::RankState::kFailed;
+}
+
+// Whether a rank of this process waits for the culprit, or is it.
+bool Concerns(const Verdict& v, const Subject& subject) {
+  const auto is_own = [&](const diag::Place& p) {
+    return p.communicator == subject.terms.communicator && p.rank == subject.terms.rank;
+  };
+  const auto is_own_link = [&](const diag::LinkPlace& l) { return is_own(l.from) || is_own(l.to); };
+  return std::ranges::any_of(v.culprits, is_own) || std::ranges::any_of(v.direct, is_own) ||
+         std::ranges::any_of(v.indirect, is_own) || std::ranges::any_of(v.links, is_own_link);
+}
+
+// Of what cannot end by itself.
+bool MayEnd(Kind kind) {
+  switch (kind) {
+    case Kind::kDead:
+    case Kind::kMismatch:
+    case Kind::kDeadlock:
+    case Kind::kStopped:
+    case Kind::kLinkStalled:
+    case Kind::kGpuHung:
+    case Kind::kHostGone:
+    case Kind::kInitIncomplete:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The ranks of a subject's communicator that a verdict's processes have.
+std::vector<int> RanksOf(const Verdict& v, const Subject& subject, const diag::Look& look) {
+  std::vector<int> ranks;
+  const diag::CommunicatorLook* c = look.Find(subject.terms.communicator);
+  for (const diag::Place& culprit : v.culprits) {
+    if (culprit.communicator == subject.terms.communicator) ranks.push_back(culprit.rank);
+    for (std::size_t i = 0; c != nullptr && culprit.pid != 0 && i < c->seen.size(); ++i) {
+      const diag::ProcessLook* process = look.ProcessOf(c->seen[i]);
+      if (process != nullptr && process->pid == culprit.pid && process->host == culprit.host)
+        ranks.push_back(c->seen[i].rank);
+    }
+  }
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+Standing StandingOf(const Verdict& v, const Subject& subject, const diag::Look& look) {
+  Standing standing{.kind = diag::Name(v.kind), .sentence = diag::Sentence(v)};
+  if (v.kind == Kind::kDead || v.kind == Kind::kStopped || v.kind == Kind::kHostGone)
+    standing.exclude = RanksOf(v, subject, look);
+  return standing;
+}
+
+Status ErrorOf(const Verdict& v, const Subject& subject, const diag::Look& look) {
+  const bool usage = v.kind == Kind::kMismatch || v.kind == Kind::kDeadlock;
+  const std::vector<int> ranks = RanksOf(v, subject, look);
+  // Of a deadlock nobody is to blame alone.
+  const int culprit = v.kind == Kind::kDeadlock ? -1
+                      : !ranks.empty()          ? ranks.front()
+                      : !v.missing.empty()      ? v.missing.front()
+                                                : -1;
+  const double seconds = static_cast<double>(subject.terms.abort_after_ns) / diag::kSecond;
+  return Status(usage ? Code::kInvalidUsage : Code::kRemote,
+                fmt::format("{}. TUTTI_ON_VERDICT=abort:{:.0f} has ended the communicator", diag::Sentence(v), seconds),
+                culprit);
+}
+
+// Ends a subject's communicator, or the making of it.
+void End(Subject& subject, const Status& why) {
+  std::lock_guard lock(subject.mutex);
+  if (subject.closed || subject.ended) return;
+  subject.ended = true;
+  if (subject.made.load(std::memory_order_relaxed)) {
+    subject.terms.end(why);
+  } else {
+    subject.given_up = why;
+    subject.has_given_up.store(true, std::memory_order_release);
+  }
+}
+
+// Whether some rank has broken the communicator: the others will hear of it.
+bool IsFailed(const Subject& subject, const diag::Look& look) {
+  const diag::CommunicatorLook* c = look.Find(subject.terms.communicator);
+  return c != nullptr && std::ranges::find(c->seen, diag::RankState::kFailed, &diag::RankLook::state) != c->seen.end();
+}
+
+bool GoesOn(Subject& subject, const diag::Look& look) {
+  if (IsFailed(subject, look)) return false;
+  std::lock_guard lock(subject.mutex);
+  return !subject.closed && !subject.ended && !IsBroken(subject);
+}
+
+// Whether some of its ranks are on other hosts, of which nothing is seen.
+bool IsPartlySeen(Subject& subject) {
+  std::lock_guard lock(subject.mutex);
+  return subject.made.load(std::memory_order_relaxed) && std::ssize(subject.pages) < subject.terms.ranks;
+}
+
+}  // namespace
+
+void Vigil::Attend(bool wanted) {
+  if (!wanted) return;
+  if (looks_left_ == 0) {
+    begin_ns_ = next_ns_ = sys::NowNs();
+    before_.reset();
+  }
+  looks_left_ = kLooksAfter;
+}
+
+void Vigil::Look(const Subjects& subjects) {
+  const std::int64_t begin_ns = sys::NowNs(), used_ns = sys::ThreadCpuNs();
+  if (begin_ns - next_ns_ > kStoppedNs) before_.reset();
+  if (cpus_ == 0) cpus_ = sys::UsableCpus();
+  log::SetRank(subjects.front()->terms.rank);
+  int ranks = 1;
+  diag::Look now = Take(subjects, ranks);
+  if (before_ && now.taken_ns - before_->taken_ns >= diag::kLeastApartNs) Tell(subjects, now, Judge(*before_, now));
+  before_ = std::move(now);
+  --looks_left_;
+  const std::int64_t end_ns = sys::NowNs();
+  const std::int64_t period_ns = end_ns - begin_ns_ < kOftenForNs ? kOftenNs : kSeldomNs;
+  const std::int64_t crowd = std::max(ranks / cpus_, 1);
+  next_ns_ = end_ns + std::max({period_ns, diag::ApartNs(ranks), kTimesCost * crowd * (sys::ThreadCpuNs() - used_ns)});
+}
+
+diag::Look Vigil::Take(const Subjects& subjects, int& ranks) {
+  HostLook look;
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    std::lock_guard lock(subject->mutex);
+    if (subject->closed || subject->ended) continue;
+    if (IsBroken(*subject)) ++subject->looks_broken;
+    if (!subject->made.load(std::memory_order_relaxed) && !subject->sees.load(std::memory_order_relaxed)) continue;
+    ranks = std::max(ranks, subject->terms.ranks);
+    look.Add(subject->pages, subject->missing);
+  }
+  return look.Finish();
+}
+
+void Vigil::KeepOwn(const Subjects& subjects, std::vector<Verdict>& verdicts) {
+  std::erase_if(verdicts, [&](const Verdict& v) {
+    // The communicator has said itself what broke it.
+    if (v.kind == Kind::kBroken) return true;
+    return std::ranges::none_of(subjects, [&](const auto& subject) {
+      // That a rank waits for one of another host is no news: it may have every reason to.
+      return Concerns(v, *subject) && !(v.kind == Kind::kUnknown && IsPartlySeen(*subject));
+    });
+  });
+}
+
+void Vigil::ForgetReplaced(const Subjects& subjects, const diag::Look& now, const std::vector<Verdict>& verdicts) {
+  for (const Verdict& old : story_.standing()) {
+    const std::string about = diag::Subject(old);
+    if (std::ranges::any_of(verdicts, [&](const Verdict& v) { return diag::Subject(v) == about; })) continue;
+    const bool goes_on = std::ranges::any_of(
+        subjects, [&](const auto& subject) { return Concerns(old, *subject) && GoesOn(*subject, now); });
+    if (!goes_on) story_.Forget(old);
+  }
+}
+
+void Vigil::Tell(const Subjects& subjects, const diag::Look& now, std::vector<Verdict> verdicts) {
+  KeepOwn(subjects, verdicts);
+  ForgetReplaced(subjects, now, verdicts);
+  for (const diag::Story::Line& line : story_.Update(std::move(verdicts), now.taken_ns)) {
+    if (line.severity == diag::Severity::kWarn) {
+      TUTTI_WARN("{}", line.text);
+    } else {
+      TUTTI_INFO(log::kInit | log::kRas, "{}", line.text);
+    }
+  }
+  Publish(subjects, now);
+  EndWhatStoodTooLong(subjects, now);
+}
+
+void Vigil::Publish(const Subjects& subjects, const diag::Look& now) const {
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    const auto found = std::ranges::find_if(story_.standing(), [&](const Verdict& v) { return Concerns(v, *subject); });
+    const bool stands = found != story_.standing().end();
+    Standing standing = stands ? StandingOf(*found, *subject, now) : Standing{};
+    std::lock_guard lock(subject->mutex);
+    if (subject->closed) continue;
+    // What a communicator has ended with stays.
+    const bool over = subject->ended || IsBroken(*subject) || IsFailed(*subject, now);
+    if (over && standing.exclude.empty() && !subject->standing.kind.empty()) continue;
+    subject->standing = std::move(standing);
+  }
+}
+
+void Vigil::EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now) {
+  std::map<std::string, std::int64_t> warned_ns;
+  std::vector<Verdict> acted;
+  for (const Verdict& v : story_.standing()) {
+    if (v.severity != diag::Severity::kWarn || !MayEnd(v.kind)) continue;
+    const std::string about = diag::Subject(v);
+    const auto before = warned_ns_.find(about);
+    const std::int64_t since_ns = before == warned_ns_.end() ? now.taken_ns : before->second;
+    warned_ns[about] = since_ns;
+    bool ended = false;
+    for (const std::shared_ptr<Subject>& subject : subjects) {
+      const std::int64_t patience_ns = subject->terms.abort_after_ns;
+      if (patience_ns < 0 || now.taken_ns - since_ns < patience_ns || !Concerns(v, *subject)) continue;
+      End(*subject, ErrorOf(v, *subject, now));
+      ended = true;
+    }
+    if (ended) acted.push_back(v);
+  }
+  warned_ns_ = std::move(warned_ns);
+  for (const Verdict& v : acted) story_.Forget(v);
+}
+
+}  // namespace tutti::watch

@@ -1,0 +1,60 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_WATCH_VIGIL_H_
+#define TUTTI_WATCH_VIGIL_H_
+
+// What the monitor does while some rank of this process waits: looks, verdicts, what it says and whom it ends.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diag/evidence.h"
+#include "diag/story.h"
+#include "diag/verdict.h"
+
+namespace tutti::watch {
+
+struct Subject;
+
+// Threads: one, the monitor's.
+class Vigil {
+ public:
+  using Subjects = std::vector<std::shared_ptr<Subject>>;
+
+  // Told again and again whether some rank wants a look. A few looks come after the last that did, to say what is over.
+  void Attend(bool wanted);
+  bool due(std::int64_t now_ns) const { return looks_left_ > 0 && now_ns >= next_ns_; }
+  // When it is due; far away where no look is wanted.
+  std::int64_t next_ns() const { return looks_left_ > 0 ? next_ns_ : INT64_MAX; }
+
+  // Looks, logs what is to be told, and ends communicators whose verdict has stood for too long. All that look take no more than a
+  // twentieth of the cores together: where looks take long they come less often. REQUIRES: some subjects.
+  void Look(const Subjects& subjects);
+
+ private:
+  // A look at all of them that are open. In `ranks`: of the largest communicator.
+  diag::Look Take(const Subjects& subjects, int& ranks);
+  void Tell(const Subjects& subjects, const diag::Look& now, std::vector<diag::Verdict> verdicts);
+  // Those that own ranks of this process are concerned by, but for what the log has said already.
+  static void KeepOwn(const Subjects& subjects, std::vector<diag::Verdict>& verdicts);
+  // What stood and does not any more, because its communicators are broken or gone, is not told as over.
+  void ForgetReplaced(const Subjects& subjects, const diag::Look& now, const std::vector<diag::Verdict>& verdicts);
+  void Publish(const Subjects& subjects, const diag::Look& now) const;
+  void EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now);
+
+  int looks_left_ = 0;
+  std::int64_t begin_ns_ = 0;  // of these looks
+  std::int64_t next_ns_ = 0;
+  int cpus_ = 0;  // that this process may use; 0: not found out yet
+  std::optional<diag::Look> before_;
+  diag::Story story_;
+  std::map<std::string, std::int64_t> warned_ns_;  // by subject of a verdict at WARN: since when it stands
+};
+
+}  // namespace tutti::watch
+
+#endif  // TUTTI_WATCH_VIGIL_H_

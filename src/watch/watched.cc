@@ -1,0 +1,100 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/watched.h"
+
+#include <utility>
+
+#include "sys/os/clock.h"
+#include "sys/os/fork.h"
+#include "sys/os/futex.h"
+#include "watch/monitor.h"
+#include "watch/registry.h"
+
+namespace tutti::watch {
+namespace {
+
+// A communicator that is made sooner needs no monitor before.
+constexpr std::int64_t kLongBeginningNs = sys::kNsPerSecond;
+
+// Whether a subject came here by a fork: its lock may be held for ever.
+bool IsForeign(const Subject& subject) { return subject.generation != sys::ForkGeneration(); }
+
+std::shared_ptr<Subject> MakeSubject(Terms terms, RankPages own) {
+  sys::WatchForks();
+  return std::make_shared<Subject>(std::move(terms), std::move(own));
+}
+
+}  // namespace
+
+Watched::Watched(Terms terms, RankPages own) : subject_(MakeSubject(std::move(terms), std::move(own))) {
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  registry.AfterFork();
+  registry.subjects.push_back(subject_);
+}
+
+void Watched::NeedMonitor() const {
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  registry.AfterFork();
+  if (!registry.running && !registry.subjects.empty()) registry.running = StartMonitor();
+}
+
+Watched::~Watched() {
+  if (IsForeign(*subject_)) return;
+  Registry& registry = TheRegistry();
+  bool last = false;
+  {
+    std::lock_guard lock(registry.mutex);
+    registry.AfterFork();
+    std::erase(registry.subjects, subject_);
+    last = registry.subjects.empty();
+  }
+  {
+    std::lock_guard lock(subject_->mutex);
+    subject_->closed = true;
+  }
+  if (!last) return;
+  registry.calls.fetch_add(1, std::memory_order_release);
+  sys::FutexWakeAll(&registry.calls);
+}
+
+void Watched::SetMissing(std::vector<int> ranks) {
+  if (IsForeign(*subject_)) return;
+  NeedMonitor();
+  std::lock_guard lock(subject_->mutex);
+  if (subject_->pages.size() > 1) return;
+  subject_->missing = std::move(ranks);
+  subject_->sees.store(true, std::memory_order_release);
+}
+
+void Watched::SetPages(std::vector<RankPages> pages) {
+  if (IsForeign(*subject_)) return;
+  std::lock_guard lock(subject_->mutex);
+  subject_->missing.clear();
+  subject_->pages = std::move(pages);
+  subject_->sees.store(true, std::memory_order_release);
+}
+
+void Watched::SetReady() {
+  if (IsForeign(*subject_)) return;
+  NeedMonitor();
+  std::lock_guard lock(subject_->mutex);
+  subject_->made.store(true, std::memory_order_release);
+}
+
+Status Watched::GivenUp() const {
+  if (IsForeign(*subject_)) return Status::Ok();
+  if (sys::NowNs() - subject_->view.created_ns() > kLongBeginningNs) NeedMonitor();
+  if (!subject_->has_given_up.load(std::memory_order_acquire)) return Status::Ok();
+  std::lock_guard lock(subject_->mutex);
+  return subject_->given_up;
+}
+
+Standing Watched::WhatStands() const {
+  if (IsForeign(*subject_)) return {};
+  std::lock_guard lock(subject_->mutex);
+  return subject_->standing;
+}
+
+}  // namespace tutti::watch
