@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kLeastAwaitedBytes = 16384;
 
 bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  if (a == nullptr || b == nullptr) return false;  // a rank that has no input or no output
   return std::less<>()(a, b + b_bytes) && std::less<>()(b, a + a_bytes);
 }
 

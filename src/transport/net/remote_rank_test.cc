@@ -34,6 +34,7 @@ std::size_t Below(Random& random, std::size_t limit) { return random() % limit; 
 
 // What both ends of a scripted connection share.
 struct Cable {
+  explicit Cable(Random& random) : random(random) {}
   Random& random;
   bool broken = false;
   std::array<std::deque<std::byte>, 2> under_way;  // to end 0 and to end 1
