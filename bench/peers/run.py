@@ -7,8 +7,8 @@
 started; then, size by size, the libraries take turns batch by batch, while the others' ranks sleep. So all of them meet
 the same machine, whose pace may change within seconds. This is repeated in several rounds with fresh processes.
 
-A time is the median over all batches (peer.h says what a batch is) but for some at first, which let every library settle. A ratio is the median, over the turns, of the peer's
-time / Tutti's in the same turn, a few milliseconds apart. Goals that are missed are marked; they do not change the exit
+A time is the median over all batches (peer.h says what a batch is) but for some at first, which let every library settle.
+A ratio is the median, over the turns, of the peer's time / Tutti's in the same turn, a few milliseconds apart. Goals that are missed are marked; they do not change the exit
 status, which is 1 only when Tutti's own program failed.
 
 With --hosts the ranks are spread over several hosts. These are network name spaces of this machine, which are made for the
