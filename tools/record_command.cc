@@ -88,24 +88,14 @@ Moment TakeMoment() {
   return moment;
 }
 
-std::int64_t ApartNs(const Moment& moment) {
-  std::int64_t apart_ns = kApartNs;
-  for (const diag::CommunicatorLook& c : moment.look.communicators)
-    apart_ns = std::max(apart_ns, diag::ApartNs(c.ranks));
-  return apart_ns;
-}
-
 // Why there is no job to write.
-std::string NothingHere(const Options& options, const Moment& moment) {
+std::string WhyNoJob(const Options& options, const Moment& moment) {
   if (options.pid != 0) {
     const Result<std::vector<BoxCopy>> boxes = TakeAll(options.pid);
     if (!boxes.ok()) return boxes.status().message();
     return fmt::format("process {} has just begun or ended its communicators; try again", options.pid);
   }
-  std::string why = "no process here has a Tutti communicator of two or more ranks";
-  if (moment.denied > 0)
-    why += fmt::format("; {} processes of others may not be looked at: run this as root", moment.denied);
-  return why;
+  return NothingHere(moment.denied);
 }
 
 // Why these cannot be one flight record; empty: they can.
@@ -170,7 +160,7 @@ int Record(const Options& options) {
   Moment before = TakeMoment();
   std::int64_t rest_ns = 0;
   for (bool first = true;; first = false) {
-    if (signals.ComeWithin(std::max(rest_ns, ApartNs(before)))) {
+    if (signals.ComeWithin(std::max(rest_ns, ApartNs(before.look, kApartNs)))) {
       if (first) Say("ended by a signal before anything was written");
       return first ? kExitFailed : kExitOk;
     }
@@ -178,7 +168,7 @@ int Record(const Options& options) {
     const std::vector<TopJob> jobs = Jobs(options, before, now);
     if (jobs.empty()) {
       if (!first) return EndWithoutJobs(options, now);
-      Say(NothingHere(options, now));
+      Say(WhyNoJob(options, now));
       return kExitNothing;
     }
     if (const Status written = WriteAll(options, before, now, jobs); !written.ok()) {

@@ -69,19 +69,9 @@ Result<Moment> TakeMoment(const Options& options) {
   const Processes processes = FindProcesses();
   moment.look = TakeLook(processes.pids);
   if (options.pid == 0 && moment.look.communicators.empty()) {
-    std::string why = "no process here has a Tutti communicator of two or more ranks";
-    if (processes.denied > 0)
-      why += fmt::format("; {} processes of others may not be looked at: run this as root", processes.denied);
-    return Status(Code::kInvalidArgument, why);
+    return Status(Code::kInvalidArgument, NothingHere(processes.denied));
   }
   return moment;
-}
-
-std::int64_t ApartNs(const Moment& moment) {
-  std::int64_t apart_ns = kOnceNs;
-  for (const diag::CommunicatorLook& c : moment.look.communicators)
-    apart_ns = std::max(apart_ns, diag::ApartNs(c.ranks));
-  return apart_ns;
 }
 
 std::string FormatAll(const Options& options, const Moment& before, const Moment& now,
@@ -111,7 +101,7 @@ std::vector<TopJob> Jobs(const Options& options, const Moment& before, const Mom
 }
 
 int ShowOnce(const Options& options, const Moment& before) {
-  sys::SleepNs(ApartNs(before));
+  sys::SleepNs(ApartNs(before.look, kOnceNs));
   const Result<Moment> now = TakeMoment(options);
   if (!now.ok()) {
     fmt::print(stderr, "tutti top: {}\n", now.status().message());
@@ -131,7 +121,7 @@ int Refresh(const Options& options, Moment before) {
   diag::Story story;
   std::deque<std::string> told;
   while (true) {
-    sys::SleepNs(std::max(ApartNs(before), static_cast<std::int64_t>(options.interval_s * 1e9)));
+    sys::SleepNs(std::max(ApartNs(before.look, kOnceNs), static_cast<std::int64_t>(options.interval_s * 1e9)));
     Result<Moment> now = TakeMoment(options);
     if (!now.ok()) {
       fmt::print(stderr, "tutti top: {}\n", now.status().message());

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/top_look.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -10,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diag/verdict.h"
 #include "sys/os/clock.h"
 #include "sys/os/mappings.h"
 #include "sys/os/process.h"
@@ -196,6 +199,17 @@ Processes FindProcesses() {
 
 diag::Look TakeLook(const std::vector<std::int32_t>& pids, std::vector<BoxCopy>* boxes) {
   return Looker(boxes).Run(pids);
+}
+
+std::int64_t ApartNs(const diag::Look& look, std::int64_t least_ns) {
+  for (const diag::CommunicatorLook& c : look.communicators) least_ns = std::max(least_ns, diag::ApartNs(c.ranks));
+  return least_ns;
+}
+
+std::string NothingHere(int denied) {
+  std::string why = "no process here has a Tutti communicator of two or more ranks";
+  if (denied > 0) why += fmt::format("; {} processes of others may not be looked at: run this as root", denied);
+  return why;
 }
 
 }  // namespace tutti::tools

@@ -6,6 +6,7 @@
 // A look at all jobs of this host (diag/evidence.h), from /proc and from black boxes in the memory of their processes.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "diag/evidence.h"
@@ -23,6 +24,12 @@ Processes FindProcesses();
 // What these processes are seen to do. A rank whose process has ended is read from the pages that its peers have mapped. A process
 // that ends meanwhile, or may not be read, is left out. `boxes`, where given, gets the black boxes that it was read from.
 diag::Look TakeLook(const std::vector<std::int32_t>& pids, std::vector<BoxCopy>* boxes = nullptr);
+
+// How far apart two looks are at least whose verdicts count, ns: `least_ns`, and more where ranks are many.
+std::int64_t ApartNs(const diag::Look& look, std::int64_t least_ns);
+
+// That no process has a communicator, in a sentence. `denied`: of Processes.
+std::string NothingHere(int denied);
 
 }  // namespace tutti::tools
 

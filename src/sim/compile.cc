@@ -8,26 +8,15 @@
 
 namespace tutti::sim {
 
-using plan::Operand;
-using plan::RankPlan;
-
-Program Compile(const RankPlan& plan, const Cut& cut, const std::function<std::uint32_t(int from, int to)>& wire_of,
-                const SwitchGroups* groups) {
-  const Sizes sizes(plan, cut);
-  Writer writer(plan, cut);
-  for (int i = 0; i < plan.step_count(); ++i) {
-    const plan::Step step = plan.step(i);
-    writer.Begin();
-    for (const Operand& operand : step.operands) {
-      if (!operand.local()) writer.Receive(writer.WireAt({.place = wire_of(operand.index, plan.rank)}));
-    }
-    for (const std::int32_t to : step.to) writer.Send(writer.WireAt({.place = wire_of(plan.rank, to)}), 1);
-    if (groups != nullptr && step.sending != plan::Sending::kEach)
-      writer.SendBy(step.sending, groups->Of(plan.rank, i));
-    writer.AddWork(WorkOf(step));
-    writer.End(sizes.Of(step), step.stage);
-  }
-  return writer.Finish();
+Program Compile(const plan::RankPlan& plan, const Cut& cut,
+                const std::function<std::uint32_t(int from, int to)>& wire_of, const SwitchGroups* groups) {
+  return WriteSteps(
+      plan, cut, [&](int from) { return Program::Wire{.place = wire_of(from, plan.rank)}; },
+      [&](int to) { return Program::Wire{.place = wire_of(plan.rank, to)}; },
+      [&](Writer& writer, int i) {
+        const plan::Sending sending = plan.step(i).sending;
+        if (groups != nullptr && sending != plan::Sending::kEach) writer.SendBy(sending, groups->Of(plan.rank, i));
+      });
 }
 
 }  // namespace tutti::sim

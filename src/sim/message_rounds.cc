@@ -91,19 +91,24 @@ int MessageRounds::RoundOfStep(int place, int step) const {
   return round;
 }
 
+std::unordered_map<MessageRounds::Key, MessageRounds::Wanted> MessageRounds::WantedAt(int place) const {
+  std::unordered_map<Key, Wanted> wanted;
+  ForReceives(place, [&](int i, const Program::Wire& wire, Key message) {
+    const auto [known, fresh] = wanted.try_emplace(message, Wanted{.round = count_, .wire = wire});
+    known->second.round = std::min(known->second.round, RoundOfStep(place, i));
+  });
+  return wanted;
+}
+
 // Where a wire has two messages, the one that is sent first is wanted first.
 bool MessageRounds::ArriveInOrder() const {
   for (int place = 0; place < period_.size(); ++place) {
-    std::unordered_map<Key, int> wanted;  // in which round first
-    ForReceives(place, [&](int i, const Program::Wire&, Key message) {
-      const auto [known, fresh] = wanted.try_emplace(message, count_);
-      known->second = std::min(known->second, RoundOfStep(place, i));
-    });
-    for (const auto& [message, round] : wanted) {
+    const std::unordered_map<Key, Wanted> wanted = WantedAt(place);
+    for (const auto& [message, want] : wanted) {
       const auto other = wanted.find(message ^ 1);
       if (other == wanted.end()) continue;
       const int sent = RoundOf(message), other_sent = RoundOf(message ^ 1);
-      if (sent == other_sent || (sent < other_sent && round >= other->second)) return false;
+      if (sent == other_sent || (sent < other_sent && want.round >= other->second.round)) return false;
     }
   }
   return true;
@@ -111,13 +116,8 @@ bool MessageRounds::ArriveInOrder() const {
 
 std::vector<MessageRounds::Round> MessageRounds::RoundsOf(int place) const {
   std::vector<Round> rounds(static_cast<std::size_t>(count_) + 1);
-  std::unordered_map<Key, std::pair<int, Program::Wire>> wanted;
-  ForReceives(place, [&](int i, const Program::Wire& wire, Key message) {
-    const auto [known, fresh] = wanted.try_emplace(message, count_, wire);
-    known->second.first = std::min(known->second.first, RoundOfStep(place, i));
-  });
-  for (const auto& [message, want] : wanted)
-    rounds[static_cast<std::size_t>(want.first)].received.push_back(want.second);
+  for (const auto& [message, want] : WantedAt(place))
+    rounds[static_cast<std::size_t>(want.round)].received.push_back(want.wire);
   const plan::RankPlan& plan = period_.plan(place);
   for (int i = 0; i < plan.step_count(); ++i) {
     const plan::Step step = plan.step(i);

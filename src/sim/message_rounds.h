@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/period.h"
@@ -50,6 +51,12 @@ class MessageRounds {
   int RoundOf(Key message) const { return wires_[message / 2].round[message % 2]; }
   // In which round the receives of a step are done: that of the first message with its value.
   int RoundOfStep(int place, int step) const;
+  // What a place receives, and in which round it is wanted first.
+  struct Wanted {
+    int round = 0;
+    Program::Wire wire;
+  };
+  std::unordered_map<Key, Wanted> WantedAt(int place) const;
   template <typename Visit>
   void ForReceives(int place, Visit visit) const;
 

@@ -144,6 +144,26 @@ class Writer {
   std::unordered_map<std::uint64_t, std::uint32_t> wire_at_;
 };
 
+// A step for each one of the plan. from(rank), to(rank): the wire of what comes from, or goes to, there. more(writer, i): what else step i
+// of the plan is written with.
+template <typename From, typename To, typename More>
+Program WriteSteps(const plan::RankPlan& plan, const Cut& cut, From from, To to, More more) {
+  const Sizes sizes(plan, cut);
+  Writer writer(plan, cut);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    writer.Begin();
+    for (const plan::Operand& operand : step.operands) {
+      if (!operand.local()) writer.Receive(writer.WireAt(from(operand.index)));
+    }
+    for (const std::int32_t rank : step.to) writer.Send(writer.WireAt(to(rank)), 1);
+    more(writer, i);
+    writer.AddWork(WorkOf(step));
+    writer.End(sizes.Of(step), step.stage);
+  }
+  return writer.Finish();
+}
+
 }  // namespace tutti::sim
 
 #endif  // TUTTI_SIM_PROGRAM_WRITER_H_

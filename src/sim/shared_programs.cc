@@ -89,20 +89,9 @@ class Hops {
 
 void CompileAsIs(Period& period, const Cut& cut, SharedPrograms& shared) {
   for (int place = 0; place < period.size(); ++place) {
-    const RankPlan& plan = period.plan(place);
-    const Sizes sizes(plan, cut);
-    Writer writer(plan, cut);
-    for (int i = 0; i < plan.step_count(); ++i) {
-      const plan::Step step = plan.step(i);
-      writer.Begin();
-      for (const Operand& operand : step.operands) {
-        if (!operand.local()) writer.Receive(writer.WireAt(period.WireFrom(place, operand.index)));
-      }
-      for (const std::int32_t to : step.to) writer.Send(writer.WireAt({.place = period.WireTo(place, to)}), 1);
-      writer.AddWork(WorkOf(step));
-      writer.End(sizes.Of(step), step.stage);
-    }
-    shared.programs.push_back(writer.Finish());
+    shared.programs.push_back(WriteSteps(
+        period.plan(place), cut, [&](int from) { return period.WireFrom(place, from); },
+        [&](int to) { return Program::Wire{.place = period.WireTo(place, to)}; }, [](Writer&, int) {}));
   }
 }
 
