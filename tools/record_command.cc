@@ -34,6 +34,7 @@ namespace {
 
 constexpr int kExitNothing = 3;
 constexpr std::int64_t kApartNs = 200'000'000;  // between two looks, at least
+constexpr int kTries = 20;                      // to copy black boxes that hold the same calls
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP};
 
 struct Options {
@@ -147,6 +148,24 @@ std::vector<TopJob> Jobs(const Options& options, const Moment& before, const Mom
   return jobs;
 }
 
+struct Sight {
+  Moment now;
+  std::vector<TopJob> jobs;  // in it
+};
+
+// Where a flight record is wanted, again until the black boxes hold the same calls: ranks go on while one after another is copied, and
+// where this program loses its core between two copies, the first can be forgotten.
+Sight TakeSight(const Options& options, const Moment& before) {
+  for (int tries = 1;; ++tries) {
+    Sight sight{.now = TakeMoment()};
+    const Moment& now = sight.now;
+    sight.jobs = Jobs(options, before, now);
+    if (!options.flights() || sight.jobs.size() != 1 || tries == kTries) return sight;
+    const RecordJob job = MakeRecordJob(before.look, now.look, sight.jobs.front(), now.boxes);
+    if (!FlightRecord(job).apart()) return sight;
+  }
+}
+
 // The last that is written when the last job has gone: that there is none.
 int EndWithoutJobs(const Options& options, const Moment& now) {
   if (options.prometheus.empty()) return kExitOk;
@@ -164,8 +183,7 @@ int Record(const Options& options) {
       if (first) Say("ended by a signal before anything was written");
       return first ? kExitFailed : kExitOk;
     }
-    Moment now = TakeMoment();
-    const std::vector<TopJob> jobs = Jobs(options, before, now);
+    auto [now, jobs] = TakeSight(options, before);
     if (jobs.empty()) {
       if (!first) return EndWithoutJobs(options, now);
       Say(WhyNoJob(options, now));

@@ -37,6 +37,7 @@ struct Row {
   std::string name, about;
   std::vector<int> ranks;  // of the job, as the group numbers them
   std::uint64_t first = 0, last = kEver;
+  bool apart = false;  // whether what one rank holds ended before what another holds began
 };
 
 // How PyTorch calls a collective whose buffers are one tensor each.
@@ -167,7 +168,9 @@ class Group {
       ended = std::min(ended, reach.ended);
       all_move &= c_.members[m].moved;
     }
-    if (all_move) row.last = ended;
+    if (!all_move) return;
+    row.last = ended;
+    row.apart = row.first > row.last && row.first - row.last > 1;
   }
 
   int JobRank(int rank) const {
@@ -325,6 +328,7 @@ struct FlightRecord::Parts {
   std::deque<Group> groups;  // what the dumps point to
   std::map<int, Dump> dumps;
   std::vector<std::string> notes;
+  bool apart = false;
 };
 
 FlightRecord::FlightRecord(const RecordJob& job) : parts_(std::make_unique<Parts>()) {
@@ -342,8 +346,15 @@ FlightRecord::FlightRecord(const RecordJob& job) : parts_(std::make_unique<Parts
       parts_->notes.push_back(fmt::format("communicator {} is not in the flight record: {}", c.title, why));
       continue;
     }
-    for (const RecordMember& member : c.members)
-      dump_of(member).Join(group.Collectives(), number_of(group.Collectives()));
+    const Row& collectives = group.Collectives();
+    if (collectives.apart) {
+      parts_->apart = true;
+      parts_->notes.push_back(
+          fmt::format("no collective of communicator {} is in the flight record: its ranks go on faster than their "
+                      "black boxes can be copied one after another",
+                      c.title));
+    }
+    for (const RecordMember& member : c.members) dump_of(member).Join(collectives, number_of(collectives));
     group.Each([&](const RecordMember& member, const Row& row, const HeldCall& call) {
       dump_of(member).Add(c, member, row, call, number_of(row));
     });
@@ -354,6 +365,8 @@ FlightRecord::FlightRecord(const RecordJob& job) : parts_(std::make_unique<Parts
 FlightRecord::~FlightRecord() = default;
 
 const std::vector<std::string>& FlightRecord::notes() const { return parts_->notes; }
+
+bool FlightRecord::apart() const { return parts_->apart; }
 
 std::vector<int> FlightRecord::ranks() const {
   std::vector<int> ranks;

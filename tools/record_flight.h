@@ -29,8 +29,10 @@ class FlightRecord {
   FlightRecord(const FlightRecord&) = delete;
   FlightRecord& operator=(const FlightRecord&) = delete;
 
-  // A sentence for each communicator that is left out: why.
+  // A sentence for each communicator that is left out, or whose collectives are: why.
   const std::vector<std::string>& notes() const;
+  // Whether collectives are left out because boxes were copied too far apart; another copy may have them.
+  bool apart() const;
   // The ranks of the job that have a dump, ascending.
   std::vector<int> ranks() const;
   // Some kilobytes for each call, so it is made each time. REQUIRES: one of ranks().

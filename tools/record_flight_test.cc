@@ -193,6 +193,23 @@ TEST(FlightRecord, EndsWhereAllRanksAreIfTheyAllGoOn) {
   EXPECT_EQ(dumps.at(1)["entries"].size(), 9u);
 }
 
+// Copies that have no call in common are told from a rank that stands still, and from ranks that have called nothing.
+TEST(FlightRecord, SaysThatCopiesWereTakenTooFarApart) {
+  HandMadeJob job(2);
+  job.box(0).Call(Collective::kAllReduce, 1, 1);
+  for (std::uint64_t n = 1; n <= trace::kRecords + 2; ++n) job.box(1).Call(Collective::kAllReduce, n, n);
+  job.box(1).moved = true;
+  RecordJob made = job.Make();
+  EXPECT_FALSE(FlightRecord(made).apart());
+  job.box(0).moved = true;
+  made = job.Make();
+  const FlightRecord apart(made);
+  EXPECT_TRUE(apart.apart());
+  ASSERT_EQ(apart.notes().size(), 1u);
+  EXPECT_NE(apart.notes()[0].find("no collective of communicator dp"), std::string::npos) << apart.notes()[0];
+  for (const auto& [rank, dump] : Dumps(apart)) EXPECT_TRUE(dump["entries"].empty()) << rank;
+}
+
 // Ranks of all groups are those of the largest communicator.
 TEST(FlightRecord, NumbersRanksAsTheLargestCommunicatorDoes) {
   HandMadeJob job(4);
