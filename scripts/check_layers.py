@@ -42,6 +42,7 @@ DOORS = [
      ("src/sys/",), "only src/sys talks to the system: use a function of sys/, or add one there"),
     (r"cuda.*|nvml\.h|cooperative_groups.*", ("src/sys/", "src/exec/gpu/", "include/nccl.h"),
      "CUDA and NVML belong to src/sys, device code to src/exec/gpu"),
+    (r"nvtx3/.*", ("src/capi/nvtx.cc",), "NVTX belongs to src/capi/nvtx.cc"),
     (r"rdma/.*", ("src/transport/net/fabric/",), "libfabric belongs to src/transport/net/fabric"),
     (r"sodium.*", ("src/sys/",), "authentication belongs to sys/net/auth.h"),
     (r"hwloc.*", ("src/sys/",), "hwloc belongs to src/sys"),

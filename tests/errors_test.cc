@@ -285,9 +285,11 @@ TEST_F(Provoke, Subsets) {
     }
   };
   each([](comm::Queue& queue, int) { return comm::Split(queue, -5, 0).status(); });
-  each([](comm::Queue& queue, int) { return comm::CheckShrink(queue, std::vector{7}); });
-  each([](comm::Queue& queue, int rank) { return comm::CheckShrink(queue, std::vector{1 - rank, 1 - rank}); });
-  each([](comm::Queue& queue, int rank) { return comm::CheckShrink(queue, std::vector{rank}); });
+  each([](comm::Queue& queue, int) { return comm::CheckShrink(queue.rank(), queue.ranks(), std::vector{7}); });
+  each([](comm::Queue& queue, int rank) {
+    return comm::CheckShrink(queue.rank(), queue.ranks(), std::vector{1 - rank, 1 - rank});
+  });
+  each([](comm::Queue& queue, int rank) { return comm::CheckShrink(queue.rank(), queue.ranks(), std::vector{rank}); });
   each([&](comm::Queue& queue, int) { return comm::Grow(queue, 2, &id).status(); });
   each([](comm::Queue& queue, int) { return comm::Grow(queue, 3, nullptr).status(); });
 }

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "tools/cli.h"
+#include "tools/doctor_command.h"
 #include "tools/env_command.h"
 #include "tools/expect_command.h"
+#include "tools/health_command.h"
 #include "tools/perf_command.h"
 #include "tools/plan_command.h"
 #include "tools/preload_command.h"
@@ -49,6 +51,8 @@ constexpr Command kCommands[] = {
     {"expect", ExpectCommand, "predict what an operation takes on a machine, with Tutti or with NCCL"},
     {"sim", SimCommand, "simulate an operation or a training step on a machine of any size"},
     {"topo", TopoCommand, "show a machine: GPUs, network cards, what joins them, and what is bad about it"},
+    {"doctor", DoctorCommand, "look for what is bad about this host, or the hosts of a job, before the job"},
+    {"health", HealthCommand, "check that all ranks of a job move data as fast as expected, and unchanged"},
     {"version", VersionCommand, "print the version"},
 };
 

@@ -37,29 +37,40 @@ void AddMemory(CommandLine& line, PredictorSource& source) {
   line.AddFlag("--windows", source.windows, "outputs lie in registered windows, where copy engines may write them");
 }
 
-Result<OpenedPredictor> OpenPredictor(const PredictorSource& source) {
+Result<PredictorGround> ReadGround(const PredictorSource& source) {
   Result<SourcedTopology> read = ReadSource(source.topology);
   if (!read.ok()) return read.status();
-  Result<SourcedTopology> repeated = Repeat(*read, source.topology.hosts);
+  PredictorGround ground{.topology = std::move(*read), .facts = std::nullopt};
+  const topo::Graph& graph = ground.topology.graph;
+  const bool several = graph.hosts().size() > 1 || source.topology.hosts > 1;
+  if (source.host_memory || several || graph.All(topo::NodeKind::kGpu, 0).empty()) {
+    Result<std::optional<HostFacts>> facts = FindFacts(ground.topology.here, Settings::FromEnvironment());
+    if (!facts.ok()) return facts.status();
+    ground.facts = std::move(*facts);
+  }
+  return ground;
+}
+
+Result<OpenedPredictor> PredictorOn(const PredictorGround& ground, const PredictorSource& source) {
+  Result<SourcedTopology> repeated = Repeat(ground.topology, source.topology.hosts);
   if (!repeated.ok()) return repeated.status();
   OpenedPredictor opened{.topology = std::make_unique<const SourcedTopology>(std::move(*repeated)),
                          .predictor = nullptr};
-  PredictorOptions options{.ranks = source.ranks,
-                           .host_memory = source.host_memory,
-                           .outputs = source.windows ? tune::Outputs::kInWindows : tune::Outputs::kAnywhere,
-                           .settings = Settings::FromEnvironment()};
-  const topo::Graph& graph = opened.topology->graph;
-  const bool needs_host_memory =
-      source.host_memory || graph.hosts().size() > 1 || graph.All(topo::NodeKind::kGpu, 0).empty();
-  if (needs_host_memory) {
-    Result<std::optional<HostFacts>> facts = FindFacts(opened.topology->here, options.settings);
-    if (!facts.ok()) return facts.status();
-    options.facts = std::move(*facts);
-  }
+  const PredictorOptions options{.ranks = source.ranks,
+                                 .host_memory = source.host_memory,
+                                 .outputs = source.windows ? tune::Outputs::kInWindows : tune::Outputs::kAnywhere,
+                                 .settings = Settings::FromEnvironment(),
+                                 .facts = ground.facts};
   Result<std::unique_ptr<Predictor>> made = MakePredictor(*opened.topology, options);
   if (!made.ok()) return made.status();
   opened.predictor = std::move(*made);
   return opened;
+}
+
+Result<OpenedPredictor> OpenPredictor(const PredictorSource& source) {
+  const Result<PredictorGround> ground = ReadGround(source);
+  if (!ground.ok()) return ground.status();
+  return PredictorOn(*ground, source);
 }
 
 }  // namespace tutti::tools

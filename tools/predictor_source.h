@@ -6,6 +6,7 @@
 // How the commands that predict are told whom it is about: this host, a file or a name, how many hosts, ranks and which memory.
 
 #include <memory>
+#include <optional>
 
 #include "tools/command_line.h"
 #include "tools/predictor.h"
@@ -29,7 +30,19 @@ struct OpenedPredictor {
   std::unique_ptr<Predictor> predictor;
 };
 
-// With the settings of the environment, as a communicator reads them. Where the machine is this host, the constants of host memory are
+// What predictions of this host, a file or a name start from, whoever the ranks are.
+struct PredictorGround {
+  SourcedTopology topology;
+  std::optional<HostFacts> facts;  // PredictorOptions::facts
+};
+
+// Of `source.topology`, without the hosts that are like it. Where it is this host, finds out the constants of host memory, which takes
+// some tenths of a second. REQUIRES: this process has one thread.
+Result<PredictorGround> ReadGround(const PredictorSource& source);
+// Of so many hosts and ranks as `source` says. Fails as OpenPredictor does. Any thread.
+Result<OpenedPredictor> PredictorOn(const PredictorGround& ground, const PredictorSource& source);
+
+// Both. With the settings of the environment, as a communicator reads them. Where the machine is this host, the constants of host memory are
 // those that a communicator finds out, which takes some tenths of a second. Fails with a sentence that names what is wrong. REQUIRES:
 // this process has one thread.
 Result<OpenedPredictor> OpenPredictor(const PredictorSource& source);

@@ -27,12 +27,16 @@ std::byte* AllocateCopy(std::size_t bytes) {
 void BoxCopy::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 Result<BoxCopy> BoxCopy::Take(std::int32_t pid, std::uint64_t address, std::size_t bytes) {
-  const auto read = [&](std::byte* to, std::size_t length) {
-    return sys::ReadProcessMemory(pid, reinterpret_cast<const void*>(address), to, length);
+  const auto read = [pid](std::uint64_t from, std::byte* to, std::size_t length) {
+    return sys::ReadProcessMemory(pid, reinterpret_cast<const void*>(from), to, length).status();
   };
+  return Take(read, address, bytes);
+}
+
+Result<BoxCopy> BoxCopy::Take(const ReadMemory& read, std::uint64_t address, std::size_t bytes) {
   const std::unique_ptr<std::byte, Free> header(AllocateCopy(sizeof(trace::BoxHeader)));
   if (bytes < sizeof(trace::BoxHeader)) return Status(Code::kInvalidArgument, "less mapped than a black box has");
-  if (const auto got = read(header.get(), sizeof(trace::BoxHeader)); !got.ok()) return got.status();
+  if (const Status got = read(address, header.get(), sizeof(trace::BoxHeader)); !got.ok()) return got;
   const Result<std::size_t> size = View::BytesOf(header.get(), sizeof(trace::BoxHeader));
   if (!size.ok()) return size.status();
   if (*size > bytes) return Status(Code::kInvalidArgument, "less mapped than this black box says it has");
@@ -41,7 +45,7 @@ Result<BoxCopy> BoxCopy::Take(std::int32_t pid, std::uint64_t address, std::size
   const std::unique_ptr<std::byte, Free> second(AllocateCopy(*size));
   copy.taken_ns_ = sys::NowNs();
   for (std::byte* to : {copy.memory_.get(), second.get()}) {
-    if (const auto got = read(to, *size); !got.ok()) return got.status();
+    if (const Status got = read(address, to, *size); !got.ok()) return got;
   }
   trace::DropTornRecords(*reinterpret_cast<const trace::BoxHeader*>(header.get()), copy.memory_.get(), second.get(),
                          *size);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -18,11 +19,17 @@ namespace tutti::tools {
 // A copy of one rank's black box.
 class BoxCopy {
  public:
-  // Copies it from a process, at `address`, which has `bytes` bytes mapped from there on.
+  // Reads all of a range of memory, or says why not.
+  using ReadMemory = std::function<Status(std::uint64_t address, std::byte* to, std::size_t bytes)>;
+  // Copies it from somewhere, where `bytes` bytes can be read from `address` on.
+  static Result<BoxCopy> Take(const ReadMemory& read, std::uint64_t address, std::size_t bytes);
+  // The same from a process.
   static Result<BoxCopy> Take(std::int32_t pid, std::uint64_t address, std::size_t bytes);
 
   const trace::View& view() const { return view_; }
   std::int64_t taken_ns() const { return taken_ns_; }  // CLOCK_MONOTONIC
+  // For memory that had stood still for long when it was copied.
+  void set_taken_ns(std::int64_t ns) { taken_ns_ = ns; }
 
  private:
   struct Free {

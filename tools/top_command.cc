@@ -16,15 +16,20 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "diag/story.h"
 #include "diag/verdict.h"
 #include "sys/os/clock.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
 #include "tools/json.h"
+#include "tools/top_core.h"
+#include "tools/top_far.h"
 #include "tools/top_jobs.h"
 #include "tools/top_look.h"
 #include "tools/top_view.h"
+#include "tutti/settings.h"
+#include "watch/joint_look.h"
 
 namespace tutti::tools {
 namespace {
@@ -33,6 +38,7 @@ constexpr std::int64_t kOnceNs = 200'000'000;  // between the two looks that rat
 constexpr std::size_t kShownLines = 6;         // of what has been told
 
 struct Options {
+  std::string target;    // a process, a core file, or nothing
   std::int32_t pid = 0;  // 0: all jobs
   bool once = false;
   double interval_s = 1;
@@ -56,10 +62,18 @@ bool WriteFile(const std::string& path, const std::string& text) {
 // What a look holds, and what was copied for the rows of one process.
 struct Moment {
   diag::Look look;
+  std::size_t own_processes = 0;  // of the look: those of this host, which come first
   std::vector<BoxCopy> boxes;
 };
 
-Result<Moment> TakeMoment(const Options& options) {
+// Whether there may be ranks that this look has not seen: on other hosts, or of processes that may not be looked at.
+bool LacksRanks(const diag::Look& look) {
+  return look.communicators.empty() || std::ranges::any_of(look.communicators, [](const diag::CommunicatorLook& c) {
+           return c.seen.size() < static_cast<std::size_t>(c.ranks);
+         });
+}
+
+Result<Moment> TakeMoment(const Options& options, FarLooks& far) {
   Moment moment;
   if (options.pid != 0) {
     Result<std::vector<BoxCopy>> boxes = TakeAll(options.pid);
@@ -68,6 +82,16 @@ Result<Moment> TakeMoment(const Options& options) {
   }
   const Processes processes = FindProcesses();
   moment.look = TakeLook(processes.pids);
+  if (LacksRanks(moment.look)) {
+    if (const std::optional<watch::JointLook> told = far.Ask()) {
+      // Again, as answers may take a while: both are to show much the same moment.
+      moment.look = TakeLook(processes.pids);
+      moment.own_processes = moment.look.processes.size();
+      watch::AddJointLook(moment.look, *told);
+      return moment;
+    }
+  }
+  moment.own_processes = moment.look.processes.size();
   if (options.pid == 0 && moment.look.communicators.empty()) {
     return Status(Code::kInvalidArgument, NothingHere(processes.denied));
   }
@@ -96,13 +120,19 @@ std::string AllAsJson(const Options& options, const Moment& before, const Moment
 std::vector<TopJob> Jobs(const Options& options, const Moment& before, const Moment& now,
                          const std::vector<diag::Verdict>& verdicts) {
   std::vector<TopJob> jobs = FindJobs(before.look, now.look, verdicts);
-  if (options.pid != 0) std::erase_if(jobs, [&](const TopJob& job) { return !job.Has(options.pid); });
+  const auto has = [&](const TopJob& job) {
+    return std::ranges::any_of(job.processes, [&](const diag::ProcessLook* p) {
+      // One of another host may have the same number.
+      return p->pid == options.pid && static_cast<std::size_t>(p - now.look.processes.data()) < now.own_processes;
+    });
+  };
+  if (options.pid != 0) std::erase_if(jobs, [&](const TopJob& job) { return !has(job); });
   return jobs;
 }
 
-int ShowOnce(const Options& options, const Moment& before) {
+int ShowOnce(const Options& options, FarLooks& far, const Moment& before) {
   sys::SleepNs(ApartNs(before.look, kOnceNs));
-  const Result<Moment> now = TakeMoment(options);
+  const Result<Moment> now = TakeMoment(options, far);
   if (!now.ok()) {
     fmt::print(stderr, "tutti top: {}\n", now.status().message());
     return static_cast<int>(JobStatus::kUnknown);
@@ -117,12 +147,12 @@ int ShowOnce(const Options& options, const Moment& before) {
   return static_cast<int>(StatusOf(jobs));
 }
 
-int Refresh(const Options& options, Moment before) {
+int Refresh(const Options& options, FarLooks& far, Moment before) {
   diag::Story story;
   std::deque<std::string> told;
   while (true) {
     sys::SleepNs(std::max(ApartNs(before.look, kOnceNs), static_cast<std::int64_t>(options.interval_s * 1e9)));
-    Result<Moment> now = TakeMoment(options);
+    Result<Moment> now = TakeMoment(options, far);
     if (!now.ok()) {
       fmt::print(stderr, "tutti top: {}\n", now.status().message());
       return kExitFailed;
@@ -142,16 +172,32 @@ int Refresh(const Options& options, Moment before) {
   }
 }
 
+int ShowCore(const Options& options) {
+  const Result<CoreLook> core = ReadCore(options.target);
+  if (!core.ok()) {
+    fmt::print(stderr, "tutti top: {}\n", core.status().message());
+    return static_cast<int>(JobStatus::kUnknown);
+  }
+  const std::vector<diag::Verdict> verdicts = JudgeCore(*core);
+  if (options.json.empty()) {
+    fmt::print("{}", FormatCore(*core, verdicts));
+    std::fflush(stdout);
+  } else if (!WriteFile(options.json, CoreAsJson(*core, verdicts).Dump(1) + "\n")) {
+    return static_cast<int>(JobStatus::kUnknown);
+  }
+  return static_cast<int>(StatusOf(*core, verdicts));
+}
+
 }  // namespace
 
 int TopCommand(int argc, char** argv) {
   CommandLine line(
       "Shows the jobs of Tutti on this host and what holds them up, if anything does; with PID, what the communicators "
-      "of a "
-      "process do and wait for, also while it hangs or is stopped.",
+      "of a process do and wait for, also while it hangs or is stopped; with FILE, what those of a process did that a "
+      "signal has ended, from its core file.",
       "tutti top");
   Options options;
-  line.Add("PID", options.pid, "one process").Between(1, std::numeric_limits<std::int32_t>::max());
+  line.Add("PID|FILE", options.target, "one process, or a core file").Shown("");
   line.AddFlag("--once", options.once, "show it once (after 0.2 s, for rates and verdicts)");
   line.Add("--interval", options.interval_s, "seconds between refreshes (default 1)").BetweenSeconds(0.05, 3600.0);
   line.Add("--json", options.json,
@@ -162,14 +208,28 @@ int TopCommand(int argc, char** argv) {
       "nothing can be "
       "looked at. Else 1 when it cannot look. 2 for a wrong command line, which prints nothing but the error.");
   if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
+  if (!options.target.empty()) {
+    constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::optional<std::int32_t> pid = ParseNumber<std::int32_t>(options.target);
+    const bool is_file = access(options.target.c_str(), F_OK) == 0;
+    if (!pid && is_file) return ShowCore(options);
+    if (!pid || *pid < 1) {
+      return UsageError(
+          "tutti top", fmt::format("PID: takes a whole number from 1 to {} or the name of a core file, not '{}'", kMost,
+                                   options.target));
+    }
+    options.pid = *pid;
+  }
   options.once |= !options.json.empty() || isatty(STDOUT_FILENO) == 0;
 
-  Result<Moment> before = TakeMoment(options);
+  const Settings settings = Settings::FromEnvironment();
+  FarLooks far(settings.ras_enable ? settings.ras_addr : "");
+  Result<Moment> before = TakeMoment(options, far);
   if (!before.ok()) {
     fmt::print(stderr, "tutti top: {}\n", before.status().message());
     return options.once ? static_cast<int>(JobStatus::kUnknown) : kExitFailed;
   }
-  return options.once ? ShowOnce(options, *before) : Refresh(options, std::move(*before));
+  return options.once ? ShowOnce(options, far, *before) : Refresh(options, far, std::move(*before));
 }
 
 }  // namespace tutti::tools

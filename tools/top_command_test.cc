@@ -258,7 +258,9 @@ TEST(TopCommand, SaysWhatIsWrong) {
   EXPECT_EQ(Top({"--once", std::to_string(getpid())}, &error), 3);
   EXPECT_NE(error.find("has no Tutti communicator"), std::string::npos) << error;
   EXPECT_EQ(Top({"--once", "abc"}, &error), kExitUsage);
-  EXPECT_EQ(error, "tutti top: PID: takes a whole number from 1 to 2147483647, not 'abc'\nTry 'tutti top --help'.\n");
+  EXPECT_EQ(error,
+            "tutti top: PID: takes a whole number from 1 to 2147483647 or the name of a core file, not 'abc'\nTry "
+            "'tutti top --help'.\n");
   if (geteuid() == 0) return;  // to whom everything is permitted
   EXPECT_EQ(Top({"--once", "1"}, &error), 3);
   EXPECT_NE(error.find("may not be looked at"), std::string::npos) << error;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "diag/sentence.h"
 #include "diag/what.h"
@@ -58,12 +60,20 @@ std::vector<std::uint64_t> CommunicatorsOf(const Verdict& v) {
   return all;
 }
 
-// "pids 101-104", "pid 7".
+// "pids 101-104", "pid 7": of this host.
 std::string PidList(const TopJob& job) {
   std::vector<int> pids;
-  for (const diag::ProcessLook* p : job.processes) pids.push_back(p->pid);
+  for (const diag::ProcessLook* p : job.processes) {
+    if (p->host == job.processes.front()->host) pids.push_back(p->pid);
+  }
   const std::string list = diag::RankList(pids);  // "ranks 101-104"
-  return "pid" + list.substr(4);
+  return "pid" + list.substr(4) + (job.hosts > 1 ? " here" : "");
+}
+
+int CountHosts(const TopJob& job) {
+  std::set<std::string_view> hosts;
+  for (const diag::ProcessLook* p : job.processes) hosts.insert(p->host);
+  return static_cast<int>(hosts.size());
 }
 
 Json PlaceAsJson(const Place& p) {
@@ -172,6 +182,7 @@ std::vector<TopJob> FindJobs(const diag::Look& before, const diag::Look& now, co
     if (job.communicators.empty()) continue;
     std::ranges::stable_sort(job.communicators, std::ranges::greater{}, &diag::CommunicatorLook::ranks);
     job.ranks = job.communicators.front()->ranks;
+    job.hosts = CountHosts(job);
     for (const Verdict& v : verdicts) {
       const std::vector<std::uint64_t> about = CommunicatorsOf(v);
       const bool mine = std::ranges::any_of(job.communicators, [&](const diag::CommunicatorLook* c) {
@@ -206,9 +217,10 @@ std::string FormatJobs(const std::vector<TopJob>& jobs) {
   for (const TopJob& job : jobs) {
     const std::string name = job.processes.front()->name;
     text +=
-        fmt::format("{:<8}  job of {} rank{}, {}{}, {} communicator{}, {:.0f} calls/s\n", Name(job.status), job.ranks,
-                    job.ranks == 1 ? "" : "s", PidList(job), name.empty() ? "" : fmt::format(" ({})", name),
-                    job.communicators.size(), job.communicators.size() == 1 ? "" : "s", job.calls_per_s);
+        fmt::format("{:<8}  job of {} rank{}{}, {}{}, {} communicator{}, {:.0f} calls/s\n", Name(job.status), job.ranks,
+                    job.ranks == 1 ? "" : "s", job.hosts > 1 ? fmt::format(" on {} hosts", job.hosts) : "",
+                    PidList(job), name.empty() ? "" : fmt::format(" ({})", name), job.communicators.size(),
+                    job.communicators.size() == 1 ? "" : "s", job.calls_per_s);
     text += FormatVerdicts(job.verdicts);
   }
   return text;
@@ -223,7 +235,8 @@ Json VerdictsAsJson(const std::vector<Verdict>& verdicts) {
 Json JobsAsJson(const diag::Look& now, const std::vector<TopJob>& jobs) {
   Json json = {{"taken_unix_ns", now.taken_unix_ns}, {"status", Name(StatusOf(jobs))}, {"jobs", Json::Array()}};
   for (const TopJob& job : jobs) {
-    Json one = {{"status", Name(job.status)}, {"ranks", job.ranks}, {"calls_per_s", job.calls_per_s}};
+    Json one = {
+        {"status", Name(job.status)}, {"ranks", job.ranks}, {"hosts", job.hosts}, {"calls_per_s", job.calls_per_s}};
     one["processes"] = Json::Array();
     for (const diag::ProcessLook* p : job.processes) {
       one["processes"].Append({{"host", p->host}, {"pid", p->pid}, {"name", p->name}, {"state", diag::Name(p->state)}});

@@ -25,9 +25,10 @@ JobStatus Worse(JobStatus one, JobStatus other);
 JobStatus StatusOf(const diag::Verdict& verdict);
 
 struct TopJob {
-  std::vector<const diag::ProcessLook*> processes;
+  std::vector<const diag::ProcessLook*> processes;           // those of this host first
   std::vector<const diag::CommunicatorLook*> communicators;  // the one with most ranks first
   int ranks = 0;                                             // of that one
+  int hosts = 0;                                             // of the processes
   double calls_per_s = 0;                                    // of the rank that makes most
   std::vector<diag::Verdict> verdicts;
   JobStatus status = JobStatus::kOk;

@@ -45,19 +45,16 @@ struct Sighting {
 };
 
 bool IsSegment(const sys::Mapping& m) {
-  return m.IsSharedMemory(transport::shm::kSegmentName) && m.offset == 0 &&
-         m.end - m.begin >= kBoxOffset + sizeof(trace::BoxHeader);
+  return m.IsSharedMemory(transport::shm::kSegmentName) && m.offset == 0 && m.end - m.begin >= kBeginningBytes;
 }
 
 // What the beginning of such pages says; nullopt where they are something else.
 std::optional<Sighting> ReadBeginning(std::int32_t pid, const sys::Mapping& m) {
-  alignas(4096) std::byte page[kBoxOffset + sizeof(trace::BoxHeader)];
+  alignas(4096) std::byte page[kBeginningBytes];
   if (!sys::ReadProcessMemory(pid, reinterpret_cast<const void*>(m.begin), page, sizeof(page)).ok())
     return std::nullopt;
+  if (!IsBeginning(page)) return std::nullopt;
   const auto* segment = reinterpret_cast<const transport::shm::Header*>(page);
-  if (segment->magic != transport::shm::kSegmentMagic || segment->version != transport::shm::kSegmentVersion)
-    return std::nullopt;
-  if (!trace::View::BytesOf(page + kBoxOffset, sizeof(trace::BoxHeader)).ok()) return std::nullopt;
   const auto* box = reinterpret_cast<const trace::BoxHeader*>(page + kBoxOffset);
   return Sighting{.communicator = box->communicator,
                   .rank = box->rank,
@@ -125,10 +122,8 @@ class Looker {
   }
 
   void Read(const Sighting& s, BoxCopy box) {
-    diag::RankLook rank = diag::ReadRank(box.view());
+    diag::RankLook rank = ReadRankLook(box.view(), s.state, s.culprit);
     rank.process = s.own ? place_of_[s.pid] : ProcessOf(s);
-    if (rank.state != diag::RankState::kFailed) rank.state = watch::StateOf(s.state);
-    if (s.state == transport::RankState::kFailed) rank.blamed = s.culprit;
     CommunicatorOf(box.view()).seen.push_back(std::move(rank));
     if (boxes_ != nullptr) boxes_->push_back(std::move(box));
   }
@@ -195,6 +190,20 @@ Processes FindProcesses() {
   }
   std::ranges::sort(found.pids);
   return found;
+}
+
+bool IsBeginning(const std::byte* page) {
+  const auto* segment = reinterpret_cast<const transport::shm::Header*>(page);
+  return segment->magic == transport::shm::kSegmentMagic && segment->version == transport::shm::kSegmentVersion &&
+         trace::View::BytesOf(page + kBoxOffset, sizeof(trace::BoxHeader)).ok();
+}
+
+diag::RankLook ReadRankLook(const trace::View& box, transport::RankState state, std::int32_t culprit) {
+  diag::RankLook rank = diag::ReadRank(box);
+  if (rank.state != diag::RankState::kFailed) rank.state = watch::StateOf(state);
+  const bool blames = state == transport::RankState::kFailed && culprit >= 0 && culprit < box.ranks();
+  if (blames) rank.blamed = culprit;
+  return rank;
 }
 
 diag::Look TakeLook(const std::vector<std::int32_t>& pids, std::vector<BoxCopy>* boxes) {

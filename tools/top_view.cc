@@ -188,10 +188,13 @@ std::string DescribeWait(const TopRow& row) {
 }
 
 std::string FormatRows(std::int32_t pid, const std::vector<TopRow>& rows) {
-  std::string text =
-      fmt::format("process {}: {} rank{} of Tutti communicators\n", pid, rows.size(), rows.size() == 1 ? "" : "s");
-  text += fmt::format("{:<18} {:>9} {:>10} {:<44} {:<20} {:>9} {:>10} {:>12}  {}\n", "communicator", "rank", "calls",
-                      "operation", "algorithm", "age", "calls/s", "bytes/s", "waits for");
+  return fmt::format("process {}: {} rank{} of Tutti communicators\n", pid, rows.size(), rows.size() == 1 ? "" : "s") +
+         FormatTable(rows);
+}
+
+std::string FormatTable(const std::vector<TopRow>& rows) {
+  std::string text = fmt::format("{:<18} {:>9} {:>10} {:<44} {:<20} {:>9} {:>10} {:>12}  {}\n", "communicator", "rank",
+                                 "calls", "operation", "algorithm", "age", "calls/s", "bytes/s", "waits for");
   for (const TopRow& row : rows) {
     const std::string who = row.name.empty() ? fmt::format("{:#018x}", row.communicator) : row.name;
     const std::string what = row.call.number == 0 ? "none yet"

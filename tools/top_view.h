@@ -42,6 +42,8 @@ std::vector<TopRow> MakeRows(const std::vector<BoxCopy>& boxes, const std::vecto
 
 // "data of rank 2 for 3.1 s"; "" where it waits for nothing that was written down.
 std::string DescribeWait(const TopRow& row);
+// A head and a line for each row.
+std::string FormatTable(const std::vector<TopRow>& rows);
 std::string FormatRows(std::int32_t pid, const std::vector<TopRow>& rows);
 // With the last calls and all links of each black box too.
 Json RowsAsJson(std::int32_t pid, const std::vector<BoxCopy>& boxes, const std::vector<TopRow>& rows);

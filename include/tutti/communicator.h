@@ -124,6 +124,13 @@ class Communicator {
   // somebody else has, that stays: `exclude` says who to go on without. Costs a lock. Any thread.
   StandingVerdict WhoHoldsItUp() const;
 
+  // A communicator of the ranks that are not in `excluded`, with the same settings and name; they keep their order. Called by those that stay,
+  // all with the same ranks, in any order, also where this communicator is broken: WhoHoldsItUp and the peer of an error say whom to
+  // leave out. Blocks until all are there; a rank that is not is named in the error, and one may shrink again, without it. With
+  // the same ranks left out again the next is another communicator. Buffers of operations that failed hold anything.
+  // Errors: kInvalidArgument for what is no rank, is listed twice, or is this rank; those of Create.
+  Result<Communicator> Shrink(std::span<const int> excluded);
+
   // Collective: `bytes` of zeroed memory that all ranks of this host have mapped. Operations on it need no copy
   // into library memory. Valid until the communicator is destroyed.
   Result<void*> AllocateShared(std::size_t bytes);

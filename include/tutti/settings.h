@@ -108,9 +108,19 @@ struct Settings {
   bool black_box = true;
   // TUTTI_MONITOR: whether a thread of the process finds out who holds this communicator up, and logs it (docs/diagnosis.md).
   bool monitor = true;
+  // NCCL_RAS_ENABLE, NCCL_RAS_ADDR: whether the process answers RAS clients as ncclras, and at which host and port. The first
+  // communicator's settings hold.
+  bool ras_enable = true;
+  std::string ras_addr = "localhost:28028";
+  // TUTTI_DOCTOR: whether the first rank of each host looks once, for at most a millisecond, at what is bad about the host, and logs it.
+  bool doctor = true;
   // TUTTI_ON_VERDICT: "report", or "abort:SECONDS": ms that a verdict on a fault that cannot end by itself may stand at WARN until the
   // monitor ends the communicator with its sentence; -1: for ever.
   std::int64_t abort_after_ms = -1;
+  // NCCL_PROFILER_PLUGIN: the library of a profiler plugin, which is told of every call of the C interface; "none"; empty:
+  // libnccl-profiler.so, if there is one. NCCL_NVTX_DISABLE: calls of the C interface are not marked for tools that read NVTX.
+  std::string profiler_plugin;
+  bool nvtx_disable = false;
   // NCCL_COMM_BLOCKING: whether calls of the C interface wait (1) or return ncclInProgress (0); -1: as the
   // communicator's config says, which by default waits.
   int comm_blocking = -1;

@@ -18,6 +18,12 @@ std::string CheckPorts(std::string_view text) {
   return ParsePorts(text) ? "" : "a port, or two with a - between them, from 1 to 65535";
 }
 
+std::string CheckHostAndPort(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  const auto port = colon == std::string_view::npos ? std::nullopt : ParseNumber<std::uint16_t>(text.substr(colon + 1));
+  return colon != 0 && port && *port != 0 ? "" : "a host and a port from 1 to 65535, as localhost:28028 or [::1]:28028";
+}
+
 std::string CheckLevel(std::string_view text) {
   return log::ParseLevel(text) ? "" : "one of NONE, VERSION, WARN, INFO, ABORT, TRACE";
 }

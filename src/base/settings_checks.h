@@ -10,12 +10,13 @@
 
 namespace tutti {
 
-std::string CheckFamily(std::string_view text);      // NCCL_SOCKET_FAMILY
-std::string CheckPorts(std::string_view text);       // TUTTI_PORTS
-std::string CheckLevel(std::string_view text);       // NCCL_DEBUG
-std::string CheckSubsystems(std::string_view text);  // NCCL_DEBUG_SUBSYS
-std::string CheckLevels(std::string_view text);      // NCCL_DEBUG_TIMESTAMP_LEVELS
-std::string CheckFormat(std::string_view text);      // TUTTI_LOG_FORMAT
+std::string CheckFamily(std::string_view text);       // NCCL_SOCKET_FAMILY
+std::string CheckPorts(std::string_view text);        // TUTTI_PORTS
+std::string CheckHostAndPort(std::string_view text);  // NCCL_RAS_ADDR
+std::string CheckLevel(std::string_view text);        // NCCL_DEBUG
+std::string CheckSubsystems(std::string_view text);   // NCCL_DEBUG_SUBSYS
+std::string CheckLevels(std::string_view text);       // NCCL_DEBUG_TIMESTAMP_LEVELS
+std::string CheckFormat(std::string_view text);       // TUTTI_LOG_FORMAT
 
 }  // namespace tutti
 

@@ -67,6 +67,13 @@ constexpr Setting kRows[] = {
          .meaning = "Whether a thread of the process finds out who or what holds its communicators up, and logs it "
                     "(docs/diagnosis.md). The thread is there while a communicator of several ranks has 1."},
         kNumber<&S::monitor, Kind::kCount, 0, 1>),
+    Row({.name = "TUTTI_DOCTOR",
+         .values = "0, 1",
+         .meaning =
+             "Whether a process that makes its first communicator looks, on the first rank of each host and for at "
+             "most a millisecond, at what is bad about the host, and logs a line for each finding "
+             "(docs/diagnosis.md). `tutti doctor` looks closer."},
+        kNumber<&S::doctor, Kind::kCount, 0, 1>),
     Row({.name = "TUTTI_ON_VERDICT",
          .values = "report, abort:SECONDS",
          .meaning =
@@ -75,11 +82,37 @@ constexpr Setting kRows[] = {
              "for so many seconds, 0 to 1000000.",
          .agreement = Agreement::kShould},
         kOnVerdict),
+    Row({.name = "NCCL_RAS_ENABLE",
+         .values = "0, 1",
+         .meaning =
+             "Whether the process answers NCCL's RAS clients, as ncclras, Ray and SGLang (docs/diagnosis.md). It does "
+             "not where TUTTI_MONITOR is 0."},
+        kNumber<&S::ras_enable, Kind::kCount, 0, 1>),
+    Row({.name = "NCCL_RAS_ADDR",
+         .values = "HOST:PORT, [ADDRESS]:PORT",
+         .meaning =
+             "Where it does. The first process opens the port, and the others of this user share it. All processes "
+             "of a job need the same; jobs side by side need different ones."},
+        kText<&S::ras_addr, &CheckHostAndPort>),
     Row({.name = "NCCL_COMM_BLOCKING",
          .values = "0, 1, -1",
          .meaning =
              "Whether calls of the C interface wait until they are done. -1: as the communicator's config says."},
         kNumber<&S::comm_blocking, Kind::kCount, -1, 1>),
+    // What other tools are told.
+    Row({.name = "NCCL_PROFILER_PLUGIN",
+         .values = "the name of a library; none",
+         .meaning =
+             "A profiler plugin, which is told of every call of the C interface. It is tried as a file, then as "
+             "libnccl-profiler-NAME.so; else the network plugin's library may have one (docs/plugins.md). Unset: "
+             "libnccl-profiler.so, if there is one. The first communicator of a process decides."},
+        kText<&S::profiler_plugin>),
+    Row({.name = "NCCL_NVTX_DISABLE",
+         .values = "0, 1",
+         .meaning = "1: calls of the C interface and waits are not marked for tools that read NVTX "
+                    "(docs/diagnosis.md). The first call of a process decides.",
+         .scope = Scope::kProcess},
+        kNumber<&S::nvtx_disable, Kind::kCount, 0, 1>),
     // The log.
     Row({.name = "NCCL_DEBUG",
          .values = "NONE, VERSION, WARN, INFO, ABORT, TRACE",

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "capi/error.h"
+#include "capi/nvtx.h"
+#include "capi/profile.h"
 
 namespace tutti::capi {
 namespace {
@@ -31,6 +33,7 @@ struct Group {
   std::vector<LifeJob> jobs;
   std::vector<std::function<Status()>> waits;
   std::vector<std::shared_ptr<ncclComm>> doomed;
+  bool noted = false;  // a profiler was told of some of the calls
 
   void Clear();
   std::span<Batch> used() { return {batches.data(), batches_used}; }
@@ -50,6 +53,10 @@ void Group::Clear() {
   waits.clear();
   doomed.clear();
   failure = Status::Ok();
+  if (noted) [[unlikely]] {
+    EndNotedCalls();
+    noted = false;
+  }
 }
 
 // Lets an abort of the parent reach what is being split off from it.
@@ -189,12 +196,24 @@ void Keep(Batch& batch, const GpuCall& call, bool on_gpu) {
   }
 }
 
-// The same for what was called before the communicator was made, now that it is.
+// Tells the communicator's profiler of a call.
+void Note(const ncclComm& comm, const Operation& operation, cudaStream_t stream, bool on_gpu) {
+  NoteCall(*comm.profile, operation, stream, on_gpu && comm.gpu->Captures(stream), t_depth);
+}
+
+// Not inlined, like PostNoted: calls that nobody is told of would save registers for it.
+[[gnu::noinline]] void NoteInGroup(const ncclComm& comm, const Operation& operation, cudaStream_t stream, bool on_gpu) {
+  t_group.noted = true;
+  Note(comm, operation, stream, on_gpu);
+}
+
+// Puts where the end of the group finds it what was called before the communicator was made, now that it is.
 Status Decide(Batch& batch) {
   for (const GpuCall& call : batch.undecided) {
     const bool on_gpu = RunsOnGpu(*batch.comm, call.operation);
     TUTTI_RETURN_IF_ERROR(on_gpu ? batch.comm->gpu->Check(call.operation) : CheckPlace(*batch.comm, call.operation));
     Keep(batch, call, on_gpu);
+    if (batch.comm->profile != nullptr) NoteInGroup(*batch.comm, call.operation, call.stream, on_gpu);
   }
   batch.undecided.clear();
   return Status::Ok();
@@ -220,6 +239,7 @@ Status RunOnGpus(std::span<Batch> batches) {
   }
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (calls(batches[i]).empty()) continue;
+    const Submission submission(batches[i].comm->profile);
     const Status s = batches[i].comm->gpu->Submit(calls(batches[i]));
     if (s.ok()) continue;
     BreakAll(batches.first(i), s);
@@ -232,13 +252,15 @@ Status RunOnGpus(std::span<Batch> batches) {
 Status RunOnHost(std::span<Batch> batches) {
   if (batches.size() == 1) {
     const Batch& only = batches[0];
-    if (only.operations.size() == 1) return only.comm->queue->Post(only.operations[0]);
+    if (only.operations.size() == 1 && only.comm->profile == nullptr) return only.comm->queue->Post(only.operations[0]);
+    const Submission submission(only.comm->profile);
     return only.comm->queue->Submit(only.operations, comm::Queue::Move::kNow);
   }
   for (const Batch& batch : batches) {
     for (const Operation& o : batch.operations) TUTTI_RETURN_IF_ERROR(batch.comm->queue->Check(o));
   }
   for (std::size_t i = 0; i < batches.size(); ++i) {
+    const Submission submission(batches[i].comm->profile);
     const Status s = batches[i].comm->queue->Submit(batches[i].operations, comm::Queue::Move::kLater);
     if (s.ok()) continue;
     BreakAll(batches.first(i), s);
@@ -258,6 +280,25 @@ Status RunOperations(std::span<Batch> batches) {
   }
   if (on_gpu) TUTTI_RETURN_IF_ERROR(RunOnGpus(batches));
   return on_host ? RunOnHost(batches) : Status::Ok();
+}
+
+// A call outside of groups that a profiler is told of: a group by itself.
+[[gnu::noinline]] Status PostNoted(ncclComm& comm, const Operation& operation, cudaStream_t stream, bool on_gpu) {
+  TUTTI_RETURN_IF_ERROR(on_gpu ? comm.gpu->Check(operation) : CheckPlace(comm, operation));
+  if (!on_gpu) TUTTI_RETURN_IF_ERROR(comm.queue->Check(operation));
+  struct Ender {
+    ~Ender() { EndNotedCalls(); }
+  } const ender;
+  Note(comm, operation, stream, on_gpu);
+  BeginNotedCalls();
+  const Submission submission(comm.profile);
+  return on_gpu ? comm.gpu->Post(operation, stream)
+                : comm.queue->Submit(std::span(&operation, 1), comm::Queue::Move::kNow);
+}
+
+Status WaitMarked(ncclComm& comm) {
+  const nvtx::Waiting mark("waits for operations");
+  return comm.owner->Wait();
 }
 
 Status CheckBlocking(const Group& group) {
@@ -290,7 +331,7 @@ Status RunGroup(Group& group) {
     if (s.ok()) s = Guarded(wait);
   }
   for (const std::shared_ptr<ncclComm>& comm : group.doomed) {
-    const Status drained = comm->owner != nullptr ? comm->owner->Wait() : Status::Ok();
+    const Status drained = comm->owner != nullptr ? WaitMarked(*comm) : Status::Ok();
     TakeDown(*comm);
     if (s.ok()) s = drained;
   }
@@ -332,7 +373,7 @@ Status DestroyOrDefer(ncclComm& comm) {
     return Status::Ok();
   }
   const bool open = comm.owner != nullptr && !comm.owner->idle();
-  const Status drained = open ? comm.owner->Wait() : Status::Ok();
+  const Status drained = open ? WaitMarked(comm) : Status::Ok();
   TakeDown(comm);
   return drained;
 }
@@ -355,6 +396,8 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
         comm->rank.load()));
   }
   if (!InGroup()) [[likely]] {
+    if (comm->profile != nullptr) [[unlikely]]
+      return PostNoted(*comm, operation, stream, on_gpu);
     if (on_gpu) return comm->gpu->Post(operation, stream);
     TUTTI_RETURN_IF_ERROR(CheckPlace(*comm, operation));
     return comm->queue->Post(operation);
@@ -367,6 +410,8 @@ Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stre
     return s;
   }
   Keep(BatchOf(group, comm), {operation, stream}, on_gpu);
+  if (comm->profile != nullptr) [[unlikely]]
+    NoteInGroup(*comm, operation, stream, on_gpu);
   return Status::Ok();
 }
 
@@ -379,6 +424,8 @@ Status EndGroup() {
     Group& group;
     ~Clearer() { group.Clear(); }
   } clearer{t_group};
+  if (clearer.group.noted) [[unlikely]]
+    BeginNotedCalls();
   return RunGroup(clearer.group);
 }
 
@@ -388,15 +435,18 @@ using namespace tutti::capi;  // NOLINT: the functions below are C's
 using tutti::Status;
 
 TUTTI_NCCL_API(ncclResult_t, ncclGroupStart, ()) {
+  const nvtx::Range range(nvtx::Call::kGroupStart);
   BeginGroup();
   return ncclSuccess;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclGroupEnd, ()) {
+  const nvtx::Range range(nvtx::Call::kGroupEnd);
   return Call("ncclGroupEnd", [] { return EndGroup(); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
+  const nvtx::Range range(nvtx::Call::kGroupSimulateEnd);
   return Call("ncclGroupSimulateEnd", [&]() -> Status {
     Group& group = t_group;
     if (t_depth == 0) return InvalidUsage("there is no group to end: call ncclGroupStart first");

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "capi/error.h"
+#include "capi/profile.h"
 
 namespace tutti::capi {
 namespace {
@@ -30,7 +31,6 @@ Registry& TheRegistry() {
 std::atomic<std::uint32_t> g_next_serial{1};
 
 }  // namespace
-
 bool DeviceHasOthers(int device, const ncclComm* except) {
   Registry& registry = TheRegistry();
   std::lock_guard lock(registry.mutex);
@@ -56,7 +56,10 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device) {
 Status Adopt(ncclComm& comm, Communicator communicator) {
   comm.rank.store(communicator.rank(), std::memory_order_relaxed);
   comm.ranks.store(communicator.ranks(), std::memory_order_relaxed);
+  comm.profile_owner = BeginProfile(communicator);
   comm.owner = std::make_shared<comm::Queue>(std::move(communicator));
+  comm.id_hash = comm.owner->id_hash();
+  if (comm.profile_owner != nullptr) comm.owner->Observe(ObserverOf(*comm.profile_owner));
   Result<comm::GpuQueue::Side> gpu = comm::GpuQueue::Create(comm.owner, {.device = comm.device,
                                                                          .max_blocks = comm.config.max_ctas,
                                                                          .zero_blocks = comm.config.zero_ctas,
@@ -64,6 +67,7 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
                                                                          .beside_others = comm.beside_others});
   if (!gpu.ok()) {
     comm.owner->Close();
+    if (comm.profile_owner != nullptr) CloseProfile(*comm.profile_owner);
     return gpu.status();
   }
   comm.gpu_owner = std::move(gpu->queue);
@@ -73,11 +77,13 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
     comm.owner->Abort(fmt::format("rank {} aborted while it was made", comm.rank.load()));
     if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
     comm.owner->Close();
+    if (comm.profile_owner != nullptr) CloseProfile(*comm.profile_owner);
     return Status(Code::kInvalidUsage, "the communicator was aborted while it was made");
   }
   comm.queue = comm.owner.get();
   comm.gpu = comm.gpu_owner.get();
   comm.host_only = comm.host_only_owner.get();
+  comm.profile = comm.profile_owner.get();
   comm.state.store(State::kReady, std::memory_order_release);
   return Status::Ok();
 }
@@ -107,6 +113,7 @@ void TakeDown(ncclComm& comm) {
   comm.state.store(State::kGone, std::memory_order_release);
   if (comm.gpu_owner != nullptr) comm.gpu_owner->Close();
   if (comm.owner != nullptr) comm.owner->Close();
+  if (comm.profile_owner != nullptr) CloseProfile(*comm.profile_owner);
   comm.registrations.clear();
   comm.factors = {};
   Bury(comm);

@@ -25,6 +25,8 @@
 
 namespace tutti::capi {
 
+class CallProfile;
+
 // A factor of ncclRedOpCreatePreMulSum. The value lies in `bytes`, or at `address` until it is used.
 struct PreMulSum {
   bool used = false;
@@ -64,6 +66,7 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   tutti::comm::Queue* queue = nullptr;               // null until it is made
   tutti::comm::GpuQueue* gpu = nullptr;              // null where it works on host memory only
   const tutti::comm::HostOnly* host_only = nullptr;  // null where no buffer can lie on a GPU by mistake
+  tutti::capi::CallProfile* profile = nullptr;       // null where no profiler is told of calls
 
   // Facts. rank and ranks are known only once it is made, for a split.
   std::atomic<int> rank{-1};
@@ -78,9 +81,11 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
   // Set in the group of this thread that will make it; operations may be called on it in that group.
   const void* made_in_group = nullptr;
 
+  std::shared_ptr<tutti::capi::CallProfile> profile_owner;  // outlives the queues, which tell it of calls
   std::shared_ptr<tutti::comm::Queue> owner;
   std::unique_ptr<tutti::comm::GpuQueue> gpu_owner;
   std::unique_ptr<tutti::comm::HostOnly> host_only_owner;
+  std::uint64_t id_hash = 0;  // names it in the log and for tools; 0 until it is made
   std::vector<tutti::capi::PreMulSum> factors;
   std::set<std::uintptr_t> registrations;  // their handles: numbers, never used again
   std::uintptr_t last_registration = 0;

@@ -10,6 +10,7 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
+#include "capi/nvtx.h"
 #include "comm/gpu/memory.h"
 #include "comm/life/subset.h"
 #include "comm/meet/job_id.h"
@@ -56,6 +57,11 @@ struct Birth {
   std::function<Result<CommunicatorOptions>(const std::atomic<bool>& cancel)> find;
 };
 
+Result<Communicator> CreateMarked(const CommunicatorOptions& options) {
+  const nvtx::Waiting mark("waits for ranks to meet");
+  return Communicator::Create(options);
+}
+
 // Makes a communicator at once, when the group ends, or in the background. *slot holds its handle from now on.
 Status Make(Birth birth) {
   *birth.slot = nullptr;
@@ -72,7 +78,7 @@ Status Make(Birth birth) {
     options->name = comm->config.name;
     options->gpu = comm->device;
     options->cancel = &comm->abort;
-    Result<Communicator> communicator = Communicator::Create(*options);
+    Result<Communicator> communicator = CreateMarked(*options);
     if (!communicator.ok()) return communicator.status();
     return Adopt(*comm, std::move(*communicator));
   };
@@ -188,7 +194,7 @@ Status Shrink(ncclComm* parent, const int* excluded, int count, ncclComm_t* slot
   const std::vector<int> ranks(excluded, excluded + count);
   const std::shared_ptr<ncclComm> kept = parent->shared_from_this();
   // Wrong lists are told at once, whatever becomes of the call.
-  TUTTI_RETURN_IF_ERROR(comm::CheckShrink(*parent->queue, ranks));
+  TUTTI_RETURN_IF_ERROR(comm::CheckShrink(parent->queue->rank(), parent->queue->ranks(), ranks));
   return Make({.slot = slot,
                .config = *read,
                .device = parent->device,
@@ -240,6 +246,12 @@ Status Grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclC
                .find = [=](const auto&) { return comm::Grow(*kept->queue, ranks, given ? &*given : nullptr); }});
 }
 
+// What tools are told of a communicator that was made, or will be at the end of a group.
+void AddMade(nvtx::Range& range, const ncclComm_t* slot, int ranks, int rank) {
+  if (!range.pushed() || slot == nullptr || *slot == nullptr) return;
+  range.Add(nvtx::OfComm{.comm = (*slot)->id_hash, .ranks = ranks, .rank = rank, .device = (*slot)->device});
+}
+
 Status MakeId(ncclUniqueId* id) {
   if (id == nullptr) return InvalidArgument("the pointer for the id is NULL");
   const Result<UniqueId> made = comm::JobUniqueId();
@@ -267,17 +279,28 @@ TUTTI_NCCL_API(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId)) {
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank)) {
-  return Call("ncclCommInitRank", [&] { return InitRank(comm, nranks, {&commId, 1}, rank, nullptr); });
+  nvtx::Range range(nvtx::Call::kCommInitRank);
+  const ncclResult_t result = Call("ncclCommInitRank", [&] {
+    return InitRank(comm, nranks, {&commId, 1}, rank, nullptr);
+  });
+  AddMade(range, comm, nranks, rank);
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommInitRankConfig,
                (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config)) {
-  return Call("ncclCommInitRankConfig", [&] { return InitRank(comm, nranks, {&commId, 1}, rank, config); });
+  nvtx::Range range(nvtx::Call::kCommInitRankConfig);
+  const ncclResult_t result = Call("ncclCommInitRankConfig", [&] {
+    return InitRank(comm, nranks, {&commId, 1}, rank, config);
+  });
+  AddMade(range, comm, nranks, rank);
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommInitRankScalable,
                (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config)) {
-  return Call("ncclCommInitRankScalable", [&]() -> Status {
+  nvtx::Range range(nvtx::Call::kCommInitRankScalable);
+  const ncclResult_t result = Call("ncclCommInitRankScalable", [&]() -> Status {
     TUTTI_RETURN_IF_ERROR(CheckSlot(newcomm));
     *newcomm = nullptr;
     TUTTI_RETURN_IF_ERROR(CheckRank(nranks, myrank));
@@ -288,22 +311,48 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommInitRankScalable,
     if (commIds == nullptr) return InvalidArgument("the list of ids is NULL");
     return InitRank(newcomm, nranks, {commIds, static_cast<std::size_t>(nId)}, myrank, config);
   });
+  AddMade(range, newcomm, nranks, myrank);
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist)) {
-  return Call("ncclCommInitAll", [&] { return InitAll(comm, ndev, devlist); });
+  nvtx::Range range(nvtx::Call::kCommInitAll);
+  const ncclResult_t result = Call("ncclCommInitAll", [&] { return InitAll(comm, ndev, devlist); });
+  if (range.pushed() && result == ncclSuccess) range.Add(nvtx::OfInitAll{comm[0]->id_hash, ndev});
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommSplit,
                (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config)) {
-  return Call("ncclCommSplit", [&] { return Split(comm, color, key, newcomm, config); });
+  nvtx::Range range(nvtx::Call::kCommSplit);
+  const ncclResult_t result = Call("ncclCommSplit", [&] { return Split(comm, color, key, newcomm, config); });
+  if (range.pushed() && newcomm != nullptr && *newcomm != nullptr) {
+    range.Add(nvtx::OfSplit{.made = (*newcomm)->id_hash,
+                            .parent = comm->id_hash,
+                            .ranks = comm->ranks.load(),
+                            .rank = comm->rank.load(),
+                            .device = comm->device,
+                            .color = color,
+                            .key = key});
+  }
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommShrink,
                (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,
                 ncclConfig_t* config, int shrinkFlags)) {
-  return Call("ncclCommShrink",
-              [&] { return Shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags); });
+  nvtx::Range range(nvtx::Call::kCommShrink);
+  const ncclResult_t result = Call("ncclCommShrink", [&] {
+    return Shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags);
+  });
+  if (range.pushed() && newcomm != nullptr && *newcomm != nullptr) {
+    range.Add(nvtx::OfShrink{.made = comm->id_hash,  // NCCL names the old communicator here
+                             .ranks = comm->ranks.load(),
+                             .rank = comm->rank.load(),
+                             .device = comm->device,
+                             .excluded = excludeRanksCount});
+  }
+  return result;
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommGetUniqueId, (ncclComm_t comm, ncclUniqueId* uniqueId)) {

@@ -5,6 +5,8 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
+#include "capi/nvtx.h"
+#include "capi/profile.h"
 
 namespace tutti::capi {
 namespace {
@@ -17,11 +19,24 @@ Status Finalize(ncclComm* comm) {
   const std::shared_ptr<ncclComm> kept = comm->shared_from_this();
   return RunOrDefer({.comm = kept,
                      .run = [kept]() -> Status {
+                       const nvtx::Waiting mark("waits for operations");
                        const Status s = kept->queue->Wait();
                        if (s.ok()) kept->state.store(State::kFinalized, std::memory_order_release);
                        return s;
                      },
                      .blocking = kept->config.blocking});
+}
+
+// What tools are told of a communicator; nothing of one that is not there.
+nvtx::OfComm PayloadOf(const ncclComm* comm) {
+  if (comm == nullptr || !comm->alive()) return {};
+  return {.comm = comm->id_hash, .ranks = comm->ranks.load(), .rank = comm->rank.load(), .device = comm->device};
+}
+
+[[gnu::noinline]] Status WaitMarked(ncclComm& comm) {
+  if (comm.queue->idle()) return comm.queue->Wait();
+  const nvtx::Waiting mark("waits for operations");
+  return comm.queue->Wait();
 }
 
 void WaitForBackground(ncclComm& comm) {
@@ -34,6 +49,7 @@ Status DropForeign(ncclComm& comm) {
   comm.state.store(State::kGone);
   if (comm.gpu_owner != nullptr) comm.gpu_owner->Abandon();
   if (comm.owner != nullptr) comm.owner->Abandon();
+  if (comm.profile_owner != nullptr) AbandonProfile(*comm.profile_owner);
   comm.magic.store(0);
   return Status::Ok();
 }
@@ -148,18 +164,25 @@ using namespace tutti::capi;  // NOLINT: the functions below are C's
 using tutti::Status;
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
+  nvtx::Range range(nvtx::Call::kCommFinalize);
+  if (range.pushed() && comm != nullptr) range.Add(nvtx::OfFinalize{PayloadOf(comm).comm});
   return Call("ncclCommFinalize", [&] { return Finalize(comm); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) {
+  const nvtx::Range range(nvtx::Call::kCommDestroy, PayloadOf(comm));
   return Call("ncclCommDestroy", [&] { return Destroy(comm); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
+  nvtx::Range range(nvtx::Call::kCommAbort);
+  if (range.pushed() && comm != nullptr) range.Add(PayloadOf(comm));
   return Call("ncclCommAbort", [&] { return Abort(comm); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags)) {
+  nvtx::Range range(nvtx::Call::kCommRevoke);
+  if (range.pushed() && comm != nullptr) range.Add(PayloadOf(comm));
   return Call("ncclCommRevoke", [&] { return Revoke(comm, revokeFlags); });
 }
 
@@ -168,14 +191,17 @@ TUTTI_NCCL_API(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count)) {
+  const nvtx::Range range(nvtx::Call::kCommCount);
   return Call("ncclCommCount", [&] { return Fact(comm, count, [](const ncclComm& c) { return c.ranks.load(); }); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device)) {
+  const nvtx::Range range(nvtx::Call::kCommCuDevice);
   return Call("ncclCommCuDevice", [&] { return Fact(comm, device, [](const ncclComm& c) { return c.device; }); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank)) {
+  const nvtx::Range range(nvtx::Call::kCommUserRank);
   return Call("ncclCommUserRank", [&] { return Fact(comm, rank, [](const ncclComm& c) { return c.rank.load(); }); });
 }
 
@@ -196,6 +222,8 @@ TUTTI_NCCL_API(ncclResult_t, ncclTuttiSynchronize, (ncclComm_t comm)) {
     if (InGroup()) {
       return InvalidUsage("waits for operations that begin only when the group ends: call ncclGroupEnd first");
     }
+    if (nvtx::On()) [[unlikely]]
+      return WaitMarked(*comm);
     return comm->queue->Wait();
   });
 }

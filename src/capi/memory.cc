@@ -9,6 +9,7 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
+#include "capi/nvtx.h"
 #include "comm/gpu/memory.h"
 #include "comm/host/footprint.h"
 
@@ -190,10 +191,12 @@ using namespace tutti::capi;  // NOLINT: the functions below are C's
 using tutti::Status;
 
 TUTTI_NCCL_API(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
+  const nvtx::Range range(nvtx::Call::kMemAlloc);
   return Call("ncclMemAlloc", [&] { return Allocate(ptr, size); });
 }
 
 TUTTI_NCCL_API(ncclResult_t, ncclMemFree, (void* ptr)) {
+  const nvtx::Range range(nvtx::Call::kMemFree);
   if (!tutti::comm::FreeOnGpu(ptr)) std::free(ptr);
   return ncclSuccess;
 }

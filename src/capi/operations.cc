@@ -7,6 +7,7 @@
 
 #include "capi/error.h"
 #include "capi/group.h"
+#include "capi/nvtx.h"
 #include "comm/host/read_factor.h"
 
 namespace tutti::capi {
@@ -73,9 +74,9 @@ struct Data {
   ncclDataType_t type;
 };
 
-// Every operation comes this way. `root`: or peer.
-Status Begin(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& data, int root = 0,
-             const ncclRedOp_t* op = nullptr) {
+// `root`: or peer.
+Status BeginUnmarked(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& data, int root,
+                     const ncclRedOp_t* op) {
   TUTTI_RETURN_IF_ERROR(CheckType(data.type));
   Operation o{.kind = kind,
               .in = data.in,
@@ -85,6 +86,41 @@ Status Begin(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& d
               .root = root};
   if (op != nullptr) TUTTI_RETURN_IF_ERROR(ReadOp(comm, *op, data.type, o));
   return PostOrDefer(comm, o, stream);
+}
+
+nvtx::Call MarkOf(Collective kind) {
+  using nvtx::Call;
+  constexpr Call kCalls[] = {Call::kAllReduce, Call::kAllGather, Call::kReduceScatter, Call::kBroadcast,
+                             Call::kReduce,    Call::kGather,    Call::kScatter,       Call::kAlltoAll};
+  if (IsTransfer(kind)) return kind == Collective::kSend ? Call::kSend : Call::kRecv;
+  return kCalls[static_cast<int>(kind)];
+}
+
+// The same with a mark for tools around it.
+[[gnu::noinline]] Status BeginMarked(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& data, int root,
+                                     const ncclRedOp_t* op) {
+  const nvtx::Call call = MarkOf(kind);
+  const std::uint64_t id = comm != nullptr && comm->alive() ? comm->id_hash : 0;
+  const std::size_t bytes = CheckType(data.type).ok() ? data.count * SizeOf(static_cast<DataType>(data.type)) : 0;
+  const auto begin = [&] { return BeginUnmarked(comm, stream, kind, data, root, op); };
+  if (kind == Collective::kReduce) {
+    const nvtx::Range range(call, nvtx::OfReduce{id, bytes, root, *op});
+    return begin();
+  }
+  if (kind == Collective::kAllGather || kind == Collective::kAllToAll) {
+    const nvtx::Range range(call, nvtx::OfMove{id, bytes});
+    return begin();
+  }
+  const nvtx::Range range(call, nvtx::OfMoveWith{id, bytes, op != nullptr ? *op : root});
+  return begin();
+}
+
+// Every operation comes this way.
+Status Begin(ncclComm* comm, cudaStream_t stream, Collective kind, const Data& data, int root = 0,
+             const ncclRedOp_t* op = nullptr) {
+  if (nvtx::On()) [[unlikely]]
+    return BeginMarked(comm, stream, kind, data, root, op);
+  return BeginUnmarked(comm, stream, kind, data, root, op);
 }
 
 Status CreateFactor(ncclRedOp_t* op, const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,

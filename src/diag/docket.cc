@@ -101,7 +101,11 @@ int Docket::Held(const Node& node, Standing standing) {
   const std::string who = fmt::format("{}|{}", seen.process->host, seen.process->pid);
   if (standing == Standing::kHostSilent) {
     const int gone = Open("host|" + seen.process->host, Kind::kHostGone);
-    Accuse(gone, node);
+    for (const RankLook& rank : now_.communicators[static_cast<std::size_t>(node.communicator)].seen) {
+      const Node other{node.communicator, rank.rank};
+      const Seen& theirs = standings_.Of(other.communicator, other.rank);
+      if (theirs.standing == standing && theirs.process->host == seen.process->host) Accuse(gone, other);
+    }
     const auto host = std::ranges::find(now_.hosts, seen.process->host, &HostLook::name);
     (*this)[gone].held_ns = host->silent_ns;
     (*this)[gone].confidence = Confidence::kLikely;
@@ -124,8 +128,9 @@ std::string Docket::Starves(const Seen& seen) const {
     return then < 0 || later < then ? 0.0 : static_cast<double>(later - then) / apart_ns;
   };
   if (const double off = part(before.throttled_ns, now.throttled_ns); off >= kThrottled) {
-    return fmt::format("its control group was kept off the cores for {:.0f} % of the last {:.1f} s", 100 * off,
-                       apart_ns * 1e-9);
+    // The system adds up what the group's processes have lost on each core.
+    return fmt::format("its control group was kept off the cores for {:.0f} % of the last {:.1f} s",
+                       100 * std::min(off, 1.0), apart_ns * 1e-9);
   }
   if (const double off = part(before.queue_ns, now.queue_ns); off >= kQueued) {
     return fmt::format("its main thread was ready and had no core for {:.0f} % of the last {:.1f} s", 100 * off,

@@ -24,9 +24,12 @@ std::vector<LinkLook> ReadLinks(const trace::View& box) {
                           .received = words.received,
                           .credit = words.credit,
                           .data_wait_ns = words.data_wait_ns,
-                          .room_wait_ns = words.credit_wait_ns};
+                          .room_wait_ns = words.credit_wait_ns,
+                          .pace_bytes_per_s = words.pace,
+                          .usual_bytes_per_s = words.usual_pace,
+                          .card = words.card};
       const bool used = link.sent != decltype(link.sent){} || link.received != decltype(link.received){} ||
-                        link.data_wait_ns != 0 || link.room_wait_ns != 0;
+                        link.data_wait_ns != 0 || link.room_wait_ns != 0 || link.usual_bytes_per_s != 0;
       if (used) links.push_back(link);
     }
   }
@@ -51,7 +54,7 @@ WaitLook ReadWait(const trace::View& box) {
 
 const char* Name(ProcessState state) {
   constexpr const char* kNames[] = {"unknown", "running", "sleeping", "uninterruptible", "stopped", "frozen",
-                                    "traced",  "zombie",  "gone"};
+                                    "traced",  "zombie",  "gone",     "silent"};
   return kNames[static_cast<int>(state)];
 }
 
@@ -128,6 +131,7 @@ RankLook ReadRank(const trace::View& box) {
   // In this order: what has ended was called before.
   rank.finished = box.finished();
   rank.called = box.newest();
+  rank.calls = box.CallsByFunction();
   if (const auto last = box.LastCollective()) {
     rank.sequence = last->sequence;
   } else {

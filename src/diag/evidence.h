@@ -27,6 +27,9 @@ namespace tutti::diag {
 inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 
+// Of a host that nothing comes from for so long nothing is known any more.
+inline constexpr std::int64_t kSilentNs = kSecond;
+
 // A host, as far as others can tell.
 struct HostLook {
   std::string name;
@@ -43,6 +46,7 @@ enum class ProcessState : std::uint8_t {
   kTraced,           // a debugger holds it
   kZombie,           // it has ended, and its parent has not asked how
   kGone,
+  kSilent,  // of another host, which takes what is sent to the process: that does not answer
 };
 // "stopped"
 const char* Name(ProcessState state);
@@ -81,6 +85,10 @@ struct LinkLook {
   std::array<std::uint64_t, trace::kBoxProtocols> sent{}, received{}, credit{};
   std::int64_t data_wait_ns = 0;
   std::int64_t room_wait_ns = 0;
+  // To a peer on another host: bytes/s of the last second in which there was enough to send for half of the time, 0 else; what is usual; and
+  // by which card.
+  std::uint64_t pace_bytes_per_s = 0, usual_bytes_per_s = 0;
+  std::string card;
   // What the rank has handed to the network card for the peer, and how much of it that has said is done; none where no card is
   // between them or it is not known.
   std::optional<std::uint64_t> posted, completed;
@@ -106,6 +114,7 @@ struct CallRun {
 };
 
 // One rank of a communicator.
+// Long because a field is what one question asks for.
 struct RankLook {
   int rank = 0;
   int process = -1;  // its place in Look::processes; -1: not known
@@ -116,7 +125,8 @@ struct RankLook {
   bool records_calls = true;
   std::int32_t thread = 0;  // that made the communicator; 0: not known
   std::int64_t created_ns = 0;
-  std::uint64_t called = 0, finished = 0;  // numbers of calls
+  std::uint64_t called = 0, finished = 0;                // numbers of calls
+  std::array<std::uint64_t, trace::kFunctions> calls{};  // that were called, of each function, by Collective
   // False: so many transfers came after the last collective that it is recorded no more, and `sequence` says nothing.
   bool knows_collectives = true;
   // Collectives called, and ended, by their sequence.

@@ -205,8 +205,8 @@ class Judgement {
         v.links.push_back({.from = docket_.PlaceOf(from),
                            .to = docket_.PlaceOf(to),
                            .channel = slow.channel,
-                           .nic_from = facts->nic_from,
-                           .nic_to = facts->nic_to});
+                           .nic_from = facts == nullptr ? slow.card : facts->nic_from,
+                           .nic_to = facts == nullptr ? "" : facts->nic_to});
       }
       if (slow.past_bytes_per_s > 0) {
         docket_.Show(verdict, fmt::format("it had {:.2f} GB/s before", slow.past_bytes_per_s * 1e-9));

@@ -222,8 +222,8 @@ TEST(Judge, NamesAHostThatIsGone) {
   job.process(2).host = job.process(3).host = "b";
   job.rank(2).island = job.rank(3).island = 1;
   const std::vector<Verdict> verdicts = job.Judged();
-  EXPECT_EQ(One(verdicts, Kind::kHostGone, {3}).severity, Severity::kWarn);
-  EXPECT_TRUE(Has(Sentence(verdicts[0]), "host b with rank 3")) << Sentence(verdicts[0]);
+  EXPECT_EQ(One(verdicts, Kind::kHostGone, {2, 3}).severity, Severity::kWarn);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "host b with ranks 2 and 3")) << Sentence(verdicts[0]);
 }
 
 TEST(Judge, TellsGpusThatAreLateFromHungOnes) {

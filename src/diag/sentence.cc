@@ -42,6 +42,13 @@ std::string Waiting(const Verdict& v) {
 
 std::string Subject(const Place& p) { return fmt::format("{:x}.{}.{}", p.communicator, p.rank, p.pid); }
 
+// Whether all of them go from one host to others.
+bool LeaveOneHost(const std::vector<LinkPlace>& links) {
+  return !links.empty() && std::ranges::all_of(links, [&](const LinkPlace& l) {
+    return !l.from.host.empty() && l.from.host == links.front().from.host && l.to.host != l.from.host;
+  });
+}
+
 }  // namespace
 
 std::string Effect(const Verdict& v) {
@@ -61,9 +68,14 @@ std::string Sentence(const Verdict& v) {
 }
 
 std::string Subject(const Verdict& v) {
-  std::string text = Name(v.kind);
+  // The system adds up what a rank has lacked of the cores from time to time only: some looks do not show it.
+  std::string text = Name(v.kind == Kind::kStarved ? Kind::kLateHost : v.kind);
   std::vector<std::string> about;
   for (const Place& p : v.culprits) about.push_back(Subject(p));
+  if (v.kind == Kind::kLinkSlow && LeaveOneHost(v.links)) {
+    // Which of them are slow enough changes from second to second.
+    return fmt::format("{}|{}|{:x}", text, v.links.front().from.host, v.links.front().from.communicator);
+  }
   for (const LinkPlace& l : v.links) about.push_back(fmt::format("{}>{}", Subject(l.from), Subject(l.to)));
   if (about.empty() && !v.direct.empty()) about.push_back(fmt::format("{:x}", v.direct.front().communicator));
   std::ranges::sort(about);

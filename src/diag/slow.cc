@@ -89,6 +89,21 @@ std::optional<Slow> Judge(const std::optional<Moment>& old, const std::optional<
   return slow;
 }
 
+// At both looks there was enough to send, and too little of it arrived.
+std::optional<Slow> ByPace(int from, const LinkLook* old, const LinkLook& now, double below) {
+  const auto is_slow = [&](const LinkLook& link) {
+    const auto usual = static_cast<double>(link.usual_bytes_per_s);
+    return link.pace_bytes_per_s > 0 && static_cast<double>(link.pace_bytes_per_s) < below * usual;
+  };
+  if (old == nullptr || !is_slow(*old) || !is_slow(now)) return std::nullopt;
+  return Slow{.from = from,
+              .to = now.peer,
+              .channel = now.channel,
+              .bytes_per_s = static_cast<double>(now.pace_bytes_per_s),
+              .rated_bytes_per_s = static_cast<double>(now.usual_bytes_per_s),
+              .card = now.card};
+}
+
 }  // namespace
 
 std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator, const EdgeTable& table,
@@ -110,6 +125,17 @@ std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator
       if (!slow) continue;
       slow->channel = link.channel;
       links += slow->what == EdgeFinding::kLink ? 1 : 0;
+      all.push_back(*slow);
+    }
+  }
+  for (const RankLook& rank : c.seen) {
+    const RankLook* then = old->Find(rank.rank);
+    for (const LinkLook& link : rank.links) {
+      if (link.usual_bytes_per_s == 0 || then == nullptr || c.Find(link.peer) == nullptr) continue;
+      ++rated;
+      const std::optional<Slow> slow = ByPace(rank.rank, then->LinkTo(link.peer, link.channel), link, below);
+      if (!slow) continue;
+      ++links;
       all.push_back(*slow);
     }
   }

@@ -5,6 +5,7 @@
 
 // Links and GPUs that go on, far more slowly than they could. Only where it is known what they could.
 
+#include <string>
 #include <vector>
 
 #include "diag/edges.h"
@@ -17,11 +18,12 @@ struct Slow {
   double bytes_per_s = 0;  // between the looks
   double rated_bytes_per_s = 0;
   double past_bytes_per_s = 0;  // 0: not known
+  std::string card;             // of the sender; empty: not known
 };
 
 // Those of one communicator that hold it up: at both looks the table says so of the edge, whoever waits on it did so for at least half
 // of the time in between, and less than `below` of the rated speed was moved, and of the edge's own past. A link, moreover, was full or
-// half full of what had not arrived; and none is named where more than half of four or more are alike: then it is something else. `communicator`: its place in `now`.
+// half full of what had not arrived. Of a link to another host the sender itself says how fast it is, and what is usual; and none is named where more than half of four or more are alike: then it is something else. `communicator`: its place in `now`.
 std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator, const EdgeTable& table, double below);
 
 }  // namespace tutti::diag

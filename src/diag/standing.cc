@@ -7,11 +7,10 @@
 namespace tutti::diag {
 namespace {
 
-// Of a host that nothing comes from for longer than this nothing is known any more.
-constexpr std::int64_t kSilentNs = kSecond;
-
 bool HasEnded(ProcessState s) { return s == ProcessState::kZombie || s == ProcessState::kGone; }
-bool IsHeld(ProcessState s) { return s == ProcessState::kStopped || s == ProcessState::kFrozen; }
+bool IsHeld(ProcessState s) {
+  return s == ProcessState::kStopped || s == ProcessState::kFrozen || s == ProcessState::kSilent;
+}
 
 bool StandsStill(const RankLook& before, const RankLook& now) {
   return before.called == now.called && before.finished == now.finished && before.wait.kind == now.wait.kind &&

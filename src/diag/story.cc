@@ -22,7 +22,7 @@ bool IsSlow(Kind kind) { return kind == Kind::kLinkSlow || kind == Kind::kGpuSlo
 
 // All that makes a sentence worth saying again.
 std::string StateOf(const Verdict& v) {
-  std::string state = fmt::format("{}|{}|{}", v.called, v.excuse, v.common);
+  std::string state = fmt::format("{}|{}|{}", v.called, v.excuse, IsSlow(v.kind) ? "" : v.common);
   for (const CallOf& call : v.calls) state += fmt::format("|{}", call.sequence);
   if (v.process)
     state +=
@@ -72,8 +72,10 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     }
     entry.missed = 0;
     entry.held_ns = std::max(entry.held_ns, now_ns - entry.first_ns);
-    entry.what = What(v);
-    const std::string state = StateOf(v);
+    const bool starves = v.kind == Kind::kStarved;
+    if (starves || !entry.starved) entry.what = What(v);
+    entry.starved |= starves;
+    const std::string state = StateOf(v) + (entry.starved ? "|starved" : "");
     if (v.severity > entry.told || state != entry.state) lines.push_back({.severity = v.severity, .text = Sentence(v)});
     entry.told = std::max(entry.told, v.severity);
     entry.state = state;

@@ -36,6 +36,7 @@ class Story {
 
  private:
   struct Entry {
+    bool starved = false;  // it has been seen to lack time on a core, which not every look shows
     std::int64_t first_ns = 0;
     std::int64_t held_ns = 0;  // the longest wait so far
     int missed = 0;            // updates without it, in a row

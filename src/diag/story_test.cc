@@ -59,6 +59,28 @@ TEST(Story, TellsWhatChanges) {
   EXPECT_NE(lines[0].text.find("operation 16"), std::string::npos) << lines[0].text;
 }
 
+// What is lacking of the cores is seen now and then only: it is one verdict, told again when it is first seen.
+TEST(Story, ALateRankTurnsOutToStarve) {
+  Story story;
+  const auto starved_for = [](double seconds) {
+    std::vector<Verdict> verdicts = LateFor(seconds);
+    verdicts.front().kind = Kind::kStarved;
+    verdicts.front().evidence = {"its control group was kept off the cores for 90 % of the last 0.2 s"};
+    return verdicts;
+  };
+  EXPECT_EQ(story.Update(LateFor(3), 3 * kSecond).size(), 1u);
+  const std::vector<Story::Line> lines = story.Update(starved_for(3.2), 3200 * kMs);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].text.find("kept off the cores"), std::string::npos) << lines[0].text;
+  EXPECT_TRUE(story.Update(LateFor(3.4), 3400 * kMs).empty());
+  EXPECT_TRUE(story.Update(starved_for(3.6), 3600 * kMs).empty());
+  EXPECT_TRUE(story.Update(LateFor(3.8), 3800 * kMs).empty());
+  EXPECT_TRUE(story.Update({}, 4000 * kMs).empty());
+  const std::vector<Story::Line> over = story.Update({}, 4200 * kMs);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_NE(over[0].text.find("kept off the cores"), std::string::npos) << over[0].text;
+}
+
 TEST(Story, ForgetsWithoutAWord) {
   Story story;
   ASSERT_EQ(story.Update(LateFor(3), 3 * kSecond).size(), 1u);

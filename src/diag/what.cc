@@ -43,7 +43,11 @@ std::string LateText(const Verdict& v) {
   for (std::size_t i = 1; i < v.calls.size(); ++i) {
     if (v.calls[i].call.valid()) text += ", nor " + Describe(v.calls[i]);
   }
-  if (v.kind == Kind::kStarved) return text + ": " + Joined(v.evidence);
+  if (v.kind == Kind::kStarved) {
+    // What it lacks, and one of those who wait for it.
+    const std::size_t shown = std::min<std::size_t>(v.evidence.size(), 2);
+    return text + ": " + Joined({v.evidence.begin(), v.evidence.begin() + static_cast<std::ptrdiff_t>(shown)});
+  }
   if (!v.process) return text;
   const std::string activity = Activity(*v.process);
   if (!activity.empty()) text += (one ? "; " : fmt::format("; of pid {} ", v.process->pid)) + activity;
@@ -101,8 +105,12 @@ std::string Pids(const std::vector<Place>& places) {
   return text;
 }
 
+bool IsSilent(const Verdict& v) { return v.process && v.process->state == ProcessState::kSilent; }
+
 std::string Rate(const Verdict& v) {
-  return fmt::format("{:.2f} of {:.2f} GB/s", v.bytes_per_s * 1e-9, v.rated_bytes_per_s * 1e-9);
+  if (v.rated_bytes_per_s >= 1e9)
+    return fmt::format("{:.2f} of {:.2f} GB/s", v.bytes_per_s * 1e-9, v.rated_bytes_per_s * 1e-9);
+  return fmt::format("{:.1f} of {:.1f} MB/s", v.bytes_per_s * 1e-6, v.rated_bytes_per_s * 1e-6);
 }
 
 }  // namespace
@@ -158,6 +166,10 @@ std::string What(const Verdict& v) {
     case Kind::kStarved:
       return LateText(v);
     case Kind::kStopped:
+      if (IsSilent(v)) {
+        return fmt::format("{} {} not answer, and {} host does", Who(v.culprits),
+                           v.culprits.size() == 1 ? "does" : "do", v.culprits.size() == 1 ? "its" : "their");
+      }
       return fmt::format("{} {} {}", Who(v.culprits), v.culprits.size() == 1 ? "is" : "are",
                          v.process ? Name(v.process->state) : "stopped");
     case Kind::kTraced:
@@ -204,6 +216,7 @@ std::string NextStep(const Verdict& v) {
     case Kind::kStarved:
       return "Give it cores: look at cpu.max of its control group and at what else runs on its cores";
     case Kind::kStopped:
+      if (IsSilent(v)) return "See there whether it is stopped or gets no time on a core";
       if (v.process && v.process->state == ProcessState::kFrozen) return "Thaw its control group, or end it";
       return fmt::format("Continue {} with kill -CONT{}, or end {}", v.culprits.size() == 1 ? "it" : "them",
                          Pids(v.culprits), v.culprits.size() == 1 ? "it" : "them");

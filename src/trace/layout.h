@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 4;
+inline constexpr std::uint32_t kBoxVersion = 5;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -63,6 +63,7 @@ struct alignas(64) WaitWords {
 static_assert(sizeof(WaitWords) == 64);
 
 // The first page.
+// Long because a field is a place of the format.
 struct BoxHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -95,6 +96,9 @@ struct BoxHeader {
   // not, and the thread that waits there. Written by the process's monitor, so some tenths of a second late.
   alignas(64) Word elsewhere;
   Word elsewhere_thread;
+  // Calls of each function, by Collective, in all runs but the latest. Stored before the run is counted in `runs`. Torn reads: all
+  // together they are the number of some run's first call less one.
+  alignas(64) Word earlier[kFunctions];
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);
@@ -161,6 +165,11 @@ struct alignas(128) LinkWords {
   Word credit[kProtocols];  // of what was sent, how much the peer was known to have consumed
   Time data_wait_ns;        // how long this rank has waited, in all, for data of the peer
   Time credit_wait_ns;      // and for room, pages and readers
+  // Of channel 0, where the peer is on another host: bytes/s that reached its host in the last second in which a card had enough to send
+  // for half of the time, else 0; what it usually is; and the card, as text that ends at a zero byte.
+  Word pace, usual_pace;
+  static constexpr std::size_t kCardWords = 2;
+  Word card[kCardWords];
 };
 static_assert(sizeof(LinkWords) == 128);
 

@@ -3,6 +3,8 @@
 #include "trace/recorder.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <new>
 
 namespace tutti::trace {
@@ -113,6 +115,15 @@ void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t t
   if (same) return;  // the page may be one that was never written
   header->elsewhere_thread.store(static_cast<std::uint32_t>(thread), std::memory_order_release);
   header->elsewhere.store(communicator, std::memory_order_release);
+}
+
+void NotePace(std::byte* memory, int peer, const Pace& pace) {
+  LinkWords& words = reinterpret_cast<LinkWords*>(memory + kLinksOffset)[peer];
+  std::array<std::uint64_t, LinkWords::kCardWords> card{};
+  std::memcpy(card.data(), pace.card.data(), std::min(pace.card.size(), sizeof(card)));
+  for (std::size_t i = 0; i < card.size(); ++i) words.card[i].store(card[i], std::memory_order_relaxed);
+  words.usual_pace.store(pace.usual_bytes_per_s, std::memory_order_relaxed);
+  words.pace.store(pace.bytes_per_s, std::memory_order_release);
 }
 
 }  // namespace tutti::trace

@@ -51,6 +51,10 @@ class Recorder {
     r.sequence_how.store(sequence << 16 | how, std::memory_order_release);
     r.count.store(count, std::memory_order_release);
     r.call_end.store(std::uint64_t{call} | number << 32, std::memory_order_release);
+    const std::uint64_t earlier = earlier_[run_function_] += number - run_first_;
+    header_->earlier[run_function_].store(earlier, std::memory_order_release);
+    run_function_ = call & 0xf;
+    run_first_ = number;
     __builtin_prefetch(&records_[(run_ + 1) % kRecords], 1);
     header_->runs.store(run_, std::memory_order_release);
     header_->called.store(number, std::memory_order_release);
@@ -111,11 +115,23 @@ class Recorder {
   bool on_ = false;
   std::uint64_t last_ = 0;
   std::uint64_t run_ = 0;
+  // The latest run: its function and first call. Before the first run: one without calls.
+  std::uint32_t run_function_ = 0;
+  std::uint64_t run_first_ = 1;
+  std::array<std::uint64_t, kFunctions> earlier_{};  // BoxHeader's
 };
 
 // Notes in the black box at `memory`, of this process, where else the process waits (layout.h, "elsewhere"); communicator 0: nowhere.
 // Threads: one at a time, beside those of the communicator.
 void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t thread);
+
+// Notes there how fast data go to a rank of another host (LinkWords::pace). Threads: likewise. REQUIRES: the box has links with `peer`.
+struct Pace {
+  std::uint64_t bytes_per_s = 0;  // 0: there was not enough to send
+  std::uint64_t usual_bytes_per_s = 0;
+  std::string_view card;
+};
+void NotePace(std::byte* memory, int peer, const Pace& pace);
 
 }  // namespace tutti::trace
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace tutti::trace {
 namespace {
@@ -119,6 +120,31 @@ CallRecord View::CallOf(const CallRecord& first, std::uint64_t number) const {
   return record;
 }
 
+std::array<std::uint64_t, kFunctions> View::CallsByFunction() const {
+  constexpr int kTries = 64;
+  const auto read = [&] {
+    std::array<std::uint64_t, kFunctions> earlier{};
+    for (int i = 0; i < kFunctions; ++i) earlier[i] = header()->earlier[i].load(std::memory_order_acquire);
+    return earlier;
+  };
+  std::array<std::uint64_t, kFunctions> calls{};
+  for (int tries = 0; tries < kTries; ++tries) {
+    calls = read();
+    // They only grow: what is the same twice was so at one moment.
+    if (read() != calls) continue;
+    const std::uint64_t sum = std::accumulate(calls.begin(), calls.end(), std::uint64_t{0});
+    bool whole = sum == newest();
+    EachRun([&](const CallRecord& first, std::uint64_t last) {
+      if (first.number <= sum) return false;
+      calls[static_cast<std::size_t>(first.call.function())] += last - first.number + 1;
+      whole = first.number == sum + 1;
+      return !whole;
+    });
+    if (whole) return calls;
+  }
+  return calls;
+}
+
 std::optional<CallRecord> View::Find(std::uint64_t number) const {
   std::optional<CallRecord> found;
   EachRun([&](const CallRecord& first, std::uint64_t last) {
@@ -222,6 +248,15 @@ LinkView View::link(int channel, int peer) const {
   }
   view.data_wait_ns = words.data_wait_ns.load(std::memory_order_relaxed);
   view.credit_wait_ns = words.credit_wait_ns.load(std::memory_order_relaxed);
+  view.pace = words.pace.load(std::memory_order_acquire);
+  view.usual_pace = words.usual_pace.load(std::memory_order_relaxed);
+  if (view.usual_pace == 0) return view;
+  char card[sizeof(words.card)];
+  for (std::size_t i = 0; i < LinkWords::kCardWords; ++i) {
+    const std::uint64_t part = words.card[i].load(std::memory_order_relaxed);
+    std::memcpy(card + i * sizeof(part), &part, sizeof(part));
+  }
+  view.card = CleanText(card, sizeof(card));
   return view;
 }
 
@@ -243,6 +278,8 @@ void DropTornRecords(const BoxHeader& before, std::byte* first, const std::byte*
   auto* header = reinterpret_cast<BoxHeader*>(first);
   header->called.store(called, std::memory_order_relaxed);
   header->finished.store(std::min(before.finished.load(std::memory_order_relaxed), called), std::memory_order_relaxed);
+  for (int i = 0; i < kFunctions; ++i)
+    header->earlier[i].store(before.earlier[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
   const std::size_t places = std::min<std::size_t>(2 * kRecords, (bytes - kRecordsOffset) / sizeof(Record));
   for (std::size_t i = 0; i < places; ++i) {
     const std::size_t offset = kRecordsOffset + i * sizeof(Record);

@@ -62,6 +62,8 @@ struct LinkView {
   std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
   std::int64_t data_wait_ns = 0;
   std::int64_t credit_wait_ns = 0;
+  std::uint64_t pace = 0, usual_pace = 0;  // of channel 0
+  std::string card;
 };
 
 // The reading side of a black box. Its memory may change while it is read, and may hold anything: nothing beyond it is
@@ -94,6 +96,9 @@ class View {
   std::uint64_t finished() const { return header()->finished.load(std::memory_order_acquire); }
   // The latest call; 0: none.
   std::uint64_t newest() const { return header()->called.load(std::memory_order_acquire); }
+  // How many calls of each function there were, also of those that are recorded no more, by Collective. Their sum is newest(), as it was
+  // at a moment while this ran; where the owner does not hold still long enough for that it may be more or less.
+  std::array<std::uint64_t, kFunctions> CallsByFunction() const;
   // Whether some calls are recorded no more.
   bool forgets() const { return header()->runs.load(std::memory_order_acquire) > kRecords; }
   // nullopt where call `number` is not (or no longer) there, or is being overwritten.

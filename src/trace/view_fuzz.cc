@@ -40,6 +40,7 @@ void ReadEverything(const View& view, std::uint64_t number) {
   for (const CollectiveRun& run : view.CollectiveRuns(64))
     Require(run.first.call.valid() && !run.first.call.is_transfer());
   Require(view.waiter().longest_ns >= 0 && view.failure_code() <= Code::kUnsupported);
+  (void)view.CallsByFunction();
   (void)view.FindCollective(number);
   (void)view.LastCollective(number);
   for (int channel = 0; channel < view.channels(); ++channel) (void)view.link(channel, view.ranks() - 1);

@@ -7,10 +7,20 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "transport/link.h"
 
 namespace tutti::transport {
+
+// What was sent to a peer by one connection, since the beginning.
+struct FlowPace {
+  int peer = -1;
+  int flow = 0;              // its number, among those with the peer
+  std::string card;          // the own one that it leaves by; empty: not known
+  std::int64_t busy_ns = 0;  // in which it had enough to send, and the peer took what came
+  std::uint64_t bytes = 0;   // that reached the peer's host in that time
+};
 
 // Threads: Open, Written, Await, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
 class RemoteLinks {
@@ -39,6 +49,8 @@ class RemoteLinks {
   virtual std::string WhyGone(int peer) const = 0;
   // "1234 on host b".
   virtual std::string PidOf(int peer) const = 0;
+  // Of all connections that were ever busy. Cheap; any thread.
+  virtual std::vector<FlowPace> Paces() const = 0;
   // Tells all peers this rank's own state; the last one that is told stays.
   virtual void Tell(const PeerState& own) = 0;
   // Waits until all that was written has left this host, or `timeout_ns` has passed.

@@ -7,7 +7,9 @@
 
 #include "sys/os/clock.h"
 #include "trace/recorder.h"
+#include "transport/remote.h"
 #include "transport/shm/segment.h"
+#include "watch/paces.h"
 #include "watch/registry.h"
 
 namespace tutti::watch {
@@ -42,8 +44,22 @@ std::int64_t WaitsFor(const Subject& subject, std::int64_t now_ns) {
   }
 }
 
+// Once a second: how fast its data go to other hosts, for all who look at its black box.
+void NotePaces(Subject& subject, std::int64_t now_ns) {
+  std::lock_guard lock(subject.mutex);
+  if (subject.closed || subject.paces_of == nullptr || !subject.paces->Note(subject.paces_of(), now_ns)) return;
+  for (const Paces::Way& way : subject.paces->ways()) {
+    if (way.usual_bytes_per_s == 0) continue;
+    trace::NotePace(subject.terms.box, way.peer,
+                    {.bytes_per_s = static_cast<std::uint64_t>(way.bytes_per_s),
+                     .usual_bytes_per_s = static_cast<std::uint64_t>(way.usual_bytes_per_s),
+                     .card = way.card});
+  }
+}
+
 bool WantsALook(const Subject& subject, std::int64_t now_ns) {
   if (subject.ended) return false;
+  if (subject.paces->any_is_slow()) return true;
   const RankState state = StateOf(subject);
   if (state == RankState::kFailed) return subject.looks_broken < kLooksBroken;
   const std::int64_t waited_ns = WaitsFor(subject, now_ns);
@@ -85,6 +101,7 @@ void NoteElsewhere(const std::vector<std::shared_ptr<Subject>>& subjects, std::i
 
 bool Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns) {
   NoteElsewhere(subjects, now_ns);
+  for (const std::shared_ptr<Subject>& subject : subjects) NotePaces(*subject, now_ns);
   return std::ranges::any_of(subjects, [&](const auto& subject) { return WantsALook(*subject, now_ns); });
 }
 

@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "sys/os/fork.h"
+#include "sys/os/futex.h"
+#include "transport/remote.h"
 #include "transport/shm/segment.h"
+#include "watch/paces.h"
 
 namespace tutti::watch {
 namespace {
@@ -22,14 +25,29 @@ Subject::Subject(Terms given, RankPages pages)
       own(std::move(pages)),
       view(OpenOwn(own)),
       generation(sys::ForkGeneration()),
-      pages({own}) {}
+      pages({own}),
+      paces(std::make_unique<Paces>()) {}
+Subject::~Subject() = default;
+
+void Registry::Ring() {
+  calls.fetch_add(1, std::memory_order_release);
+  sys::FutexWakeAll(&calls);
+  bell.Ring();
+}
 
 void Registry::AfterFork() {
   if (generation == sys::ForkGeneration()) return;
   generation = sys::ForkGeneration();
   // A lock of one may be held by the parent's monitor, and is never taken here.
   subjects.clear();
+  bell = sys::Bell();
   running = false;
+  serves = false;
+}
+
+bool Subject::IsBroken() const {
+  const auto* header = reinterpret_cast<const transport::shm::Header*>(own.begin);
+  return header->state.load(std::memory_order_acquire) == transport::RankState::kFailed;
 }
 
 Registry& TheRegistry() {

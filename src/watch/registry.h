@@ -7,19 +7,30 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "sys/os/bell.h"
 #include "trace/view.h"
 #include "watch/rank_pages.h"
 #include "watch/terms.h"
 
+namespace tutti::transport {
+struct FlowPace;
+}
+
 namespace tutti::watch {
+
+struct Abroad;
+class Paces;
 
 // What a Watched and the monitor share.
 struct Subject {
   Subject(Terms given, RankPages pages);
+  ~Subject();
+  bool IsBroken() const;  // by this rank or another
 
   const Terms terms;
   const RankPages own;
@@ -35,21 +46,30 @@ struct Subject {
   bool closed = false;  // its pages may be gone
   bool ended = false;   // by the monitor, which alone writes it
   std::vector<int> missing;
-  std::vector<RankPages> pages;  // the own ones first
+  std::vector<RankPages> pages;          // the own ones first
+  std::shared_ptr<const Abroad> abroad;  // null: all ranks are on this host, or it is not known yet
+  std::function<std::vector<transport::FlowPace>()> paces_of;  // where it has connections to other hosts; null: none
   Status given_up;
   Standing standing;
 
-  // The monitor's own: in how many looks it has been broken.
+  // The monitor's own: in how many looks it has been broken, and how fast its data go to other hosts.
   int looks_broken = 0;
+  const std::unique_ptr<Paces> paces;
 };
 
 struct Registry {
   std::mutex mutex;
   std::vector<std::shared_ptr<Subject>> subjects;  // guarded by mutex
   bool running = false;                            // guarded by mutex: there is a monitor, and it will look again
+  bool serves = false;                             // guarded by mutex: a thread answers RAS clients, or shall not
   std::uint32_t generation = 0;                    // guarded by mutex: the process that all this belongs to
-  std::atomic<std::uint32_t> calls{0};             // the monitor sleeps on it; changes when the last subject goes
+  // The monitor sleeps on it; changes where it has something to do: somebody calls (door.h), or the last subject has gone.
+  std::atomic<std::uint32_t> calls{0};
+  // What tells it so where it sleeps on sockets too; none before ranks are on other hosts. Guarded by mutex.
+  sys::Bell bell;
 
+  // Wakes the monitor. REQUIRES: mutex is held.
+  void Ring();
   // Forgets what belongs to the parent. REQUIRES: mutex is held.
   void AfterFork();
 };

@@ -17,6 +17,7 @@ namespace tutti::watch {
 struct Standing {
   std::string kind;          // diag::Name; empty: nothing stands
   std::string sentence;      // diag::Sentence
+  std::string about;         // diag::Subject: the same while the same stands
   std::vector<int> exclude;  // ranks that have ended, are stopped, or whose host is gone
 };
 
@@ -27,6 +28,7 @@ struct Terms {
   int ranks = 1;
   std::byte* box = nullptr;          // the own black box
   std::int64_t abort_after_ns = -1;  // how long a verdict may stand until `end`; -1: for ever
+  std::string ras_address;           // where RAS clients are answered: "localhost:28028"; empty: nowhere
   // Breaks the communicator with an error that names the culprit, if one rank is. Called by the monitor at most once, and not
   // any more when the destructor has returned.
   std::function<void(const Status&)> end;

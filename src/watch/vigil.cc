@@ -9,11 +9,12 @@
 
 #include "base/log.h"
 #include "diag/sentence.h"
+#include "diag/story.h"
+#include "diag/verdict.h"
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
 #include "sys/os/thread.h"
-#include "transport/shm/segment.h"
-#include "watch/host_look.h"
+#include "watch/own_look.h"
 #include "watch/registry.h"
 
 namespace tutti::watch {
@@ -26,13 +27,9 @@ constexpr int kLooksAfter = 3;
 constexpr std::int64_t kOftenNs = 200 * diag::kMs, kSeldomNs = diag::kSecond;
 constexpr std::int64_t kOftenForNs = 10 * diag::kSecond;  // from the first look on
 constexpr std::int64_t kTimesCost = 20;                   // of a look, from one to the next
+constexpr std::int64_t kMostAskNs = 3 * diag::kSecond;    // until a look goes on without those who have not answered
 // A monitor that is so late was stopped, and all may have changed.
 constexpr std::int64_t kStoppedNs = 2 * diag::kSecond;
-
-bool IsBroken(const Subject& subject) {
-  const auto* header = reinterpret_cast<const transport::shm::Header*>(subject.own.begin);
-  return header->state.load(std::memory_order_acquire) == transport::RankState::kFailed;
-}
 
 // Whether a rank of this process waits for the culprit, or is it.
 bool Concerns(const Verdict& v, const Subject& subject) {
@@ -79,7 +76,7 @@ std::vector<int> RanksOf(const Verdict& v, const Subject& subject, const diag::L
 }
 
 Standing StandingOf(const Verdict& v, const Subject& subject, const diag::Look& look) {
-  Standing standing{.kind = diag::Name(v.kind), .sentence = diag::Sentence(v)};
+  Standing standing{.kind = diag::Name(v.kind), .sentence = diag::Sentence(v), .about = diag::Subject(v)};
   if (v.kind == Kind::kDead || v.kind == Kind::kStopped || v.kind == Kind::kHostGone)
     standing.exclude = RanksOf(v, subject, look);
   return standing;
@@ -121,16 +118,34 @@ bool IsFailed(const Subject& subject, const diag::Look& look) {
 bool GoesOn(Subject& subject, const diag::Look& look) {
   if (IsFailed(subject, look)) return false;
   std::lock_guard lock(subject.mutex);
-  return !subject.closed && !subject.ended && !IsBroken(subject);
+  return !subject.closed && !subject.ended && !subject.IsBroken();
 }
 
-// Whether some of its ranks are on other hosts, of which nothing is seen.
-bool IsPartlySeen(Subject& subject) {
-  std::lock_guard lock(subject.mutex);
-  return subject.made.load(std::memory_order_relaxed) && std::ssize(subject.pages) < subject.terms.ranks;
+// Whether nothing is seen of some of its ranks, as of those on a host that has not answered.
+bool IsPartlySeen(const Subject& subject, const diag::Look& look) {
+  const diag::CommunicatorLook* c = look.Find(subject.terms.communicator);
+  return c != nullptr && subject.made.load(std::memory_order_relaxed) && std::ssize(c->seen) < c->ranks;
+}
+
+// Whether other hosts are to be asked for it.
+bool Waits(const Subject& subject) {
+  if (subject.ended) return false;
+  return subject.view.wait().kind != trace::WaitKind::kNothing || subject.IsBroken() ||
+         !subject.made.load(std::memory_order_relaxed);
+}
+
+// Whether somebody was seen to wait in it, on whatever host. A circle may lead through it also where the own rank waits elsewhere.
+bool IsWaitedIn(const Subject& subject, const diag::Look* look) {
+  const diag::CommunicatorLook* c = look == nullptr ? nullptr : look->Find(subject.terms.communicator);
+  return c != nullptr && std::ranges::any_of(c->seen, [](const diag::RankLook& rank) {
+           return rank.wait.kind != trace::WaitKind::kNothing;
+         });
 }
 
 }  // namespace
+
+Vigil::Vigil() : story_(std::make_unique<diag::Story>()) {}
+Vigil::~Vigil() = default;
 
 void Vigil::Attend(bool wanted) {
   if (!wanted) return;
@@ -141,60 +156,98 @@ void Vigil::Attend(bool wanted) {
   looks_left_ = kLooksAfter;
 }
 
+std::int64_t Vigil::next_ns() const {
+  if (asks_) return std::min(inquiry_.next_ns(), ask_until_ns_);
+  return looks_left_ > 0 ? next_ns_ : INT64_MAX;
+}
+
+void Vigil::AddWatched(std::vector<sys::Watched>& watched) const {
+  if (asks_) inquiry_.AddWatched(watched);
+}
+
+void Vigil::Turn(const Subjects& subjects) {
+  const std::int64_t begin_ns = sys::ThreadCpuNs();
+  if (!asks_) Ask(subjects);
+  const std::int64_t now_ns = sys::NowNs();
+  inquiry_.Turn(now_ns);
+  if (!inquiry_.IsSettled() && now_ns < ask_until_ns_) {
+    used_ns_ += sys::ThreadCpuNs() - begin_ns;
+    return;
+  }
+  asks_ = false;
+  used_ns_ -= begin_ns;
+  Look(subjects);
+}
+
+void Vigil::Ask(const Subjects& subjects) {
+  const std::int64_t now_ns = sys::NowNs();
+  if (now_ns - next_ns_ > kStoppedNs) before_.reset();
+  asks_ = true;
+  used_ns_ = 0;
+  ask_until_ns_ = now_ns + kMostAskNs;
+  const auto wanted = [&](Subject& subject) {
+    return Waits(subject) || (!subject.ended && IsWaitedIn(subject, before_.get()));
+  };
+  inquiry_.Begin(AboutOwn(subjects, wanted), now_ns);
+}
+
 void Vigil::Look(const Subjects& subjects) {
-  const std::int64_t begin_ns = sys::NowNs(), used_ns = sys::ThreadCpuNs();
-  if (begin_ns - next_ns_ > kStoppedNs) before_.reset();
   if (cpus_ == 0) cpus_ = sys::UsableCpus();
   log::SetRank(subjects.front()->terms.rank);
   int ranks = 1;
   diag::Look now = Take(subjects, ranks);
   if (before_ && now.taken_ns - before_->taken_ns >= diag::kLeastApartNs) Tell(subjects, now, Judge(*before_, now));
-  before_ = std::move(now);
+  before_ = std::make_unique<diag::Look>(std::move(now));
   --looks_left_;
   const std::int64_t end_ns = sys::NowNs();
   const std::int64_t period_ns = end_ns - begin_ns_ < kOftenForNs ? kOftenNs : kSeldomNs;
   const std::int64_t crowd = std::max(ranks / cpus_, 1);
-  next_ns_ = end_ns + std::max({period_ns, diag::ApartNs(ranks), kTimesCost * crowd * (sys::ThreadCpuNs() - used_ns)});
+  used_ns_ += sys::ThreadCpuNs();
+  next_ns_ = end_ns + std::max({period_ns, diag::ApartNs(ranks), kTimesCost * crowd * used_ns_});
 }
 
 diag::Look Vigil::Take(const Subjects& subjects, int& ranks) {
-  HostLook look;
-  for (const std::shared_ptr<Subject>& subject : subjects) {
-    std::lock_guard lock(subject->mutex);
-    if (subject->closed || subject->ended) continue;
-    if (IsBroken(*subject)) ++subject->looks_broken;
-    if (!subject->made.load(std::memory_order_relaxed) && !subject->sees.load(std::memory_order_relaxed)) continue;
-    ranks = std::max(ranks, subject->terms.ranks);
-    look.Add(subject->pages, subject->missing);
-  }
-  return look.Finish();
+  diag::Look look = LookAtOwn(subjects, [&](Subject& subject) {
+    if (subject.ended) return false;
+    if (subject.IsBroken()) ++subject.looks_broken;
+    ranks = std::max(ranks, subject.terms.ranks);
+    return true;
+  });
+  inquiry_.AddTo(look, look.taken_ns);
+  return look;
 }
 
-void Vigil::KeepOwn(const Subjects& subjects, std::vector<Verdict>& verdicts) {
+void Vigil::KeepOwn(const Subjects& subjects, const diag::Look& now, std::vector<Verdict>& verdicts) {
+  std::set<std::string> unknown;
   std::erase_if(verdicts, [&](const Verdict& v) {
     // The communicator has said itself what broke it.
     if (v.kind == Kind::kBroken) return true;
+    // Hosts look one after another: what goes on meanwhile contradicts itself, once.
+    const bool is_unknown = v.kind == Kind::kUnknown;
+    if (is_unknown) unknown.insert(diag::Subject(v));
+    if (is_unknown && !unknown_.contains(diag::Subject(v))) return true;
     return std::ranges::none_of(subjects, [&](const auto& subject) {
-      // That a rank waits for one of another host is no news: it may have every reason to.
-      return Concerns(v, *subject) && !(v.kind == Kind::kUnknown && IsPartlySeen(*subject));
+      // That a rank waits for one that nobody sees is no news: it may have every reason to.
+      return Concerns(v, *subject) && !(is_unknown && IsPartlySeen(*subject, now));
     });
   });
+  unknown_ = std::move(unknown);
 }
 
 void Vigil::ForgetReplaced(const Subjects& subjects, const diag::Look& now, const std::vector<Verdict>& verdicts) {
-  for (const Verdict& old : story_.standing()) {
+  for (const Verdict& old : story_->standing()) {
     const std::string about = diag::Subject(old);
     if (std::ranges::any_of(verdicts, [&](const Verdict& v) { return diag::Subject(v) == about; })) continue;
     const bool goes_on = std::ranges::any_of(
         subjects, [&](const auto& subject) { return Concerns(old, *subject) && GoesOn(*subject, now); });
-    if (!goes_on) story_.Forget(old);
+    if (!goes_on) story_->Forget(old);
   }
 }
 
 void Vigil::Tell(const Subjects& subjects, const diag::Look& now, std::vector<Verdict> verdicts) {
-  KeepOwn(subjects, verdicts);
+  KeepOwn(subjects, now, verdicts);
   ForgetReplaced(subjects, now, verdicts);
-  for (const diag::Story::Line& line : story_.Update(std::move(verdicts), now.taken_ns)) {
+  for (const diag::Story::Line& line : story_->Update(std::move(verdicts), now.taken_ns)) {
     if (line.severity == diag::Severity::kWarn) {
       TUTTI_WARN("{}", line.text);
     } else {
@@ -207,13 +260,14 @@ void Vigil::Tell(const Subjects& subjects, const diag::Look& now, std::vector<Ve
 
 void Vigil::Publish(const Subjects& subjects, const diag::Look& now) const {
   for (const std::shared_ptr<Subject>& subject : subjects) {
-    const auto found = std::ranges::find_if(story_.standing(), [&](const Verdict& v) { return Concerns(v, *subject); });
-    const bool stands = found != story_.standing().end();
+    const auto found =
+        std::ranges::find_if(story_->standing(), [&](const Verdict& v) { return Concerns(v, *subject); });
+    const bool stands = found != story_->standing().end();
     Standing standing = stands ? StandingOf(*found, *subject, now) : Standing{};
     std::lock_guard lock(subject->mutex);
     if (subject->closed) continue;
     // What a communicator has ended with stays.
-    const bool over = subject->ended || IsBroken(*subject) || IsFailed(*subject, now);
+    const bool over = subject->ended || subject->IsBroken() || IsFailed(*subject, now);
     if (over && standing.exclude.empty() && !subject->standing.kind.empty()) continue;
     subject->standing = std::move(standing);
   }
@@ -222,7 +276,7 @@ void Vigil::Publish(const Subjects& subjects, const diag::Look& now) const {
 void Vigil::EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now) {
   std::map<std::string, std::int64_t> warned_ns;
   std::vector<Verdict> acted;
-  for (const Verdict& v : story_.standing()) {
+  for (const Verdict& v : story_->standing()) {
     if (v.severity != diag::Severity::kWarn || !MayEnd(v.kind)) continue;
     const std::string about = diag::Subject(v);
     const auto before = warned_ns_.find(about);
@@ -238,7 +292,7 @@ void Vigil::EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now)
     if (ended) acted.push_back(v);
   }
   warned_ns_ = std::move(warned_ns);
-  for (const Verdict& v : acted) story_.Forget(v);
+  for (const Verdict& v : acted) story_->Forget(v);
 }
 
 }  // namespace tutti::watch

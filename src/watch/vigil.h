@@ -8,13 +8,20 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "diag/evidence.h"
-#include "diag/story.h"
-#include "diag/verdict.h"
+#include "watch/inquiry.h"
+
+namespace tutti::sys {
+struct Watched;
+}
+namespace tutti::diag {
+struct Look;
+class Story;
+struct Verdict;
+}  // namespace tutti::diag
 
 namespace tutti::watch {
 
@@ -25,33 +32,44 @@ class Vigil {
  public:
   using Subjects = std::vector<std::shared_ptr<Subject>>;
 
+  Vigil();
+  ~Vigil();
   // Told again and again whether some rank wants a look. A few looks come after the last that did, to say what is over.
   void Attend(bool wanted);
-  bool due(std::int64_t now_ns) const { return looks_left_ > 0 && now_ns >= next_ns_; }
-  // When it is due; far away where no look is wanted.
-  std::int64_t next_ns() const { return looks_left_ > 0 ? next_ns_ : INT64_MAX; }
+  bool due(std::int64_t now_ns) const { return asks_ || (looks_left_ > 0 && now_ns >= next_ns_); }
+  // When it is due at the latest, also where no socket has news; far away where no look is wanted.
+  std::int64_t next_ns() const;
+  void AddWatched(std::vector<sys::Watched>& watched) const;
 
-  // Looks, logs what is to be told, and ends communicators whose verdict has stood for too long. All that look take no more than a
-  // twentieth of the cores together: where looks take long they come less often. REQUIRES: some subjects.
-  void Look(const Subjects& subjects);
+  // Looks, logs what is to be told, and ends communicators whose verdict has stood for too long. Where ranks are on other hosts
+  // it asks these first, and looks once they have answered: that takes several turns. All that look take no more than a
+  // twentieth of the cores together: where looks take long they come less often. REQUIRES: it is due, and some subjects.
+  void Turn(const Subjects& subjects);
 
  private:
+  void Ask(const Subjects& subjects);
+  void Look(const Subjects& subjects);
   // A look at all of them that are open. In `ranks`: of the largest communicator.
   diag::Look Take(const Subjects& subjects, int& ranks);
   void Tell(const Subjects& subjects, const diag::Look& now, std::vector<diag::Verdict> verdicts);
   // Those that own ranks of this process are concerned by, but for what the log has said already.
-  static void KeepOwn(const Subjects& subjects, std::vector<diag::Verdict>& verdicts);
+  void KeepOwn(const Subjects& subjects, const diag::Look& now, std::vector<diag::Verdict>& verdicts);
   // What stood and does not any more, because its communicators are broken or gone, is not told as over.
   void ForgetReplaced(const Subjects& subjects, const diag::Look& now, const std::vector<diag::Verdict>& verdicts);
   void Publish(const Subjects& subjects, const diag::Look& now) const;
   void EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now);
 
+  Inquiry inquiry_;
+  bool asks_ = false;  // others have been asked for this look
+  std::int64_t ask_until_ns_ = 0;
   int looks_left_ = 0;
   std::int64_t begin_ns_ = 0;  // of these looks
   std::int64_t next_ns_ = 0;
-  int cpus_ = 0;  // that this process may use; 0: not found out yet
-  std::optional<diag::Look> before_;
-  diag::Story story_;
+  int cpus_ = 0;              // that this process may use; 0: not found out yet
+  std::int64_t used_ns_ = 0;  // of a core, by this look
+  std::unique_ptr<diag::Look> before_;
+  std::set<std::string> unknown_;  // verdicts of that kind, at the look before
+  const std::unique_ptr<diag::Story> story_;
   std::map<std::string, std::int64_t> warned_ns_;  // by subject of a verdict at WARN: since when it stands
 };
 

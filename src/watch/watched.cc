@@ -6,7 +6,9 @@
 
 #include "sys/os/clock.h"
 #include "sys/os/fork.h"
-#include "sys/os/futex.h"
+#include "transport/net/port.h"
+#include "watch/abroad.h"
+#include "watch/door.h"
 #include "watch/monitor.h"
 #include "watch/registry.h"
 
@@ -42,21 +44,41 @@ void Watched::NeedMonitor() const {
 
 Watched::~Watched() {
   if (IsForeign(*subject_)) return;
+  std::shared_ptr<const Abroad> abroad;
+  {
+    std::lock_guard lock(subject_->mutex);
+    abroad = subject_->abroad;
+  }
+  if (abroad != nullptr) abroad->port->Remove(abroad->TermsOf(subject_->terms.rank).id);
   Registry& registry = TheRegistry();
-  bool last = false;
   {
     std::lock_guard lock(registry.mutex);
     registry.AfterFork();
     std::erase(registry.subjects, subject_);
-    last = registry.subjects.empty();
+    if (registry.subjects.empty()) registry.Ring();
   }
+  std::lock_guard lock(subject_->mutex);
+  subject_->closed = true;
+}
+
+Status Watched::SetAbroad(Abroad abroad) {
+  if (IsForeign(*subject_)) return Status::Ok();
+  auto shared = std::make_shared<const Abroad>(std::move(abroad));
+  TUTTI_RETURN_IF_ERROR(shared->port->Add(shared->TermsOf(subject_->terms.rank), &TheDoor()));
   {
-    std::lock_guard lock(subject_->mutex);
-    subject_->closed = true;
+    Registry& registry = TheRegistry();
+    std::lock_guard lock(registry.mutex);
+    registry.AfterFork();
+    if (!registry.bell.fd().valid()) {
+      Result<sys::Bell> bell = sys::Bell::Make();
+      if (!bell.ok()) return bell.status();
+      registry.bell = std::move(*bell);
+    }
+    registry.Ring();
   }
-  if (!last) return;
-  registry.calls.fetch_add(1, std::memory_order_release);
-  sys::FutexWakeAll(&registry.calls);
+  std::lock_guard lock(subject_->mutex);
+  subject_->abroad = std::move(shared);
+  return Status::Ok();
 }
 
 void Watched::SetMissing(std::vector<int> ranks) {
@@ -74,6 +96,12 @@ void Watched::SetPages(std::vector<RankPages> pages) {
   subject_->missing.clear();
   subject_->pages = std::move(pages);
   subject_->sees.store(true, std::memory_order_release);
+}
+
+void Watched::SetPaces(std::function<std::vector<transport::FlowPace>()> paces_of) {
+  if (IsForeign(*subject_)) return;
+  std::lock_guard lock(subject_->mutex);
+  subject_->paces_of = std::move(paces_of);
 }
 
 void Watched::SetReady() {

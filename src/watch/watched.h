@@ -3,13 +3,19 @@
 #ifndef TUTTI_WATCH_WATCHED_H_
 #define TUTTI_WATCH_WATCHED_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "tutti/status.h"
 
+namespace tutti::transport {
+struct FlowPace;
+}
+
 namespace tutti::watch {
 
+struct Abroad;
 struct RankPages;
 struct Standing;
 struct Subject;
@@ -34,6 +40,10 @@ class Watched {
   void SetMissing(std::vector<int> ranks);
   // All have come: the pages of all ranks of this host, the own ones first.
   void SetPages(std::vector<RankPages> pages);
+  // Where ranks are on other hosts: how their monitors are asked, and may ask. At most once.
+  Status SetAbroad(Abroad abroad);
+  // What its connections to other hosts have carried, which is asked once a second, until this is destroyed. Any thread.
+  void SetPaces(std::function<std::vector<transport::FlowPace>()> paces_of);
   // The communicator is made: from now on `end` ends it.
   void SetReady();
   // Until then: the verdict that ends its making, once one has stood for too long; else Ok. Cheap.

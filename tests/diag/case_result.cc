@@ -46,9 +46,11 @@ bool Listener::IsExpected(const Verdict& v) const {
 void Listener::Tell(CaseResult& result) const {
   result.first_s = first_s_;
   result.right = wrong_.empty() && (expected_.empty() ? !heard() : !right_.empty());
+  result.silent = !result.right && !heard();
   result.unknown = !result.right && wrong_.empty() && right_.empty() && !unknown_.empty();
   result.sentence = !right_.empty() ? right_ : unknown_;
   result.wrong = wrong_;
+  result.accuses = !wrong_.empty();
 }
 
 }  // namespace tutti::tests

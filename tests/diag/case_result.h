@@ -26,8 +26,14 @@ struct CaseResult {
   bool right = false;    // something expected was told, and nothing else
   bool unknown = false;  // nothing else than that it is not known
   double first_s = -1;   // from the fault to the first sentence; -1: none came
+  double last_s =
+      -1;  // to the first sentence of the last rank; -1: some rank that should tell told nothing, or nobody tells by itself
+  bool silent = false;   // something should have been told and nothing was, or not by all
+  bool accuses = false;  // somebody or something else was named
   std::string sentence;  // the first that was right, else the first
   std::vector<std::string> wrong;
+  // What other tools' rules make of the same run (other_rules.h); empty: they were not asked.
+  std::string ras, flight;
 };
 
 // Listens to what is told of a case.

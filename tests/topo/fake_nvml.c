@@ -17,6 +17,10 @@
  *   fabric ABABABABABABABAB 7 3 0 cluster (16 characters), clique, state, status
  *   p2p 3 4                       P2P status with GPU 3
  *   nofield 165                   that field value is not supported
+ *   ecc 1 12 0                    whether memory is checked, errors that were corrected, that were not
+ *   rows 1 2 0 0                  rows replaced for either kind of error, whether some wait for a reset, whether that failed
+ *   pages 1                       whether pages wait for a reset
+ *   clocks 4 1200 1980 71         why clocks are held down (hexadecimal), MHz now and at most, degrees Celsius
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +80,13 @@ typedef struct {
   int rule_count;
   unsigned missing_fields[kMostRules];
   int missing_field_count;
+  int has_ecc, ecc;
+  unsigned long long corrected, uncorrected;
+  int has_rows, has_pages, pages;
+  unsigned row_corrected, row_uncorrected, rows_pending, rows_failed;
+  int has_clocks;
+  unsigned long long clock_reasons;
+  unsigned clock_mhz, most_clock_mhz, temperature;
 } Gpu;
 
 static Gpu gpus[kMostGpus];
@@ -136,6 +147,16 @@ static void ParseGpuLine(Gpu* gpu, const char* word, const char* rest) {
     if (sscanf(rest, "%u %d", &number, &status) == 2 && number < kMostGpus) gpu->p2p[number] = status;
   } else if (strcmp(word, "nofield") == 0 && gpu->missing_field_count < kMostRules) {
     sscanf(rest, "%u", &gpu->missing_fields[gpu->missing_field_count++]);
+  } else if (strcmp(word, "ecc") == 0) {
+    gpu->has_ecc = sscanf(rest, "%d %llu %llu", &gpu->ecc, &gpu->corrected, &gpu->uncorrected) == 3;
+  } else if (strcmp(word, "rows") == 0) {
+    gpu->has_rows = sscanf(rest, "%u %u %u %u", &gpu->row_corrected, &gpu->row_uncorrected, &gpu->rows_pending,
+                           &gpu->rows_failed) == 4;
+  } else if (strcmp(word, "pages") == 0) {
+    gpu->has_pages = sscanf(rest, "%d", &gpu->pages) == 1;
+  } else if (strcmp(word, "clocks") == 0) {
+    gpu->has_clocks = sscanf(rest, "%llx %u %u %u", &gpu->clock_reasons, &gpu->clock_mhz, &gpu->most_clock_mhz,
+                             &gpu->temperature) == 4;
   }
 }
 
@@ -328,4 +349,55 @@ int nvmlDeviceGetGpuFabricInfoV(Gpu* gpu, FabricInfo* fabric) {
   *fabric = gpu->fabric;
   fabric->version = version;
   return kSuccess;
+}
+
+/* What a call on the health of a GPU answers where its line is missing. */
+static int CodeForHealth(const char* function, const Gpu* gpu, int has) {
+  const int code = CodeFor(gpu, function);
+  return code == kSuccess && !has ? kNotSupported : code;
+}
+
+int nvmlDeviceGetEccMode(Gpu* gpu, int* now, int* after_reset) {
+  *now = *after_reset = gpu->ecc;
+  return CodeForHealth("nvmlDeviceGetEccMode", gpu, gpu->has_ecc);
+}
+
+int nvmlDeviceGetTotalEccErrors(Gpu* gpu, int kind, int counter, unsigned long long* count) {
+  (void)counter;
+  *count = kind == 0 ? gpu->corrected : gpu->uncorrected;
+  return CodeForHealth("nvmlDeviceGetTotalEccErrors", gpu, gpu->has_ecc);
+}
+
+int nvmlDeviceGetRemappedRows(Gpu* gpu, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                              unsigned* failed) {
+  *corrected = gpu->row_corrected;
+  *uncorrected = gpu->row_uncorrected;
+  *pending = gpu->rows_pending;
+  *failed = gpu->rows_failed;
+  return CodeForHealth("nvmlDeviceGetRemappedRows", gpu, gpu->has_rows);
+}
+
+int nvmlDeviceGetRetiredPagesPendingStatus(Gpu* gpu, int* pending) {
+  *pending = gpu->pages;
+  return CodeForHealth("nvmlDeviceGetRetiredPagesPendingStatus", gpu, gpu->has_pages);
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(Gpu* gpu, unsigned long long* reasons) {
+  *reasons = gpu->clock_reasons;
+  return CodeForHealth("nvmlDeviceGetCurrentClocksEventReasons", gpu, gpu->has_clocks);
+}
+
+int nvmlDeviceGetClockInfo(Gpu* gpu, int clock, unsigned* mhz) {
+  *mhz = gpu->clock_mhz;
+  return clock != 1 ? kInvalidArgument : CodeForHealth("nvmlDeviceGetClockInfo", gpu, gpu->has_clocks);
+}
+
+int nvmlDeviceGetMaxClockInfo(Gpu* gpu, int clock, unsigned* mhz) {
+  *mhz = gpu->most_clock_mhz;
+  return clock != 1 ? kInvalidArgument : CodeForHealth("nvmlDeviceGetMaxClockInfo", gpu, gpu->has_clocks);
+}
+
+int nvmlDeviceGetTemperature(Gpu* gpu, int sensor, unsigned* degrees) {
+  *degrees = gpu->temperature;
+  return sensor != 0 ? kInvalidArgument : CodeForHealth("nvmlDeviceGetTemperature", gpu, gpu->has_clocks);
 }

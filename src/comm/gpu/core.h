@@ -5,7 +5,9 @@
 
 // What all parts of a communicator's GPU side share: its GPU, what it reaches of the peers', and the host's side.
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "tutti/status.h"
 
 namespace tutti {
+struct Operation;
 struct Settings;
 namespace transport::p2p {
 class Fabric;
@@ -27,6 +30,7 @@ namespace tutti::comm {
 
 struct Core;
 class GpuHosts;
+class ObservedLaunches;
 
 struct GpuCore {
   GpuCore(Core& host, const sys::cuda::Driver* driver, int device);
@@ -41,6 +45,17 @@ struct GpuCore {
 
   // The communicator is broken: peers wait for what is missing.
   void Break(const Status& why);
+
+  // How a launch does its operations, for who observes calls. algorithm, protocol: numbers of their enums; below 0: not known.
+  struct LaunchedHow {
+    int algorithm = -1, protocol = 0, channels = 1, threads = 0;
+  };
+  // Tells of operations and of `launch`, which puts them into the stream. REQUIRES: observed != nullptr.
+  Status LaunchObserved(std::span<const Operation* const> operations, const LaunchedHow& how, sys::cuda::Stream stream,
+                        bool captured, const std::function<Status()>& launch);
+  // Tells of what has ended so far; and, the second, that the rest ends without a time. Nothing where nobody observes.
+  void TellWhatHasEnded();
+  void EndObserved();
 
   // What every call needs, side by side.
   const sys::cuda::Driver* const driver;
@@ -58,6 +73,7 @@ struct GpuCore {
   bool zero_ctas = false;                          // this rank wants copy engines to do what they can
   std::shared_ptr<transport::p2p::Fabric> fabric;  // none where ranks are on several hosts
   std::unique_ptr<GpuHosts> hosts;                 // what works there instead
+  std::unique_ptr<ObservedLaunches> observed;      // null where nobody is told of calls
   sys::cuda::Stream inner = nullptr;               // for copies of the communicator's own
   // What the host's graph says (graph.h): the ranks in the order of a ring, empty where that is their own order; and the most channels
   // of an operation, 0 where there is no such limit.

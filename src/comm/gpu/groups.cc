@@ -94,7 +94,7 @@ Status GpuGroups::RunAlike(std::span<const Operation* const> operations, sys::cu
   shape.channels = std::min(std::max(shape.channels, static_cast<int>(each)), most);
   for (std::size_t i = 0; i < operations.size(); i += each) {
     const auto some = operations.subspan(i, std::min(each, operations.size() - i));
-    TUTTI_RETURN_IF_ERROR(submitter_.RunBatch(some, *(*recipe)->plan, shape, stream));
+    TUTTI_RETURN_IF_ERROR(submitter_.RunBatch(some, **recipe, shape, stream));
   }
   return Status::Ok();
 }

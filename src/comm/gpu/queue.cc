@@ -50,6 +50,11 @@ Status GpuQueue::Follow(Stream stream) {
   return Status::Ok();
 }
 
+bool GpuQueue::Captures(Stream stream) const {
+  const Result<unsigned long long> capture = CaptureOf(driver_, stream);
+  return capture.ok() && *capture != 0;
+}
+
 Status GpuQueue::Check(const Operation& operation) {
   std::lock_guard lock(lock_);
   TUTTI_RETURN_IF_ERROR(Usable());

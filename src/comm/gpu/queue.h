@@ -68,6 +68,8 @@ class GpuQueue {
 
   // Whether an operation's buffers lie where the GPU is to work on them: device memory, or pinned pages of the host.
   bool Takes(const Operation& operation) { return addresses_.HasBuffersOf(operation, rank_); }
+  // Whether what comes into a stream is captured in a graph.
+  bool Captures(sys::cuda::Stream stream) const;
   // Whether a value lies in device memory.
   bool OnDevice(const void* address) { return addresses_.Has(address); }
 

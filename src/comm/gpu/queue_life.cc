@@ -63,6 +63,7 @@ void GpuQueue::Close() {
     const sys::cuda::ScopedContext scope(&driver_, gpu_->impl()->context.get());
     driver_.EventDestroy(order_);
   }
+  gpu_->impl()->EndObserved();
   gpu_.reset();
 }
 
@@ -75,6 +76,7 @@ void GpuQueue::Abandon() {
 Status GpuQueue::Look() {
   std::lock_guard life(life_mutex_);
   if (!gpu_) return Status::Ok();
+  gpu_->impl()->TellWhatHasEnded();
   (void)host_->TryCommunicator([&](Communicator&) {
     TUTTI_RETURN_IF_ERROR(gpu_->Check());
     return gpu_->impl()->faults.CompareWhenQuiet();

@@ -34,7 +34,7 @@ Status GpuGroups::RunAs(std::span<const Operation> operations, const tune::GpuCh
       planner_.RecipeOf(choice, alike_[0]->kind, alike_[0]->root, GpuPlanner::Launched::kInABatch);
   if (!recipe.ok()) return recipe.status();
   recipe->shape.channels = std::min(recipe->shape.channels, exec::gpu::kMaxBatchChannels);
-  return submitter_.RunBatch(alike_, *recipe->plan, recipe->shape, stream);
+  return submitter_.RunBatch(alike_, *recipe, recipe->shape, stream);
 }
 
 }  // namespace tutti::comm

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "comm/gpu/hosts.h"
 #include "comm/gpu/planner.h"
@@ -55,12 +56,20 @@ Status GpuRunner::Run(const Operation& o, sys::cuda::Stream stream) {
 
 bool GpuRunner::across_hosts() const { return core_.hosts != nullptr; }
 
+Status GpuRunner::RunObserved(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured) {
+  std::vector<const Operation*> calls;
+  for (const Operation& o : operations) calls.push_back(&o);
+  return core_.LaunchObserved(calls, {}, stream, captured,
+                              [&] { return core_.hosts->Run(operations, stream, captured); });
+}
+
 Status GpuRunner::RunAcrossHosts(std::span<const Operation> operations, sys::cuda::Stream stream) {
   const bool captured = core_.IsCaptured(stream);
   for (const Operation& o : operations) {
     if (!captured) ledger_.RecordGpuCall(o);
   }
-  const Status s = core_.hosts->Run(operations, stream, captured);
+  const Status s = core_.observed != nullptr ? RunObserved(operations, stream, captured)
+                                             : core_.hosts->Run(operations, stream, captured);
   if (!s.ok()) core_.Break(s);
   return s;
 }

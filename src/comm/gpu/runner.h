@@ -65,6 +65,8 @@ class GpuRunner {
   int ranks() const { return core_.ranks; }
 
  private:
+  // Of several hosts, where somebody is told of calls.
+  Status RunObserved(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
   [[gnu::noinline]] Status ValidateOntoItself(const Operation& operation) const;
   Status RunCopies(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
 

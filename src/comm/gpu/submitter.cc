@@ -3,6 +3,7 @@
 #include "comm/gpu/submitter.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "comm/gpu/core.h"
@@ -28,6 +29,12 @@ using Kind = Collective;
 constexpr DataType kBarrierType = DataType::kUint8;
 constexpr ReduceOp kBarrierOp = ReduceOp::kMax;
 
+GpuCore::LaunchedHow HowOf(const GpuRecipe& recipe, const Shape& shape) {
+  return {.algorithm = static_cast<int>(recipe.algorithm),
+          .protocol = static_cast<int>(shape.protocol),
+          .channels = shape.channels};
+}
+
 }  // namespace
 
 struct GpuSubmitter::Inside {
@@ -48,6 +55,12 @@ struct GpuSubmitter::Inside {
   // The one way of all calls into a stream: writes them into the black box, unless they are captured, and starts what they were
   // compiled to.
   Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
+  // The same where somebody is told of calls.
+  [[gnu::noinline]] Status StartObserved(const Launch& launch, std::span<const Operation* const> calls,
+                                         sys::cuda::Stream stream, bool captured);
+  Status Start(const Launch& launch, sys::cuda::Stream stream, bool captured) {
+    return executor.Start(launch, stream, captured, core.presence.IsAlone());
+  }
   // Whether what was compiled last is this operation, but for its buffers.
   bool IsCompiled(const Operation& operation) const;
 
@@ -55,7 +68,9 @@ struct GpuSubmitter::Inside {
   struct {
     std::optional<Operation> operation;
     Launch launch;
+    GpuCore::LaunchedHow how;
   } compiled;
+  GpuCore::LaunchedHow how_of_others;  // of the launch that is being enqueued, where it is not `compiled`'s
   GpuCore& core;
   Ledger& ledger;
   exec::gpu::Executor executor;
@@ -92,7 +107,16 @@ Status GpuSubmitter::Inside::Enqueue(const Launch& launch, std::span<const Opera
   for (const Operation* call : enqueued) {
     if (!captured) ledger.RecordGpuCall(*call);
   }
-  return executor.Start(launch, stream, captured, core.presence.IsAlone());
+  if (core.observed != nullptr) [[unlikely]]
+    return StartObserved(launch, enqueued, stream, captured);
+  return Start(launch, stream, captured);
+}
+
+Status GpuSubmitter::Inside::StartObserved(const Launch& launch, std::span<const Operation* const> enqueued,
+                                           sys::cuda::Stream stream, bool captured) {
+  GpuCore::LaunchedHow how = &launch == &compiled.launch ? compiled.how : std::exchange(how_of_others, {});
+  how.threads = launch.threads;
+  return core.LaunchObserved(enqueued, how, stream, captured, [&] { return Start(launch, stream, captured); });
 }
 
 bool GpuSubmitter::Inside::IsCompiled(const Operation& o) const {
@@ -121,6 +145,7 @@ Result<const Launch*> GpuSubmitter::Inside::CompileAnew(const Operation& o) {
   const Result<Launch> launch = Compile(o, *(*recipe)->plan, (*recipe)->direct, (*recipe)->shape);
   if (!launch.ok()) return launch.status();
   compiled.launch = *launch;
+  compiled.how = HowOf(**recipe, (*recipe)->shape);
   const bool repeatable = o.kind != Kind::kBarrier && o.op != ReduceOp::kPreMulSum;  // else more than buffers differs
   if (repeatable && !(*recipe)->direct) compiled.operation = o;
   return &compiled.launch;
@@ -153,6 +178,7 @@ Status GpuSubmitter::RunCopies(const Operation& o, const PreparedPlan& plan, con
 Status GpuSubmitter::RunAs(const Operation& o, const GpuRecipe& recipe, sys::cuda::Stream stream) {
   const Result<Launch> launch = inside_->Compile(o, *recipe.plan, recipe.direct, recipe.shape);
   if (!launch.ok()) return launch.status();
+  inside_->how_of_others = HowOf(recipe, recipe.shape);
   const Operation* const call = &o;
   return inside_->Enqueue(*launch, std::span(&call, 1), stream);
 }
@@ -176,9 +202,10 @@ Status GpuSubmitter::RunTransfers(std::span<const Operation> operations, sys::cu
   return c.Enqueue(c.of_transfers, c.transfers.calls(), stream);
 }
 
-Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, const PreparedPlan& plan,
+Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, const GpuRecipe& recipe,
                               const Shape& cut_by, sys::cuda::Stream stream) {
   Inside& c = *inside_;
+  const PreparedPlan& plan = *recipe.plan;
   c.works.clear();
   for (const Operation* o : operations) c.works.push_back(WorkOf(*o));
   Shape shape = cut_by;
@@ -186,6 +213,7 @@ Status GpuSubmitter::RunBatch(std::span<const Operation* const> operations, cons
   shape.threads = c.planner.ThreadsOfBatch(shape.protocol, cut.message_bytes);
   const Result<Launch> launch = c.executor.CompileBatch(plan, c.works, shape, cut);
   if (!launch.ok()) return launch.status();
+  c.how_of_others = HowOf(recipe, shape);
   LogBatch(*operations[0], static_cast<int>(operations.size()), shape, cut.blocks);
   return c.Enqueue(*launch, operations, stream);
 }

@@ -56,9 +56,9 @@ class GpuSubmitter {
   Status RunAs(const Operation& operation, const GpuRecipe& recipe, sys::cuda::Stream stream);
   // Launches the sends and receives among operations as one.
   Status RunTransfers(std::span<const Operation> operations, sys::cuda::Stream stream);
-  // Launches operations that follow one plan as one. Threads follow from the planner.
-  Status RunBatch(std::span<const Operation* const> operations, const exec::gpu::PreparedPlan& plan,
-                  const exec::gpu::Shape& shape, sys::cuda::Stream stream);
+  // Launches operations that follow a recipe's plan as one, cut as `shape` says. Threads follow from the planner.
+  Status RunBatch(std::span<const Operation* const> operations, const GpuRecipe& recipe, const exec::gpu::Shape& shape,
+                  sys::cuda::Stream stream);
 
   exec::gpu::Executor& executor();
   // What kernels say of waits that they have given up.

@@ -33,6 +33,7 @@ class Tuner;
 
 namespace tutti::comm {
 
+class ObservedCalls;
 class Origin;
 
 struct Core {
@@ -72,7 +73,8 @@ struct Core {
   std::shared_ptr<tune::plugin::Tuner> tuner;  // a plugin that may choose how collectives are done; null: none
   std::vector<trace::View> boxes;              // of all ranks; none where ranks == 1
   std::atomic<bool> broken{false};
-  std::uint64_t logged_calls = 0;  // NCCL_DEBUG=INFO's opCount
+  std::uint64_t logged_calls = 0;     // NCCL_DEBUG=INFO's opCount
+  ObservedCalls* observed = nullptr;  // the submitter's; null where nobody is told of calls
 
  private:
   std::mutex failure_mutex_;

@@ -44,9 +44,10 @@ struct Communicator::Impl : comm::Core {
   void Leave();
 
   const UniqueId id;
-  const std::uint64_t id_hash;                   // names the communicator in the log and the black box
-  const std::string name;                        // what the user calls it; may be empty
-  const int gpu;                                 // CommunicatorOptions::gpu
+  const std::uint64_t id_hash;  // names the communicator in the log and the black box
+  const std::string name;       // what the user calls it; may be empty
+  const int gpu;                // CommunicatorOptions::gpu
+  std::string network_library;  // of the network plugin that carries data between hosts; empty: none does
   std::shared_ptr<const tune::Machine> machine;  // the constants that choices go by
   std::shared_ptr<comm::Placement> placement;    // since the ranks have met
   int shared_allocations = 0;

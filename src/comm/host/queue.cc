@@ -23,6 +23,7 @@ std::uint32_t CurrentGeneration() {
 Queue::Queue(Communicator communicator)
     : rank_(communicator.rank()),
       ranks_(communicator.ranks()),
+      id_hash_(communicator.impl()->id_hash),
       fork_generation_(CurrentGeneration()),
       communicator_(std::move(communicator)) {
   breakable_ = communicator_->impl();
@@ -31,6 +32,11 @@ Queue::Queue(Communicator communicator)
 }
 
 Queue::~Queue() = default;
+
+void Queue::Observe(CallObserver& observer) {
+  std::lock_guard lock(lock_);
+  submitter_->Observe(observer);
+}
 
 Status Queue::Post(const Operation& o) {
   std::lock_guard lock(lock_);

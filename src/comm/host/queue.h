@@ -30,6 +30,7 @@
 
 namespace tutti::comm {
 
+class CallObserver;
 class Submitter;
 
 class Queue final : public Progress::Task, public Unfinished, public std::enable_shared_from_this<Queue> {
@@ -40,6 +41,12 @@ class Queue final : public Progress::Task, public Unfinished, public std::enable
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  // Names the communicator in the log and for tools: the same on all ranks.
+  std::uint64_t id_hash() const { return id_hash_; }
+
+  // Tells `observer`, which outlives the communicator, of what Submit begins from now on (Submitter::Observe). Before the first call of
+  // the others; once.
+  void Observe(CallObserver& observer);
 
   // Begins an operation. Errors: a bad argument, or what has broken the communicator; the operation has not begun then.
   Status Post(const Operation& operation);
@@ -112,6 +119,7 @@ class Queue final : public Progress::Task, public Unfinished, public std::enable
 
   const int rank_;
   const int ranks_;
+  const std::uint64_t id_hash_;
   const std::uint32_t fork_generation_;
   EngineLock lock_;
 

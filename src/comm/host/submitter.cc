@@ -9,6 +9,7 @@
 #include "comm/host/jobs.h"
 #include "comm/host/ledger.h"
 #include "comm/host/log_operation.h"
+#include "comm/host/observed_calls.h"
 #include "comm/host/preparer.h"
 #include "comm/host/validate.h"
 #include "exec/cpu/engine.h"
@@ -34,6 +35,20 @@ Status Submitter::Admit(std::span<const Operation> operations) {
   return Status::Ok();
 }
 
+Submitter::Submitter(Core& core, Jobs& jobs, Planner& planner, Preparer& preparer, Ledger& ledger, Waiter& waiter)
+    : core_(core), jobs_(jobs), planner_(planner), preparer_(preparer), ledger_(ledger), waiter_(waiter) {}
+Submitter::~Submitter() = default;
+
+void Submitter::Observe(CallObserver& observer) {
+  observed_ = std::make_unique<ObservedCalls>(observer);
+  core_.observed = observed_.get();
+}
+
+void Submitter::Tell(std::span<const Operation> operations, Job& job) {
+  if (observed_ != nullptr) [[unlikely]]
+    observed_->Begin(operations, job);
+}
+
 template <typename Prepare, typename Record>
 Status Submitter::BeginPrepared(Prepare prepare, Record record, Job** begun) {
   Job* job = jobs_.Take();
@@ -57,13 +72,19 @@ Status Submitter::Begin(const Operation& o, Job** begun) {
     ledger_.RecordEmpty(o);
     return Status::Ok();
   }
-  return BeginPrepared([&](Job& job) { return preparer_.Prepare(o, job); }, [&](Job& job) { ledger_.Record(o, job); },
-                       begun);
+  const auto record = [&](Job& job) {
+    ledger_.Record(o, job);
+    Tell(std::span(&o, 1), job);
+  };
+  return BeginPrepared([&](Job& job) { return preparer_.Prepare(o, job); }, record, begun);
 }
 
 Status Submitter::BeginTransfers(std::span<const Operation> operations, Job** begun) {
-  return BeginPrepared([&](Job& job) { return preparer_.PrepareGroup(operations, job); },
-                       [&](Job& job) { ledger_.RecordGroup(operations, job); }, begun);
+  const auto record = [&](Job& job) {
+    ledger_.RecordGroup(operations, job);
+    Tell(operations, job);
+  };
+  return BeginPrepared([&](Job& job) { return preparer_.PrepareGroup(operations, job); }, record, begun);
 }
 
 void Submitter::List(Job* job) {
@@ -83,6 +104,8 @@ void Submitter::Collect() {
   while (first_open_ < open_.size() && open_[first_open_]->done) {
     Job* job = open_[first_open_++];
     ++ended_;
+    if (observed_ != nullptr) [[unlikely]]
+      observed_->End(*job);
     if (!job->status.ok()) [[unlikely]] {
       const Status cause = Fault(job->status);
       if (failure_.ok()) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,15 +23,21 @@
 
 namespace tutti::comm {
 
+class CallObserver;
 class Jobs;
 class Ledger;
+class ObservedCalls;
 class Planner;
 class Preparer;
 
 class Submitter final : public Unfinished {
  public:
-  Submitter(Core& core, Jobs& jobs, Planner& planner, Preparer& preparer, Ledger& ledger, Waiter& waiter)
-      : core_(core), jobs_(jobs), planner_(planner), preparer_(preparer), ledger_(ledger), waiter_(waiter) {}
+  Submitter(Core& core, Jobs& jobs, Planner& planner, Preparer& preparer, Ledger& ledger, Waiter& waiter);
+  ~Submitter();
+
+  // Tells `observer`, which outlives this, of what is begun by Submit from now on, and of what the GPU's side begins. What Run, RunGroup
+  // and Post begin is not told. REQUIRES: idle(); once.
+  void Observe(CallObserver& observer);
 
   // Runs an operation to its end; or several as one: sends and receives proceed together.
   Status Run(const Operation& operation);
@@ -80,6 +87,7 @@ class Submitter final : public Unfinished {
   Status BeginTransfers(std::span<const Operation> operations, exec::cpu::Job** begun);
   template <typename Prepare, typename Record>
   Status BeginPrepared(Prepare prepare, Record record, exec::cpu::Job** begun);
+  void Tell(std::span<const Operation> operations, exec::cpu::Job& job);
   void List(exec::cpu::Job* job);
   // Takes the operations that have ended off the list. A failure breaks the communicator and ends the rest.
   void Collect();
@@ -94,7 +102,8 @@ class Submitter final : public Unfinished {
   Preparer& preparer_;
   Ledger& ledger_;
   Waiter& waiter_;
-  std::vector<exec::cpu::Job*> open_;  // those before first_open_ have ended
+  std::unique_ptr<ObservedCalls> observed_;  // null: nobody is told
+  std::vector<exec::cpu::Job*> open_;        // those before first_open_ have ended
   std::size_t first_open_ = 0;
   Place begun_ = 0;
   Place ended_ = 0;

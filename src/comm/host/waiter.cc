@@ -113,8 +113,10 @@ Status Waiter::CauseOf(const Status& status) {
 void Waiter::AddWaited(std::int64_t ns) {
   const exec::cpu::Job* job = core_.engine->current();
   if (job == nullptr || job->waits_for < 0) return;
-  core_.recorder.AddWaited(job->collective == Collective::kSendRecv ? 0 : job->waiting_part, job->waits_for,
-                           static_cast<trace::WaitKind>(job->waits_what), ns);
+  const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
+  core_.recorder.AddWaited(channel, job->waits_for, static_cast<trace::WaitKind>(job->waits_what), ns);
+  if (core_.observed != nullptr) [[unlikely]]
+    Tell(*job);
 }
 
 // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where

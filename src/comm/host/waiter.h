@@ -11,6 +11,9 @@ namespace tutti {
 namespace exec::cpu {
 struct Job;
 }
+namespace trace {
+enum class WaitKind : std::uint32_t;
+}
 }  // namespace tutti
 
 namespace tutti::comm {
@@ -55,6 +58,10 @@ class Waiter {
   void Pause(const exec::cpu::Job& job, const WaitState& wait);
   Status CheckPeers(bool probe_processes);
   void AddWaited(std::int64_t ns);
+  // What the engine's first job waits for.
+  trace::WaitKind KindOf(const exec::cpu::Job& job) const;
+  // Tells who observes calls. REQUIRES: somebody does.
+  void Tell(const exec::cpu::Job& job);
   // Writes down what this rank waits for, and how far its links are.
   // kInside: this thread can do nothing else until the wait is over.
   enum class Caller : std::uint8_t { kInside, kPolls };

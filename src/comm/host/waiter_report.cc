@@ -3,6 +3,7 @@
 //
 // What the black box says of a wait.
 #include "comm/host/core.h"
+#include "comm/host/observed_calls.h"
 #include "comm/host/waiter.h"
 #include "exec/cpu/engine.h"
 #include "sys/os/thread.h"
@@ -10,17 +11,25 @@
 
 namespace tutti::comm {
 
+// Pages that only the awaited peer has yet to read are room in the link to it.
+trace::WaitKind Waiter::KindOf(const exec::cpu::Job& job) const {
+  const auto kind = static_cast<trace::WaitKind>(job.waits_what);
+  return kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer() ? trace::WaitKind::kRoom : kind;
+}
+
+void Waiter::Tell(const exec::cpu::Job& job) { core_.observed->Waits(job, KindOf(job)); }
+
 void Waiter::ReportWait(std::int64_t since_ns, std::int64_t now_ns, Caller caller) {
   exec::cpu::Job* job = core_.engine->current();
   if (job == nullptr) return;
   wait_reported_ = true;
   last_report_ns_ = now_ns;
   const int channel = job->collective == Collective::kSendRecv ? 0 : job->waiting_part;
-  auto kind = static_cast<trace::WaitKind>(job->waits_what);
-  if (kind == trace::WaitKind::kPages && core_.engine->WaitsOnlyForPeer()) kind = trace::WaitKind::kRoom;
+  const trace::WaitKind kind = KindOf(*job);
   core_.recorder.Wait(job->calls.last, job->waits_for, kind, channel, since_ns, now_ns,
                       {.thread = sys::ThreadId(), .inside = caller == Caller::kInside});
   ReportLinks();
+  if (core_.observed != nullptr) Tell(*job);
 }
 
 void Waiter::ReportLinks() {

@@ -12,6 +12,7 @@
 #include "comm/life/creation.h"
 #include "comm/life/host_member.h"
 #include "comm/life/share_of_cores.h"
+#include "comm/life/watch_over.h"
 #include "comm/life/wire_port.h"
 #include "comm/meet/bootstrap.h"
 #include "comm/meet/meeting_point.h"
@@ -100,6 +101,7 @@ Status Creation::JoinHosts() {
   TUTTI_RETURN_IF_ERROR(AgreeOnNetwork(offers, *chosen));
   AgreeOnTuner(tuners);
   if (made.rank == 0) TUTTI_INFO(log::kInit | log::kNet, "{} ranks are on {}", made.who, made.placement->Describe());
+  TUTTI_RETURN_IF_ERROR(WatchHosts(made, remotes, *port));
   return OpenCourier(std::move(remotes), std::move(*port), std::move(*chosen));
 }
 

@@ -10,6 +10,7 @@
 #include "comm/agree/log_graph.h"
 #include "comm/host/placement.h"
 #include "comm/life/creation.h"
+#include "comm/life/examine_once.h"
 
 namespace tutti::comm {
 
@@ -23,6 +24,7 @@ int IndexOnHost(const Communicator::Impl& communicator) {
 // Nothing is looked at, and nothing costs anything, where nobody asks.
 Status Creation::LookAtMachine() {
   const Settings& settings = made.settings;
+  if (IndexOnHost(made) == 0) ExamineOnce(settings);
   const bool dumps = !settings.topo_dump_file.empty() && made.rank == settings.topo_dump_rank;
   const bool logs = log::Enabled(log::Level::kInfo, log::kGraph) && IndexOnHost(made) == 0;
   const bool reads = !settings.topo_file.empty() || !settings.graph_file.empty();

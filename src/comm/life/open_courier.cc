@@ -9,6 +9,7 @@
 
 #include "comm/identity/unique_id.h"
 #include "comm/life/creation.h"
+#include "comm/life/watch_over.h"
 #include "transport/remote.h"
 #include "transport/shm/fabric.h"
 
@@ -40,6 +41,7 @@ Status Creation::OpenCourier(std::vector<transport::net::RemotePeer> remotes,
       transport::net::OpenCourier(std::move(options), std::move(port));
   if (!courier.ok()) return courier.status();
   made.fabric->SetRemote(std::move(*courier));
+  WatchPaces(made);
   return Status::Ok();
 }
 

@@ -61,15 +61,14 @@ Result<std::shared_ptr<Tuner>> FindAndBegin(const tune::plugin::Wishes& wishes,
 
 void Creation::StartTuner(const transport::net::plugin::Network* network) {
   const algo::Hosts hosts = HostOf().empty() ? algo::Hosts(made.ranks) : algo::Hosts::ByRank(HostOf());
-  Result<std::shared_ptr<Tuner>> begun =
-      FindAndBegin({.plugin = made.settings.tuner_plugin,
-                    .network_library = network != nullptr ? network->plugin().LibraryName() : "",
-                    .open = &OpenLibrary},
-                   {.communicator = made.id_hash,
-                    .ranks = made.ranks,
-                    .hosts = hosts.count(),
-                    .fewest_of_host = hosts.fewest(),
-                    .most_of_host = hosts.most()});
+  if (network != nullptr) made.network_library = network->plugin().LibraryName();
+  Result<std::shared_ptr<Tuner>> begun = FindAndBegin(
+      {.plugin = made.settings.tuner_plugin, .network_library = made.network_library, .open = &OpenLibrary},
+      {.communicator = made.id_hash,
+       .ranks = made.ranks,
+       .hosts = hosts.count(),
+       .fewest_of_host = hosts.fewest(),
+       .most_of_host = hosts.most()});
   if (begun.ok()) {
     made.tuner = std::move(*begun);
     return;

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/host/child_id.h"
@@ -103,43 +104,50 @@ Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<in
   return child;
 }
 
-Status CheckShrink(const Queue& parent, std::span<const int> excluded) {
+Status CheckShrink(int rank, int ranks, std::span<const int> excluded) {
   std::set<int> seen;
-  for (const int rank : excluded) {
-    if (rank < 0 || rank >= parent.ranks()) {
+  for (const int out : excluded) {
+    if (out < 0 || out >= ranks) {
       return Status(Code::kInvalidArgument, fmt::format("shrink on rank {}: {} is not a rank; the communicator has "
                                                         "ranks 0 to {}",
-                                                        parent.rank(), rank, parent.ranks() - 1));
+                                                        rank, out, ranks - 1));
     }
-    if (!seen.insert(rank).second) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("shrink on rank {}: rank {} is listed twice", parent.rank(), rank));
+    if (!seen.insert(out).second) {
+      return Status(Code::kInvalidArgument, fmt::format("shrink on rank {}: rank {} is listed twice", rank, out));
     }
   }
-  if (!seen.contains(parent.rank())) return Status::Ok();
+  if (!seen.contains(rank)) return Status::Ok();
   return Status(Code::kInvalidArgument,
                 fmt::format("shrink on rank {}: it is listed among the ranks to leave out; only those that stay may "
                             "call",
-                            parent.rank()));
+                            rank));
+}
+
+Result<CommunicatorOptions> Shrink(Communicator& parent, std::span<const int> excluded) {
+  TUTTI_RETURN_IF_ERROR(CheckShrink(parent.rank(), parent.ranks(), excluded));
+  Communicator::Impl& impl = *parent.impl();
+  const std::set<int> out(excluded.begin(), excluded.end());
+  const auto before = std::ranges::count_if(out, [&](int rank) { return rank < impl.rank; });
+  std::vector<int> stay = AllRanks(impl.ranks);
+  std::erase_if(stay, [&](int rank) { return out.contains(rank); });
+  const std::string without = fmt::format("{}", fmt::join(out, ","));
+  const Result<UniqueId> id =
+      ChildId(impl, fmt::format("shrink {} without {}", impl.shrinks[without]++, without), stay.front());
+  if (!id.ok()) return id.status();
+  return CommunicatorOptions{.rank = impl.rank - static_cast<int>(before),
+                             .ranks = static_cast<int>(stay.size()),
+                             .id = *id,
+                             .settings = impl.settings,
+                             .origin = Origin::Of(impl.fabric.get(), stay, Origin::Numbers::kNew)};
 }
 
 Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded) {
-  if (Status s = CheckShrink(parent, excluded); !s.ok()) return s;
-  const std::set<int> out(excluded.begin(), excluded.end());
-  const auto before = std::ranges::count_if(out, [&](int rank) { return rank < parent.rank(); });
-  CommunicatorOptions options{.rank = parent.rank() - static_cast<int>(before),
-                              .ranks = parent.ranks() - static_cast<int>(out.size())};
+  CommunicatorOptions options;
+  TUTTI_RETURN_IF_ERROR(CheckShrink(parent.rank(), parent.ranks(), excluded));
   const Status s = parent.WithCommunicator([&](Communicator& c) -> Status {
-    const std::string without = fmt::format("{}", fmt::join(out, ","));
-    std::vector<int> stay = AllRanks(c.ranks());
-    std::erase_if(stay, [&](int rank) { return out.contains(rank); });
-    const Result<UniqueId> id =
-        ChildId(*c.impl(), fmt::format("shrink {} without {}", c.impl()->shrinks[without]++, without), stay.front());
-    if (!id.ok()) return id.status();
-    options.id = *id;
-    options.settings = c.impl()->settings;
-    options.origin = Origin::Of(c.impl()->fabric.get(), stay, Origin::Numbers::kNew);
-    return Status::Ok();
+    Result<CommunicatorOptions> made = Shrink(c, excluded);
+    if (made.ok()) options = std::move(*made);
+    return made.status();
   });
   if (!s.ok()) return s;
   return options;
@@ -190,3 +198,14 @@ UniqueId CombineIds(std::span<const UniqueId> ids) {
 }
 
 }  // namespace tutti::comm
+
+namespace tutti {
+
+Result<Communicator> Communicator::Shrink(std::span<const int> excluded) {
+  Result<CommunicatorOptions> options = comm::Shrink(*this, excluded);
+  if (!options.ok()) return options.status();
+  options->name = impl_->name;
+  return Create(*options);
+}
+
+}  // namespace tutti

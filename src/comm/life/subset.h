@@ -30,7 +30,8 @@ Result<std::optional<CommunicatorOptions>> Split(Queue& parent, std::optional<in
 
 // Called by the ranks that stay, all with the same ranks to leave out, in any order. The rest keep their order. Asks
 // nothing of the parent's links, so the parent may be broken.
-Status CheckShrink(const Queue& parent, std::span<const int> excluded);
+Status CheckShrink(int rank, int ranks, std::span<const int> excluded);  // of the parent
+Result<CommunicatorOptions> Shrink(Communicator& parent, std::span<const int> excluded);
 Result<CommunicatorOptions> Shrink(Queue& parent, std::span<const int> excluded);
 
 // Collective: all ranks of the parent call; they keep their ranks in a communicator of `ranks`. At least one passes the

@@ -8,6 +8,7 @@
 
 #include "sys/os/clock.h"
 #include "trace/layout.h"
+#include "transport/remote.h"
 #include "transport/shm/fabric.h"
 #include "watch/rank_pages.h"
 #include "watch/terms.h"
@@ -36,14 +37,15 @@ watch::RankPages PagesOf(const transport::shm::Fabric& fabric, int rank) {
 void BeginWatch(Communicator::Impl& made) {
   if (!made.settings.monitor) return;
   const std::int64_t abort_ms = made.settings.abort_after_ms;
-  made.watched =
-      std::make_unique<watch::Watched>(watch::Terms{.communicator = made.id_hash,
-                                                    .rank = made.rank,
-                                                    .ranks = made.ranks,
-                                                    .box = made.fabric->own().box(),
-                                                    .abort_after_ns = abort_ms < 0 ? -1 : abort_ms * sys::kNsPerMs,
-                                                    .end = [impl = &made](const Status& why) { impl->Break(why); }},
-                                       PagesOf(*made.fabric, made.rank));
+  made.watched = std::make_unique<watch::Watched>(
+      watch::Terms{.communicator = made.id_hash,
+                   .rank = made.rank,
+                   .ranks = made.ranks,
+                   .box = made.fabric->own().box(),
+                   .abort_after_ns = abort_ms < 0 ? -1 : abort_ms * sys::kNsPerMs,
+                   .ras_address = made.settings.ras_enable ? made.settings.ras_addr : "",
+                   .end = [impl = &made](const Status& why) { impl->Break(why); }},
+      PagesOf(*made.fabric, made.rank));
 }
 
 void WatchPeers(Communicator::Impl& made) {
@@ -58,6 +60,11 @@ void WatchPeers(Communicator::Impl& made) {
 
 void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks) {
   if (made.watched != nullptr) made.watched->SetMissing(ranks);
+}
+
+void WatchPaces(Communicator::Impl& made) {
+  if (made.watched == nullptr) return;
+  made.watched->SetPaces([remote = made.fabric->remote()] { return remote->Paces(); });
 }
 
 void EndBeginning(Communicator::Impl& made) {

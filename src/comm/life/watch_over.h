@@ -6,10 +6,16 @@
 // A communicator and the monitor of its process (watch/watched.h), while it is made. Threads: the one that makes it. Without effect where
 // TUTTI_MONITOR is 0.
 
+#include <memory>
 #include <vector>
 
 #include "comm/host/impl.h"
 #include "tutti/status.h"
+
+namespace tutti::transport::net {
+class Port;
+struct RemotePeer;
+}  // namespace tutti::transport::net
 
 namespace tutti::comm {
 
@@ -19,6 +25,11 @@ void BeginWatch(Communicator::Impl& made);
 void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks);
 // All have come, and the pages of those of this host are mapped.
 void WatchPeers(Communicator::Impl& made);
+// Some ranks are on other hosts: their monitors may be asked, and may ask.
+Status WatchHosts(Communicator::Impl& made, const std::vector<transport::net::RemotePeer>& remotes,
+                  std::shared_ptr<transport::net::Port> port);
+// The links to other hosts are there.
+void WatchPaces(Communicator::Impl& made);
 // It is made.
 void EndBeginning(Communicator::Impl& made);
 // The verdict that ends the making, once one has stood for as long as TUTTI_ON_VERDICT allows; else Ok. Cheap.

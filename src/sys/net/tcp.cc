@@ -276,6 +276,8 @@ Status TcpConnection::WaitFor(short events, std::int64_t deadline_ns) const {
   }
 }
 
+void TcpConnection::EndSending() { (void)shutdown(socket_.get(), SHUT_WR); }
+
 Status TcpConnection::WaitReadable(std::int64_t deadline_ns) const { return WaitFor(POLLIN, deadline_ns); }
 Status TcpConnection::WaitWritable(std::int64_t deadline_ns) const { return WaitFor(POLLOUT, deadline_ns); }
 
@@ -310,6 +312,19 @@ Result<TcpListener> TcpListener::Open(const ListenOptions& options) {
       Code::kInvalidUsage,
       fmt::format("cannot listen on {}: {}. `ss -ltnp` shows who has a port; end that process or allow more ports",
                   ListAddresses(options.addresses), ports));
+}
+
+Result<TcpListener> TcpListener::Adopt(Fd socket) {
+  int listens = 0;
+  socklen_t bytes = sizeof(listens);
+  const bool knows = getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0;
+  const Result<Endpoint> local = NameOf(socket, &getsockname);
+  if (!knows || listens == 0 || !local.ok())
+    return Status(Code::kInvalidArgument, "a descriptor that was handed on is no TCP listener");
+  TcpListener made;
+  made.sockets_.push_back(std::move(socket));
+  made.endpoints_.push_back(*local);
+  return made;
 }
 
 Result<TcpConnection> TcpListener::Accept(const TcpPatience& patience) {

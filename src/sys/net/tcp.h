@@ -64,6 +64,9 @@ class TcpConnection {
   // Whether the other process has left so much unread that its system takes less than a packet. None: the system does not say.
   std::optional<bool> PeerIsFull() const;
 
+  // Nothing more is sent: the other side reads an end behind what was, also where a forked child has the socket too.
+  void EndSending();
+
   Status WaitReadable(std::int64_t deadline_ns) const;
   Status WaitWritable(std::int64_t deadline_ns) const;
 
@@ -93,6 +96,8 @@ class TcpListener {
   // A port in TIME_WAIT counts as free. kInvalidUsage where all ports of the range are taken, or an address is not this
   // host's.
   static Result<TcpListener> Open(const ListenOptions& options);
+  // Takes a socket that listens, as another process has handed it on. kInvalidArgument for another one.
+  static Result<TcpListener> Adopt(Fd socket);
 
   const std::vector<Endpoint>& endpoints() const { return endpoints_; }
   std::uint16_t port() const { return endpoints_.empty() ? 0 : endpoints_.front().port; }

@@ -3,7 +3,9 @@
 #include "sys/os/fork.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <array>
 #include <forward_list>
 
 namespace tutti::sys {
@@ -27,6 +29,16 @@ void UnlockAll() {
   TheRegistered().mutex.unlock();
 }
 
+// Descriptors plus one; 0: none. A fork may come at any moment, so nothing here takes a lock.
+constinit std::array<std::atomic<int>, 32> g_closed_in_children;
+
+void CloseInChild() {
+  for (std::atomic<int>& place : g_closed_in_children) {
+    const int fd = place.exchange(0, std::memory_order_relaxed) - 1;
+    if (fd >= 0) (void)close(fd);
+  }
+}
+
 }  // namespace
 
 std::atomic<std::uint32_t> internal::fork_generation{0};
@@ -42,6 +54,21 @@ void FreeInForkedChildren(std::mutex& mutex) {
   (void)watching;  // without memory for it, forks do not wait
   std::lock_guard lock(TheRegistered().mutex);
   TheRegistered().mutexes.push_front(&mutex);
+}
+
+ClosedInForkedChildren::ClosedInForkedChildren(int fd) {
+  static const int watching = pthread_atfork(nullptr, nullptr, CloseInChild);
+  (void)watching;  // without memory for it, and without a free place, the child keeps the descriptor
+  for (std::atomic<int>& place : g_closed_in_children) {
+    int free = 0;
+    if (!place.compare_exchange_strong(free, fd + 1)) continue;
+    place_ = &place;
+    return;
+  }
+}
+
+ClosedInForkedChildren::~ClosedInForkedChildren() {
+  if (place_ != nullptr) place_->store(0);
 }
 
 }  // namespace tutti::sys

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace tutti::sys {
 
@@ -24,6 +25,24 @@ inline std::uint32_t ForkGeneration() { return internal::fork_generation.load(st
 // free. For the few mutexes that belong to the process as a whole: each registered once, living for ever, and never held
 // while another of them is taken.
 void FreeInForkedChildren(std::mutex& mutex);
+
+// A descriptor that a forked child shall not hold on to: a port or a name, which would stay taken when this process has ended. While
+// this lives, a fork closes it in the child. For the few descriptors of the process as a whole. REQUIRES: this ends before the
+// descriptor is closed.
+class ClosedInForkedChildren {
+ public:
+  ClosedInForkedChildren() = default;  // none
+  explicit ClosedInForkedChildren(int fd);
+  ClosedInForkedChildren(ClosedInForkedChildren&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+  ClosedInForkedChildren& operator=(ClosedInForkedChildren&& other) noexcept {
+    std::swap(place_, other.place_);
+    return *this;
+  }
+  ~ClosedInForkedChildren();
+
+ private:
+  std::atomic<int>* place_ = nullptr;
+};
 
 }  // namespace tutti::sys
 

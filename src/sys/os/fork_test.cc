@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/os/fork.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +50,28 @@ TEST(Fork, AChildFindsARegisteredMutexFree) {
   holder.join();
   EXPECT_TRUE(mutex.try_lock()) << "the parent's is free again";
   mutex.unlock();
+}
+
+TEST(Fork, AChildDoesNotKeepWhatIsClosedInIt) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const auto child_has = [&](int fd) {
+    const pid_t child = fork();
+    if (child == 0) _exit(fcntl(fd, F_GETFD) < 0 ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status != 0;
+  };
+  {
+    ClosedInForkedChildren moved(ends[0]);
+    const ClosedInForkedChildren guard = std::move(moved);
+    EXPECT_FALSE(child_has(ends[0]));
+    EXPECT_TRUE(child_has(ends[1]));
+    EXPECT_GE(fcntl(ends[0], F_GETFD), 0) << "the parent keeps it";
+  }
+  EXPECT_TRUE(child_has(ends[0]));
+  close(ends[0]);
+  close(ends[1]);
 }
 
 }  // namespace

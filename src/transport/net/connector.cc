@@ -34,7 +34,7 @@ double Seconds(std::int64_t ns) { return static_cast<double>(ns) / sys::kNsPerSe
 
 }  // namespace
 
-std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection call) {
+std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection&& call) {
   ByteReader in(call.outcome.payload);
   MadeFlow made{
       .side = RemoteRank::Side::kCalled, .rank = in.Number<std::int32_t>(), .flow = in.Number<std::int32_t>()};

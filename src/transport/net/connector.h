@@ -44,7 +44,7 @@ struct MadeFlow {
 inline constexpr sys::TcpPatience kFlowPatience{.idle_s = 2, .interval_s = 1, .probes = 4, .unacknowledged_ms = 6'000};
 
 // What a caller has said of itself; nothing where that is no flow's (MakeFlow's `terms`).
-std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection call);
+std::optional<MadeFlow> FlowOfCall(sys::ProvenConnection&& call);
 
 // Calls `peer` once, for at most 100 ms.
 Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, const sys::HelloTerms& terms);

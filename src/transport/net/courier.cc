@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -68,7 +69,7 @@ Result<std::shared_ptr<Courier>> Courier::Create(CourierOptions options, std::sh
   Courier* const self = made.get();
   made->connector_ = std::make_unique<Connector>(Connector::Options{
       .terms = [self](int rank, int flow) { return self->TermsOf(rank, flow); },
-      .made = [self](MadeFlow flow) { self->Called(std::move(flow)); },
+      .made = [self](MadeFlow flow) { self->Made(std::move(flow)); },
       .wanted =
           [self](int rank, int flow) {
             const Peer& peer = *self->Find(rank);
@@ -128,7 +129,11 @@ void Courier::Open(int peer) {
   PeerOf(peer);
 }
 
-void Courier::Called(MadeFlow made) {
+void Courier::Called(sys::ProvenConnection&& call) {
+  if (std::optional<MadeFlow> made = FlowOfCall(std::move(call))) Made(std::move(*made));
+}
+
+void Courier::Made(MadeFlow made) {
   const bool known = IsServed(made.rank) && made.flow >= 0 && made.flow < FlowsWith(WhoIs(made.rank)).all;
   if (!known) return;
   std::lock_guard lock(made_mutex_);
@@ -174,6 +179,20 @@ Route Courier::RouteTo(const Peer& peer, int flow) const {
   Route route = RouteOf(flow, options_.cards, peer.rank.who().cards, options_.cross);
   if (peer.rank.has_timed_out()) route.segment_bytes = kSmallSegmentBytes;
   return route;
+}
+
+std::vector<FlowPace> Courier::Paces() const {
+  std::vector<FlowPace> paces;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const Peer* const peer = IsServed(rank) ? Find(rank) : nullptr;
+    for (int flow = 0; peer != nullptr && flow < peer->rank.flows(); ++flow) {
+      const auto [busy_ns, bytes] = peer->rank.BusyOf(flow);
+      if (busy_ns == 0) continue;
+      paces.push_back(
+          {.peer = rank, .flow = flow, .card = RouteTo(*peer, flow).card, .busy_ns = busy_ns, .bytes = bytes});
+    }
+  }
+  return paces;
 }
 
 void Courier::TellOfSmallSegments(Peer& peer, int flow) {

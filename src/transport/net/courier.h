@@ -55,11 +55,12 @@ class Courier final : public RemoteLinks, public Caller {
   PeerState Describe(int peer) const override;
   std::string WhyGone(int peer) const override;
   std::string PidOf(int peer) const override;
+  std::vector<FlowPace> Paces() const override;
   void Tell(const PeerState& own) override;
   void Flush(std::int64_t timeout_ns) override;
 
   // Of the port.
-  void Called(MadeFlow made) override;
+  void Called(sys::ProvenConnection&& call) override;
   Left Tend() override;
 
  private:
@@ -73,6 +74,8 @@ class Courier final : public RemoteLinks, public Caller {
   }
   const RemotePeer& WhoIs(int rank) const { return *seats_[static_cast<std::size_t>(rank)].who; }
   FlowCount FlowsWith(const RemotePeer& who) const;
+  // Takes what was made, by whichever side, from any thread.
+  void Made(MadeFlow made);
   // Null: not served, or there was nothing to do with it so far.
   Peer* Find(int rank) const { return seats_[static_cast<std::size_t>(rank)].peer.load(std::memory_order_acquire); }
 

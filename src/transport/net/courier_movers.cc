@@ -12,7 +12,8 @@ namespace tutti::transport::net {
 
 // They start with the first rank that has flows for them. Where there are no threads to be had, the thread that waits does all.
 void Courier::LetMoversHelp(RemoteRank& rank) {
-  if (options_.movers == 0 || !rank.HasMoreFlows() || !rank.WantsMoreFlows()) return;
+  const bool has_more_flows = rank.connected() > 0 && rank.flows() > rank.first_flows();
+  if (options_.movers == 0 || !has_more_flows || !rank.WantsMoreFlows()) return;
   if (movers_ == nullptr) {
     Result<std::shared_ptr<Movers>> started = Movers::Start(options_.movers);
     if (!started.ok()) return;

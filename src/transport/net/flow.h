@@ -30,6 +30,8 @@ struct Flow {
   std::uint64_t backlog_then = 0, arrived_then = 0;
   // Time in which it had enough to do, and what arrived in it; the last of both.
   double busy_ns = 0, busy_bytes = 0;
+  bool peer_is_full = false;  // the other process takes nothing, as of `asked_ns`
+  std::int64_t asked_ns = 0;
 
   // Read by others without the lock, who may see what was true a moment ago.
   std::atomic<bool> connected{false};
@@ -39,6 +41,9 @@ struct Flow {
   std::atomic<std::uint64_t> backlog{0};  // as of the wire
   std::atomic<double> bytes_per_s{0};     // that it carries where it has enough to do; 0: not known
   std::atomic<std::int64_t> rated_ns{0};  // when that was last seen
+  // Since the beginning: time in which it had enough to do and the other process took what came, and what arrived in it.
+  std::atomic<std::int64_t> all_busy_ns{0};
+  std::atomic<std::uint64_t> all_busy_bytes{0};
   // When something it carries last reached the other host, or it had nothing to carry; and the former alone.
   std::atomic<std::int64_t> well_ns{0}, arrived_ns{0};
 };

@@ -3,7 +3,6 @@
 #include "transport/net/port.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "sys/log/thread_name.h"
@@ -90,7 +89,7 @@ void Port::Accept() {
       std::lock_guard lock(entries_mutex_);
       const auto entry = std::ranges::find(entries_, proven->outcome.id, &Entry::id);
       if (entry == entries_.end()) continue;
-      if (std::optional<MadeFlow> made = FlowOfCall(std::move(*proven))) entry->caller->Called(std::move(*made));
+      entry->caller->Called(std::move(*proven));
     }
   }
 }

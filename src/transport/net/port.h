@@ -3,7 +3,7 @@
 #ifndef TUTTI_TRANSPORT_NET_PORT_H_
 #define TUTTI_TRANSPORT_NET_PORT_H_
 
-// Where a process listens for ranks of other hosts that want a connection, for all its communicators. Two threads of its own
+// Where a process listens for processes of other hosts that want a connection, for all its communicators. Two threads of its own
 // accept calls, and move on what a rank has left unsent. Both sleep nearly all the time.
 
 #include <atomic>
@@ -19,17 +19,16 @@
 
 namespace tutti::sys {
 class Acceptor;
+struct ProvenConnection;
 }  // namespace tutti::sys
 
 namespace tutti::transport::net {
-
-struct MadeFlow;
 
 // Who is called at a port.
 class Caller {
  public:
   // Somebody who knows its terms has called. Must not wait for long.
-  virtual void Called(MadeFlow made) = 0;
+  virtual void Called(sys::ProvenConnection&& call) = 0;
   // Moves on what is unsent and left alone; called all the time. What there is: something unsent; nothing, but data have moved of late;
   // or nothing for a while.
   enum class Left : std::uint8_t { kNothing, kActive, kUnsent };

@@ -63,6 +63,11 @@ bool RemoteRank::IsConnected(int flow) const { return flows_[static_cast<std::si
 
 bool RemoteRank::IsBusy() const { return sys::NowNs() - busy_ns_.load(std::memory_order_relaxed) < kBusyNs; }
 
+std::pair<std::int64_t, std::uint64_t> RemoteRank::BusyOf(int flow) const {
+  const Flow& of = *flows_[static_cast<std::size_t>(flow)];
+  return {of.all_busy_ns.load(std::memory_order_relaxed), of.all_busy_bytes.load(std::memory_order_relaxed)};
+}
+
 double RemoteRank::BytesPerSecond() const {
   double sum = 0;
   for (const auto& flow : flows_) {

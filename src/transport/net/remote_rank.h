@@ -20,6 +20,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sys/net/unix_socket.h"
@@ -53,11 +54,12 @@ class RemoteRank {
   int first_flows() const { return first_; }
   int connected() const { return connected_.load(std::memory_order_relaxed); }
   bool IsConnected(int flow) const;
-  // Whether there are flows besides the first ones; and whether so much was under way just now that they are of use.
-  bool HasMoreFlows() const { return connected() > 0 && flows() > first_; }
+  // Whether so much was under way just now that flows besides the first ones are of use.
   bool IsBusy() const;
   // What its flows were seen to carry together where they had enough to do; 0: not known.
   double BytesPerSecond() const;
+  // Since the beginning: for how long a flow had enough to do, while the peer took what came, and what arrived then.
+  std::pair<std::int64_t, std::uint64_t> BusyOf(int flow) const;
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
   // What becomes ready where its flows can go on: those that one of `movers` threads serves; without that, all that movers do not.
@@ -120,6 +122,7 @@ class RemoteRank {
   bool SendOver(Flow& flow, Credits credits, Caller caller);
   void Lose(Flow& flow, const Status& why);
   void Rate(Flow& flow);
+  void NotePace(Flow& flow, std::int64_t now_ns, std::int64_t ns, std::uint64_t bytes);
   bool HasStalled(Flow& flow);
   // With the links' lock held.
   void Fill(Flow& flow, Credits credits, Caller caller);

@@ -25,6 +25,10 @@ constexpr std::int64_t kForgetNs = sys::kNsPerSecond;
 constexpr std::int64_t kStalledNs = sys::kNsPerSecond;
 // And where it is the only one, for so long: where a network interface of this very host drops what it sends, the system does not.
 constexpr std::int64_t kStuckNs = 6 * sys::kNsPerSecond;
+// How often the other side's room is looked at, which is a system call.
+constexpr std::int64_t kAskNs = 10 * sys::kNsPerMs;
+// Of a longer time in which nobody looked nothing is known.
+constexpr std::int64_t kUnseenNs = 3 * sys::kNsPerSecond;
 // Another flow has to be so much faster to take over what is small.
 constexpr double kMuchFaster = 2;
 
@@ -111,6 +115,17 @@ void RemoteRank::NoteUnderWay(std::size_t bytes) {
   if (bytes >= kMuchBytes) busy_ns_.store(sys::NowNs(), std::memory_order_relaxed);
 }
 
+// For who wants to know whether the network is slow: so only where nothing else is.
+void RemoteRank::NotePace(Flow& flow, std::int64_t now_ns, std::int64_t ns, std::uint64_t bytes) {
+  if (now_ns - flow.asked_ns >= kAskNs) {
+    flow.peer_is_full = flow.wire->WaitsForRoom().value_or(false);
+    flow.asked_ns = now_ns;
+  }
+  if (flow.peer_is_full || ns > kUnseenNs) return;
+  flow.all_busy_ns.fetch_add(ns, std::memory_order_relaxed);
+  flow.all_busy_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 // Time in which there was always enough under way tells the rate; where that has arrived, it was no less. What is small says
 // nothing: its acknowledgement may come late. Small messages alone do not need a look, which is a system call, each time.
 void RemoteRank::Rate(Flow& flow) {
@@ -127,6 +142,7 @@ void RemoteRank::Rate(Flow& flow) {
   if (was_busy && ns > 0) {
     if (now_ns - flow.rated_ns.load(std::memory_order_relaxed) > kForgetNs) flow.busy_ns = flow.busy_bytes = 0;
     const auto bytes = static_cast<double>(arrived - flow.arrived_then), time = static_cast<double>(ns);
+    NotePace(flow, now_ns, ns, arrived - flow.arrived_then);
     if (is_busy || bytes * flow.busy_ns > flow.busy_bytes * time) {
       flow.busy_ns += time;
       flow.busy_bytes += bytes;

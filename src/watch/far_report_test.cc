@@ -1,0 +1,164 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/far_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <utility>
+
+namespace tutti::watch {
+namespace {
+
+diag::RankLook SomeRank(int rank) {
+  diag::RankLook r{.rank = rank,
+                   .process = 0,
+                   .gpu = 3,
+                   .state = diag::RankState::kReady,
+                   .thread = 77,
+                   .created_ns = 1'000'000'000'000'000,
+                   .called = 5013,
+                   .finished = 5012,
+                   .sequence = 5000,
+                   .finished_sequence = 4999,
+                   .started = 5012,
+                   .blamed = 1,
+                   .progress = 0};
+  r.running = {.number = 5013, .sequence = 5000, .call = {.word = 0x30, .count = 1u << 20}, .protocol = 2};
+  r.history.push_back({.first = 4000, .last = 5000, .call = r.running.call});
+  r.transfers.push_back({.peer = 2, .sends = 8, .receives = 9});
+  r.wait = {.kind = trace::WaitKind::kData,
+            .peer = 1,
+            .channel = 4,
+            .number = 5013,
+            .since_ns = 1'000'000'000'000'123,
+            .looked_ns = 1'000'000'000'000'456,
+            .thread = 77,
+            .inside = true,
+            .longest_ns = 5};
+  r.elsewhere = {.communicator = ~std::uint64_t{0}, .thread = -1};
+  r.links.push_back(
+      {.peer = 1, .channel = 4, .sent = {1, 200, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}, .posted = 11});
+  return r;
+}
+
+diag::Look SomeLook() {
+  diag::Look look{.taken_ns = 1'000'000'000'001'000};
+  look.processes.push_back({.pid = 4101,
+                            .name = "train",
+                            .state = diag::ProcessState::kStopped,
+                            .threads = {{.id = 1, .name = "main", .system_call = "write", .object = "/ckpt/17.pt"}},
+                            .children = {"nvcc"},
+                            .run_ns = -1,
+                            .queue_ns = 10,
+                            .throttled_ns = 0,
+                            .end = 9});
+  look.communicators.push_back(
+      {.id = 0xb11e50ac74fa8b4f, .name = "dp", .ranks = 4, .window = {128, 256, 32}, .created_unix_ns = 17});
+  look.communicators[0].seen = {SomeRank(1), SomeRank(3)};
+  return look;
+}
+
+TEST(FarReport, ComesOverWhole) {
+  const std::vector<std::byte> message = Encode(Report{.number = 300, .look = SomeLook()});
+  const Result<Report> report = ParseReport(message);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->number, 300u);
+  EXPECT_EQ(Encode(*report), message);
+  const diag::RankLook &sent = SomeRank(3), &come = report->look.communicators.at(0).seen.at(1);
+  EXPECT_EQ(come.rank, 3);
+  EXPECT_EQ(come.wait.looked_ns, sent.wait.looked_ns);
+  EXPECT_EQ(come.links.at(0).sent, sent.links[0].sent);
+  EXPECT_EQ(come.links.at(0).posted, sent.links[0].posted);
+  EXPECT_EQ(come.links.at(0).completed, std::nullopt);
+  EXPECT_EQ(come.elsewhere.communicator, sent.elsewhere.communicator);
+  EXPECT_EQ(come.elsewhere.thread, -1);
+  EXPECT_EQ(come.started, sent.started);
+  EXPECT_EQ(come.progress, std::uint64_t{0});
+  EXPECT_EQ(report->look.processes.at(0).threads.at(0).object, "/ckpt/17.pt");
+  EXPECT_EQ(report->look.processes.at(0).end, 9);
+}
+
+// A rank that waits, and its link.
+TEST(FarReport, IsSmall) {
+  diag::Look look = SomeLook();
+  const std::size_t bytes = Encode(Report{.look = look}).size();
+  look.communicators[0].seen.push_back(look.communicators[0].seen[1]);
+  EXPECT_LE(Encode(Report{.look = look}).size() - bytes, 128u);
+}
+
+TEST(FarReport, HasTheFirstPartOfWhatIsLong) {
+  diag::Look look = SomeLook();
+  look.processes[0].threads.resize(1000);
+  look.processes[0].name = std::string(100'000, 'x');
+  look.communicators[0].seen[0].history.resize(64, look.communicators[0].seen[0].history[0]);
+  const Result<Report> report = ParseReport(Encode(Report{.look = look}));
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->look.processes[0].threads.size(), 8u);
+  EXPECT_EQ(report->look.processes[0].name.size(), 512u);
+  EXPECT_EQ(report->look.communicators[0].seen[0].history.size(), 8u);
+}
+
+TEST(FarReport, IsRefusedWhereItIsCutOrLonger) {
+  std::vector<std::byte> message = Encode(Report{.look = SomeLook()});
+  for (std::size_t bytes = 0; bytes < message.size(); ++bytes)
+    EXPECT_FALSE(ParseReport(std::span(message).first(bytes)).ok()) << bytes;
+  message.push_back(std::byte{0});
+  EXPECT_FALSE(ParseReport(message).ok());
+}
+
+// What the analyser uses as an index is checked.
+TEST(FarReport, IsRefusedWhereItPointsNowhere) {
+  const auto refused = [](const auto& change) {
+    diag::Look look = SomeLook();
+    change(look, look.communicators[0].seen[0]);
+    return !ParseReport(Encode(Report{.look = look})).ok();
+  };
+  EXPECT_FALSE(refused([](auto&, auto&) {}));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.process = 1; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.process = -2; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.rank = 3; }));  // twice
+  EXPECT_TRUE(refused([](auto& look, auto&) { look.communicators[0].seen[1].rank = 4; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.wait.peer = 4; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.blamed = -2; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.links[0].peer = -1; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.running.protocol = 3; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.state = static_cast<diag::RankState>(5); }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.wait.kind = static_cast<trace::WaitKind>(5); }));
+  EXPECT_TRUE(refused([](auto& look, auto&) { look.processes[0].state = static_cast<diag::ProcessState>(10); }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.wait.since_ns = INT64_MIN; }));
+  EXPECT_TRUE(refused([](auto& look, auto&) { look.taken_ns = INT64_MAX; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.failure_code = static_cast<Code>(10); }));
+}
+
+TEST(FarReport, SurvivesNoise) {
+  const std::vector<std::byte> message = Encode(Report{.look = SomeLook()});
+  std::mt19937 random(7);
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::byte> noisy = message;
+    for (int n = 0; n < 3; ++n) noisy[random() % noisy.size()] = static_cast<std::byte>(random());
+    taken += ParseReport(noisy).ok() ? 1 : 0;
+  }
+  EXPECT_GT(taken, 0);
+}
+
+TEST(FarReport, AQuestionComesOverWhole) {
+  const Question question{.number = 7, .communicators = {1, ~std::uint64_t{0}, 0}};
+  const std::vector<std::byte> message = Encode(question);
+  const Result<Question> come = ParseQuestion(message);
+  ASSERT_TRUE(come.ok());
+  EXPECT_EQ(come->number, question.number);
+  EXPECT_EQ(come->communicators, question.communicators);
+  for (std::size_t bytes = 0; bytes < message.size(); ++bytes)
+    EXPECT_FALSE(ParseQuestion(std::span(message).first(bytes)).ok()) << bytes;
+  const Result<Question> cut =
+      ParseQuestion(Encode(Question{.communicators = std::vector<std::uint64_t>(kMostQuestionIds + 1)}));
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->communicators.size(), kMostQuestionIds);
+}
+
+}  // namespace
+}  // namespace tutti::watch

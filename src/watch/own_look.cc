@@ -1,0 +1,39 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/own_look.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "watch/host_look.h"
+#include "watch/registry.h"
+
+namespace tutti::watch {
+
+diag::Look LookAtOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
+                     const std::function<bool(Subject& subject)>& wanted) {
+  HostLook look;
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    std::lock_guard lock(subject->mutex);
+    if (subject->closed || !wanted(*subject)) continue;
+    const bool knows = subject->made.load(std::memory_order_relaxed) || subject->sees.load(std::memory_order_relaxed);
+    if (knows) look.Add(subject->pages, subject->missing);
+  }
+  return look.Finish();
+}
+
+std::vector<Inquiry::About> AboutOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
+                                     const std::function<bool(Subject& subject)>& wanted) {
+  std::vector<Inquiry::About> about;
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    std::lock_guard lock(subject->mutex);
+    if (subject->closed || subject->abroad == nullptr || !wanted(*subject)) continue;
+    const auto lower =
+        std::ranges::count_if(subject->pages, [&](const RankPages& p) { return p.rank < subject->terms.rank; });
+    about.push_back(
+        {.communicator = subject->terms.communicator, .number = static_cast<int>(lower), .abroad = subject->abroad});
+  }
+  return about;
+}
+
+}  // namespace tutti::watch
