@@ -150,7 +150,8 @@ TEST(HealthJudge, Healthy) {
 }
 
 TEST(HealthJudge, ASlowRank) {
-  for (const auto& [hosts, each] : kShapes) {
+  for (const auto& shape : kShapes) {
+    const int hosts = shape.first, each = shape.second;
     for (const int rank : {0, 1, hosts * each - 1}) {
       const auto slow = [&](double factor) {
         return MakeJob(hosts, each, [&, factor](Transfer& one) {

@@ -409,7 +409,7 @@ TEST(Monitor, DoesNotHoldUpTheEndOfItsProcess) {
     }).detach();
     while (made < 2) SleepMs(1);
     SleepMs(1000);
-    std::exit(Monitors() == 1 ? 7 : 1);
+    std::exit(WaitUntil([] { return Monitors() == 1; }) ? 7 : 1);  // a thread has its maker's name at first
     return 0;
   });
   EXPECT_EQ(child.Wait(), 7) << child.output();
