@@ -16,13 +16,7 @@
 namespace tutti::doctor {
 namespace {
 
-void Add(Findings& findings, Severity severity, std::string what, std::string evidence, std::string remedy) {
-  findings.push_back({.severity = severity,
-                      .check = "environment",
-                      .what = std::move(what),
-                      .evidence = std::move(evidence),
-                      .remedy = std::move(remedy)});
-}
+constexpr const char* kCheck = "environment";
 
 bool IsZero(const std::string& value) { return value == "0"; }
 bool IsOn(const std::string& value) { return !value.empty() && !IsZero(value); }
@@ -75,7 +69,8 @@ void ExaminePairs(const Environment& environment, Findings& findings) {
   for (const Pair& pair : kPairs) {
     const std::string first = environment.ValueOf(pair.first), second = environment.ValueOf(pair.second);
     if (!pair.first_is(first) || !pair.second_is(second)) continue;
-    Add(findings, pair.severity, pair.what, fmt::format("{}, {}", Shown(pair.first, first), Shown(pair.second, second)),
+    Add(findings, pair.severity, kCheck, pair.what,
+        fmt::format("{}, {}", Shown(pair.first, first), Shown(pair.second, second)),
         fmt::format("leave one of {} and {} out", pair.first, pair.second));
   }
 }
@@ -85,22 +80,22 @@ void ExamineNumbers(const Environment& environment, Findings& findings) {
   for (const auto& [least, most] :
        {std::pair("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"), std::pair("NCCL_MIN_CTAS", "NCCL_MAX_CTAS")}) {
     if (number(least) && number(most) && *number(least) > *number(most)) {
-      Add(findings, Severity::kWarn, "the least number of channels is above the most",
+      Add(findings, Severity::kWarn, kCheck, "the least number of channels is above the most",
           fmt::format("{}={}, {}={}", least, *number(least), most, *number(most)), "leave one of them out");
     }
   }
   const auto rank = number("TUTTI_RANK"), ranks = number("TUTTI_RANKS");
   if (rank.has_value() != ranks.has_value()) {
-    Add(findings, Severity::kCritical, "TUTTI_RANK and TUTTI_RANKS count only together",
+    Add(findings, Severity::kCritical, kCheck, "TUTTI_RANK and TUTTI_RANKS count only together",
         fmt::format("{} is missing", rank ? "TUTTI_RANKS" : "TUTTI_RANK"), "set both, or let the launcher do it");
   } else if (rank && (*rank < 0 || *rank >= *ranks)) {
-    Add(findings, Severity::kCritical, "this process's rank is none of the job's",
+    Add(findings, Severity::kCritical, kCheck, "this process's rank is none of the job's",
         fmt::format("TUTTI_RANK={}, TUTTI_RANKS={}", *rank, *ranks), "ranks count from 0");
   }
   const auto timeout = number("TUTTI_TIMEOUT_MS"), init = number("TUTTI_INIT_TIMEOUT_MS");
   for (const auto& [name, value] : {std::pair("TUTTI_TIMEOUT_MS", timeout), std::pair("TUTTI_INIT_TIMEOUT_MS", init)}) {
     if (value && *value > 0 && *value < 1000) {
-      Add(findings, Severity::kWarn, "a peer that is late for a moment ends the job",
+      Add(findings, Severity::kWarn, kCheck, "a peer that is late for a moment ends the job",
           fmt::format("{}={}", name, *value), fmt::format("{} is in ms; make it some seconds at least", name));
     }
   }
@@ -111,12 +106,13 @@ void ExamineFiles(const Environment& environment, Findings& findings) {
   for (const char* name : {"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "TUTTI_TUNING_FILE", "NCCL_CONF_FILE"}) {
     const std::string path = environment.ValueOf(name);
     if (path.empty() || here.Exists(path)) continue;
-    Add(findings, Severity::kWarn, fmt::format("the file of {} is not there", name), path,
+    Add(findings, Severity::kWarn, kCheck, fmt::format("the file of {} is not there", name), path,
         "correct the path; on each host it must be there");
   }
   const std::string read = environment.ValueOf("NCCL_TOPO_FILE"), written = environment.ValueOf("NCCL_TOPO_DUMP_FILE");
   if (!read.empty() && read == written) {
-    Add(findings, Severity::kWarn, "the topology file is read and written over", read, "write it to another path");
+    Add(findings, Severity::kWarn, kCheck, "the topology file is read and written over", read,
+        "write it to another path");
   }
 }
 
@@ -146,7 +142,8 @@ void ExamineInterfaceNames(const Environment& environment, Findings& findings) {
   for (const char* name : {"NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME"}) {
     const std::string value = environment.ValueOf(name);
     if (value.empty() || SelectsAny(value, environment.interfaces)) continue;
-    Add(findings, Severity::kCritical, fmt::format("{} names no interface of this host, so hosts will not meet", name),
+    Add(findings, Severity::kCritical, kCheck,
+        fmt::format("{} names no interface of this host, so hosts will not meet", name),
         fmt::format("{}={}; there are {}", name, value, have), "correct the name, or leave the choice to Tutti");
   }
 }
@@ -184,17 +181,17 @@ void ExamineEnvironment(const Environment& environment, Findings& findings) {
   for (std::string_view rest : {std::string_view(environment.warnings), std::string_view(settings.warnings)}) {
     while (!rest.empty()) {
       const std::string_view line = Trim(TakeLine(rest));
-      if (!line.empty()) Add(findings, Severity::kWarn, std::string(line), "", "correct it or take it out");
+      if (!line.empty()) Add(findings, Severity::kWarn, kCheck, std::string(line), "", "correct it or take it out");
     }
   }
   ExamineContradictions(environment, findings);
   const bool wrong = findings.size() > before;
   for (const std::string& name : settings.ignored) {
-    Add(findings, Severity::kInfo, fmt::format("{} is set and has no effect", name),
+    Add(findings, Severity::kInfo, kCheck, fmt::format("{} is set and has no effect", name),
         fmt::format("{}={}", name, environment.ValueOf(name)), WhyOf(name));
   }
   if (!wrong) {
-    findings.push_back({.check = "environment",
+    findings.push_back({.check = kCheck,
                         .what = "the variables of NCCL and Tutti are known and fit each other",
                         .evidence = fmt::format("{} set", settings.origins.size())});
   }

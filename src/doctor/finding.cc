@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace tutti::doctor {
 namespace {
@@ -13,6 +14,15 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames = {"OK", "INFO", "UNKNOWN", "WARN", "CRITICAL"};
 
 }  // namespace
+
+void Add(Findings& findings, Severity severity, std::string check, std::string what, std::string evidence,
+         std::string remedy) {
+  findings.push_back({.severity = severity,
+                      .check = std::move(check),
+                      .what = std::move(what),
+                      .evidence = std::move(evidence),
+                      .remedy = severity == Severity::kOk ? "" : std::move(remedy)});
+}
 
 std::string_view Name(Severity severity) { return kNames[static_cast<std::size_t>(severity)]; }
 

@@ -34,6 +34,10 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
+// Adds one. Where it is kOk nothing is to be done, whatever `remedy` says.
+void Add(Findings& findings, Severity severity, std::string check, std::string what, std::string evidence,
+         std::string remedy = "");
+
 // "OK", "INFO", "UNKNOWN", "WARN", "CRITICAL".
 std::string_view Name(Severity severity);
 

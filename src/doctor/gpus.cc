@@ -18,15 +18,6 @@ std::string NameOf(int index, const std::string& bus_id) {
   return bus_id.empty() ? fmt::format("GPU {}", index) : fmt::format("GPU {} ({})", index, bus_id);
 }
 
-void Add(Findings& findings, Severity severity, const char* check, std::string what, std::string evidence,
-         const char* remedy = "") {
-  findings.push_back({.severity = severity,
-                      .check = check,
-                      .what = std::move(what),
-                      .evidence = std::move(evidence),
-                      .remedy = remedy});
-}
-
 int LinksUp(const NvmlGpu& gpu) {
   return static_cast<int>(std::ranges::count_if(gpu.nvlinks, [](const NvLink& link) {
     return link.state == NvLinkState::kUp || link.state == NvLinkState::kAsleep || link.state == NvLinkState::kUnknown;

@@ -48,11 +48,7 @@ class LimitsExaminer {
 
  private:
   void Add(Severity severity, std::string check, std::string what, std::string evidence, std::string remedy = "") {
-    findings_.push_back({.severity = severity,
-                         .check = std::move(check),
-                         .what = std::move(what),
-                         .evidence = std::move(evidence),
-                         .remedy = std::move(remedy)});
+    doctor::Add(findings_, severity, std::move(check), std::move(what), std::move(evidence), std::move(remedy));
   }
   // What the text does not have is unknown.
   std::optional<Limit> Read(const char* check, const char* name) {

@@ -16,15 +16,6 @@ constexpr std::int64_t kManyFlaps = 10;
 constexpr double kManyErrors = 1e-6;  // of the packets
 constexpr std::int64_t kSomeErrors = 100;
 
-void Add(Findings& findings, Severity severity, const char* check, std::string what, std::string evidence,
-         const char* remedy = "") {
-  findings.push_back({.severity = severity,
-                      .check = check,
-                      .what = std::move(what),
-                      .evidence = std::move(evidence),
-                      .remedy = remedy});
-}
-
 std::string RateText(std::int64_t mbits) { return fmt::format("{:g} Gbit/s", static_cast<double>(mbits) / 1000); }
 
 void ExamineCounters(const Root& root, const sys::Interface& interface, Findings& findings) {

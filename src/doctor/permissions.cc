@@ -14,15 +14,6 @@ namespace {
 constexpr std::int64_t kSmallBuffer = 4 << 20;
 constexpr std::int64_t kFewPorts = 10000;
 
-void Add(Findings& findings, Severity severity, const char* check, std::string what, std::string evidence,
-         const char* remedy = "") {
-  findings.push_back({.severity = severity,
-                      .check = check,
-                      .what = std::move(what),
-                      .evidence = std::move(evidence),
-                      .remedy = severity == Severity::kOk ? "" : remedy});
-}
-
 void ExaminePtrace(const Root& root, const Status& reads_memory, Findings& findings) {
   const std::string status = root.Text("/proc/self/status").value_or("");
   const std::int64_t scope = root.Number("/proc/sys/kernel/yama/ptrace_scope").value_or(0);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "sys/net/proven_connection.h"
 #include "sys/net/tcp.h"
 #include "sys/os/clock.h"
 
@@ -43,6 +44,8 @@ void Shift(diag::Look& look, std::int64_t by_ns) {
 }  // namespace
 
 FarCaller::FarCaller(FarRank who, sys::HelloTerms terms) : who_(std::move(who)), terms_(std::move(terms)) {}
+
+FarCaller::~FarCaller() = default;
 
 void FarCaller::Ask(Question question, std::int64_t now_ns) {
   if (first_asked_ns_ == 0) first_asked_ns_ = now_ns;
@@ -104,35 +107,23 @@ void FarCaller::Connect(std::int64_t now_ns) {
   const Result<sys::Nonce> nonce = sys::FreshNonce();
   if (!made.ok() || !nonce.ok()) return EndTry(Outcome::kEnded, now_ns);
   connection_ = sys::FramedConnection(std::move(*made), sys::kMostHelloBytes);
-  hello_.emplace(terms_, *nonce);
-  if (!connection_.Post(hello_->Opening()).ok()) return EndTry(Outcome::kEnded, now_ns);
+  hello_ = sys::CallersHello(terms_, *nonce);
   stage_ = Stage::kShaking;
   next_ns_ = now_ns + kAnswerNs;
 }
 
 void FarCaller::Shake(std::int64_t now_ns) {
-  const Status flushed = connection_.Flush();
-  if (!flushed.ok() && flushed.code() != Code::kInProgress) return EndTry(Outcome::kEnded, now_ns);
-  while (stage_ == Stage::kShaking) {
-    const Result<sys::NetMessage> message = connection_.TryReceive();
-    if (message.status().code() == Code::kInProgress) {
-      if (now_ns >= next_ns_) EndTry(Outcome::kSilent, now_ns);
-      return;
-    }
-    if (!message.ok()) return EndTry(Outcome::kEnded, now_ns);
-    Heard(now_ns);
-    sys::NetMessage reply;
-    const Status taken =
-        hello_->Take(*message, connection_.tcp().local().ToString(), connection_.tcp().remote().ToString(), reply);
-    if (!reply.empty() && !connection_.Post(reply).ok()) return EndTry(Outcome::kEnded, now_ns);
-    if (taken.ok()) {
-      connection_.set_most_bytes(kMostReportBytes);
-      stage_ = Stage::kOpen;
-      Send(now_ns);
-    } else if (taken.code() != Code::kInProgress) {
-      return EndTry(Outcome::kEnded, now_ns);
-    }
+  Status status = connection_.Flush();
+  if (status.ok() || status.code() == Code::kInProgress) status = hello_->Advance(connection_);
+  if (status.code() == Code::kInProgress) {
+    if (now_ns >= next_ns_) EndTry(Outcome::kSilent, now_ns);
+    return;
   }
+  if (!status.ok()) return EndTry(Outcome::kEnded, now_ns);
+  Heard(now_ns);
+  connection_.set_most_bytes(kMostReportBytes);
+  stage_ = Stage::kOpen;
+  Send(now_ns);
 }
 
 void FarCaller::Send(std::int64_t now_ns) {

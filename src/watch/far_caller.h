@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "sys/os/fd.h"
 #include "watch/abroad.h"
 #include "watch/far_report.h"
+
+namespace tutti::sys {
+class Handshake;
+}
 
 namespace tutti::watch {
 
@@ -33,6 +38,7 @@ class FarCaller {
   };
 
   FarCaller(FarRank who, sys::HelloTerms terms);
+  ~FarCaller();
 
   const FarRank& who() const { return who_; }
   // Sends this as soon as there is a connection; an answer to an earlier question does not count any more.
@@ -76,7 +82,7 @@ class FarCaller {
   std::int64_t next_ns_ = 0;
   sys::Fd socket_;  // while it connects
   sys::FramedConnection connection_;
-  std::optional<sys::HelloCaller> hello_;
+  std::unique_ptr<sys::Handshake> hello_;
   Question question_;
   bool sent_ = false;         // the question is on its way
   std::int64_t sent_ns_ = 0;  // since then

@@ -46,6 +46,7 @@ std::int64_t WaitsFor(const Subject& subject, std::int64_t now_ns) {
 
 // Once a second: how fast its data go to other hosts, for all who look at its black box.
 void NotePaces(Subject& subject, std::int64_t now_ns) {
+  if (!subject.paces->due(now_ns)) return;
   std::lock_guard lock(subject.mutex);
   if (subject.closed || subject.paces_of == nullptr || !subject.paces->Note(subject.paces_of(), now_ns)) return;
   for (const Paces::Way& way : subject.paces->ways()) {

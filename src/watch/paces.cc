@@ -10,8 +10,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kLeastBusyNs = kSecondNs / 50;  // less tells no rate
+constexpr std::int64_t kLeastBusyNs = 20'000'000;  // less tells no rate
 constexpr std::int64_t kShareOfCard = 5;
 constexpr std::size_t kLeastKnown = 3, kMostKnown = 61;
 
@@ -25,7 +24,7 @@ double Median(std::vector<double> values) {
 
 bool Paces::Note(std::span<const transport::FlowPace> flows, std::int64_t now_ns) {
   const std::int64_t ns = now_ns - noted_ns_;
-  if (ns < kSecondNs) return false;
+  if (!due(now_ns)) return false;
   const bool first = noted_ns_ == 0;
   noted_ns_ = now_ns;
   std::map<Key, Second> seconds;

@@ -33,11 +33,14 @@ class Paces {
   // Takes what the connections have carried since they were made. True where a second has gone by since the last time that this was
   // true; ways() are of that second. At the first call it is false.
   bool Note(std::span<const transport::FlowPace> flows, std::int64_t now_ns);
+  // Whether a second has gone by, so that Note has something to do.
+  bool due(std::int64_t now_ns) const { return now_ns - noted_ns_ >= kSecondNs; }
   const std::vector<Way>& ways() const { return ways_; }
   bool any_is_slow() const;
 
  private:
   static constexpr double kSlowBelow = 0.5;
+  static constexpr std::int64_t kSecondNs = 1'000'000'000;
   using Key = std::pair<int, std::string>;  // peer and card
 
   struct Flow {

@@ -24,10 +24,10 @@ Status WatchHosts(Communicator::Impl& made, const std::vector<transport::net::Re
       .version = TUTTI_VERSION,
       .port = std::move(port)};
   for (const transport::net::RemotePeer& remote : remotes) {
-    watch::FarRank& far = abroad.ranks.emplace_back();
-    far = {.rank = remote.rank, .pid = remote.pid, .host = remote.host};
-    for (const transport::net::Card& card : remote.cards)
-      far.endpoints.insert(far.endpoints.end(), card.endpoints.begin(), card.endpoints.end());
+    abroad.ranks.push_back({.rank = remote.rank,
+                            .pid = remote.pid,
+                            .host = remote.host,
+                            .endpoints = transport::net::EndpointsOf(remote.cards)});
   }
   return made.watched->SetAbroad(std::move(abroad));
 }

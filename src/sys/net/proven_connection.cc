@@ -66,6 +66,10 @@ Status CheckTerms(const HelloTerms& terms) {
 
 }  // namespace
 
+std::unique_ptr<Handshake> CallersHello(const HelloTerms& terms, const Nonce& nonce) {
+  return std::make_unique<CallersHandshake>(terms, nonce);
+}
+
 Result<ProvenConnection> ConnectProven(std::span<const Endpoint> endpoints, const HelloTerms& terms,
                                        ConnectOptions options, std::int64_t deadline_ns) {
   TUTTI_RETURN_IF_ERROR(CheckTerms(terms));

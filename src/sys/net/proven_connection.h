@@ -36,6 +36,10 @@ struct ProvenConnection {
 Result<ProvenConnection> ConnectProven(std::span<const Endpoint> endpoints, const HelloTerms& terms,
                                        ConnectOptions options, std::int64_t deadline_ns);
 
+// The caller's part of a hello on one connection, for who may not wait: Advance until it says Ok. REQUIRES: `terms` outlive it; at most
+// kMostHelloPayload bytes of payload.
+std::unique_ptr<Handshake> CallersHello(const HelloTerms& terms, const Nonce& nonce);
+
 // Accepts connections and says hello on them, many at a time.
 //
 // Connections that have not proven themselves are bounded in number. Where a new one comes and there is no room, or no

@@ -4,6 +4,7 @@
 #define TUTTI_TRANSPORT_NET_REMOTE_PEER_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Card {
   int rail = 0;        // its number among the cards of its host, as that counts them
   std::string bus_id;  // of the host's own cards that are PCI devices: "0000:1b:00.0"
 };
+
+// All addresses of all cards.
+std::vector<sys::Endpoint> EndpointsOf(std::span<const Card> cards);
 
 // Whether flows may go from a card to one of another rail at the other host (NCCL_CROSS_NIC).
 enum class CrossRails : std::uint8_t {

@@ -41,9 +41,6 @@ Route RouteOf(int flow, std::span<const Card> own, std::span<const Card> theirs,
 // use the rail of the lower rank, as far as they have it. `rails`: of this host's devices.
 int DeviceWith(const RemotePeer& peer, int rank, int device, std::span<const int> rails, CrossRails cross);
 
-// All addresses of all cards.
-std::vector<sys::Endpoint> EndpointsOf(std::span<const Card> cards);
-
 }  // namespace tutti::transport::net
 
 #endif  // TUTTI_TRANSPORT_NET_ROUTES_H_
