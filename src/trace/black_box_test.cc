@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/sanitizers.h"
 #include "trace/recorder.h"
 #include "trace/view.h"
 
@@ -444,7 +445,7 @@ TEST(BlackBox, CopiesWithoutTornRecords) {
   };
   write(kRecords + 10);
   std::uint64_t kept = 0, dropped = 0;
-  for (int turn = 0; turn < 50; ++turn) {
+  for (std::size_t turn = 0; turn < tests::Scaled(50); ++turn) {
     const Memory header = memory;
     // The writer moves on, several laps in some turns, in the middle of the first copy and between the two. The first
     // copy takes each word before or after that by chance.

@@ -13,7 +13,13 @@ inline constexpr std::size_t kSlowdown = 8;
 inline constexpr std::size_t kSlowdown = 1;
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)  // clang has no macro
+#if __has_feature(address_sanitizer)
+#define TUTTI_CLANG_ADDRESS_SANITIZER
+#endif
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(TUTTI_CLANG_ADDRESS_SANITIZER)
 inline constexpr bool kAddressSanitizer = true;
 #else
 inline constexpr bool kAddressSanitizer = false;

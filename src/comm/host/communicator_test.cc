@@ -35,13 +35,15 @@ constexpr Collective kMovingAndReducing[] = {Collective::kAllReduce, Collective:
                                              Collective::kBroadcast, Collective::kReduce,    Collective::kGather,
                                              Collective::kScatter,   Collective::kAllToAll};
 
-// Every algorithm that can do an operation, forced through the setting, and "" for the automatic choice.
-std::vector<std::string> AlgorithmsFor(Collective kind, int ranks) {
-  std::vector<std::string> names = {""};
-  for (const algo::Entry& entry : algo::Registry()) {
-    if (entry.supports(static_cast<Collective>(kind), ranks)) names.emplace_back(entry.name);
-  }
-  return names;
+// Operations that an algorithm can do, forced through the setting; all for "", the automatic choice.
+std::vector<Collective> KindsOf(const std::string& algorithm, int ranks) {
+  std::vector<Collective> kinds(std::begin(kMovingAndReducing), std::end(kMovingAndReducing));
+  std::erase_if(kinds, [&](Collective kind) {
+    return std::ranges::none_of(algo::Registry(), [&](const algo::Entry& entry) {
+      return (algorithm.empty() || entry.name == algorithm) && entry.supports(kind, ranks);
+    });
+  });
+  return kinds;
 }
 
 struct Way {
@@ -55,35 +57,45 @@ constexpr Way kWays[] = {{"LL", SingleCopy::kOff, 1},     {"LL128", SingleCopy::
 
 class EveryAlgorithm : public testing::TestWithParam<int> {};
 
+// And "".
+std::vector<std::string> AlgorithmsOf(int ranks) {
+  std::vector<std::string> names = {""};
+  for (const algo::Entry& entry : algo::Registry()) names.emplace_back(entry.name);
+  std::erase_if(names, [&](const std::string& name) { return KindsOf(name, ranks).empty(); });
+  return names;
+}
+
+constexpr std::size_t kSeveralChunks = tests::kSlowdown > 1 ? 6007 : 20011;
+
 // Counts around the interesting borders: none, one, fewer than ranks, odd, several chunks.
 TEST_P(EveryAlgorithm, EveryProtocolAndPlacement) {
   const int ranks = GetParam();
-  for (const Collective kind : kMovingAndReducing) {
-    for (const std::string& algorithm : AlgorithmsFor(kind, ranks)) {
-      for (const Way& way : kWays) {
-        Settings settings;
-        settings.algo = algorithm;
-        settings.proto = way.proto;
-        settings.single_copy = way.single_copy;
-        settings.min_channels = way.channels;
-        SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " proto " << way.proto << " single copy "
-                                        << static_cast<int>(way.single_copy) << " channels " << way.channels);
-        std::vector<Case> cases;
-        for (const std::size_t count :
-             {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{1000}, std::size_t{20011}}) {
-          for (const bool in_place : {false, true}) {
-            if (in_place && kind == Collective::kAllToAll) continue;
-            cases.push_back({.kind = kind,
-                             .count = count,
-                             .type = count % 2 == 0 ? DataType::kInt32 : DataType::kFloat32,
-                             .op = ReduceOp::kSum,
-                             .root = static_cast<int>(count) % ranks,
-                             .in_place = in_place,
-                             .misalign = count == 17 ? 3u : 0u});
-          }
+  for (const std::string& algorithm : AlgorithmsOf(ranks)) {
+    std::vector<Case> cases;
+    for (const Collective kind : KindsOf(algorithm, ranks)) {
+      for (const std::size_t count :
+           {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{1000}, kSeveralChunks}) {
+        for (const bool in_place : {false, true}) {
+          if (in_place && kind == Collective::kAllToAll) continue;
+          cases.push_back({.kind = kind,
+                           .count = count,
+                           .type = count % 2 == 0 ? DataType::kInt32 : DataType::kFloat32,
+                           .op = ReduceOp::kSum,
+                           .root = static_cast<int>(count) % ranks,
+                           .in_place = in_place,
+                           .misalign = count == 17 ? 3u : 0u});
         }
-        ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
       }
+    }
+    for (const Way& way : kWays) {
+      Settings settings;
+      settings.algo = algorithm;
+      settings.proto = way.proto;
+      settings.single_copy = way.single_copy;
+      settings.min_channels = way.channels;
+      SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " proto " << way.proto << " single copy "
+                                      << static_cast<int>(way.single_copy) << " channels " << way.channels);
+      ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
     }
   }
 }
@@ -92,26 +104,26 @@ INSTANTIATE_TEST_SUITE_P(Ranks, EveryAlgorithm, testing::Values(1, 2, 3, 4, 5, 8
 // A few hundred kilobytes to some megabytes: many chunks, several rounds in flight.
 TEST(LargeMessages, ManyRounds) {
   for (const int ranks : {2, 3}) {
-    for (const Collective kind : kMovingAndReducing) {
-      for (const std::string& algorithm : AlgorithmsFor(kind, ranks)) {
-        for (const auto& [copy, channels] :
-             {std::pair(SingleCopy::kOff, 1), std::pair(SingleCopy::kOff, 2), std::pair(SingleCopy::kForce, 1)}) {
-          if (channels > 1 && ranks < 3) continue;
-          Settings settings;
-          settings.algo = algorithm;
-          settings.proto = "Simple";
-          settings.single_copy = copy;
-          settings.min_channels = settings.max_channels = channels;
-          SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy)
-                                          << " channels " << channels);
-          const std::vector<Case> cases = {
-              {.kind = kind, .count = Scaled(400007), .type = DataType::kFloat32, .root = ranks - 1},
-              {.kind = kind,
-               .count = Scaled(150001),
-               .type = DataType::kInt64,
-               .in_place = kind != Collective::kAllToAll}};
-          ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
-        }
+    for (const std::string& algorithm : AlgorithmsOf(ranks)) {
+      std::vector<Case> cases;
+      for (const Collective kind : KindsOf(algorithm, ranks)) {
+        cases.push_back({.kind = kind, .count = Scaled(400007), .type = DataType::kFloat32, .root = ranks - 1});
+        cases.push_back({.kind = kind,
+                         .count = Scaled(150001),
+                         .type = DataType::kInt64,
+                         .in_place = kind != Collective::kAllToAll});
+      }
+      for (const auto& [copy, channels] :
+           {std::pair(SingleCopy::kOff, 1), std::pair(SingleCopy::kOff, 2), std::pair(SingleCopy::kForce, 1)}) {
+        if (channels > 1 && ranks < 3) continue;
+        Settings settings;
+        settings.algo = algorithm;
+        settings.proto = "Simple";
+        settings.single_copy = copy;
+        settings.min_channels = settings.max_channels = channels;
+        SCOPED_TRACE(testing::Message() << "algorithm " << algorithm << " single copy " << static_cast<int>(copy)
+                                        << " channels " << channels);
+        ASSERT_EQ(RunRanks(ranks, settings, [&](Communicator& c) { return RunCase(c, cases); }), "");
       }
     }
   }
@@ -138,10 +150,9 @@ TEST_P(EveryType, EveryOperator) {
     Settings settings;
     settings.algo = algorithm;
     for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce}) {
-      bool any = *algorithm == '\0';
-      for (const std::string& name : AlgorithmsFor(kind, ranks)) {
-        any |= !name.empty() && settings.algo.find(name) != std::string::npos;
-      }
+      const bool any = *algorithm == '\0' || std::ranges::any_of(algo::Registry(), [&](const algo::Entry& entry) {
+        return settings.algo.find(entry.name) != std::string::npos && entry.supports(kind, ranks);
+      });
       if (!any) continue;
       for (int type = 0; type < kDataTypes; ++type) {
         for (int op = 0; op < kReduceOps; ++op) {

@@ -289,7 +289,7 @@ TEST(RemoteRank, WhatIsWrittenIsRead) {
 TEST(RemoteRank, NothingIsPutWhereItWasAwaitedAfterTheEnd) {
   constexpr std::byte kFreed{0xEE};
   int cut_short = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < tests::Scaled(40); ++seed) {
     Random random(seed);
     End a(0, {.all = 2, .first = 2}, 1000), b(1, {.all = 2, .first = 2}, 1000);
     for (int flow : {0, 1}) {
