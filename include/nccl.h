@@ -21,7 +21,7 @@
  * Buffers must stay as they are until then.
  *
  * Threads: one thread at a time calls functions on a communicator, except ncclCommAbort, ncclCommRevoke,
- * ncclCommGetAsyncError and ncclGetLastError, which any thread may call at any time.
+ * ncclCommGetAsyncError, ncclTuttiVerdict and ncclGetLastError, which any thread may call at any time.
  */
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -387,10 +387,17 @@ ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* tableLen);
 void ncclParamDumpAll(void);
 
 /* ---------------------------------------------------------------------------------------------------------------
- * Tutti's addition. Waits until all operations called so far on comm have ended; returns the first failure. What
+ * Tutti's additions. Waits until all operations called so far on comm have ended; returns the first failure. What
  * cudaStreamSynchronize is for GPU memory. */
 
 ncclResult_t ncclTuttiSynchronize(ncclComm_t comm);
+
+/* What holds comm up, as far as this process can tell: the verdict that the log has too. Does not wait, and any thread may call it.
+ * sentence: up to sentenceBytes bytes of it, a final 0 among them; empty where nothing is known to hold comm up.
+ * ranks: those that certainly cannot go on (ended, stopped, or on a host that is gone), in order, as ncclCommShrink takes them.
+ * *rankCount: before, for how many there is room in ranks; after, how many there are. With more than fit, only the first are written.
+ * Either of sentence and ranks may be NULL with a length of 0. A verdict stays when an error ends comm, until comm is destroyed. */
+ncclResult_t ncclTuttiVerdict(ncclComm_t comm, char* sentence, size_t sentenceBytes, int* ranks, int* rankCount);
 
 /* ---------------------------------------------------------------------------------------------------------------
  * The same functions under the names that are never replaced. */
@@ -477,6 +484,7 @@ ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* va
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen);
 void pncclParamDumpAll(void);
 ncclResult_t pncclTuttiSynchronize(ncclComm_t comm);
+ncclResult_t pncclTuttiVerdict(ncclComm_t comm, char* sentence, size_t sentenceBytes, int* ranks, int* rankCount);
 
 #ifdef __cplusplus
 }

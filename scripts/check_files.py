@@ -225,7 +225,7 @@ def without_comments(text):
 def classes(text):
     """Line, name, public methods and fields of every class and struct with a body."""
     code = without_comments(text)
-    for head in re.finditer(r"\b(class|struct)\s+(?:alignas\([^)]*\)\s*|\[\[\w+\]\]\s*)*(\w+)[^;{}()=]*\{", code):
+    for head in re.finditer(r"\b(class|struct)\s+(?:alignas\([^)]*\)\s*|\[\[\w+\]\]\s*|TUTTI_\w+\s+)*(\w+)[^;{}()=]*\{", code):
         if re.search(r"\benum\s+$", code[:head.start()]) or re.search(r"template\s*<[^>]*$", code[:head.start()]):
             continue
         public, methods, fields = head[1] == "struct", 0, 0

@@ -18,7 +18,7 @@ import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 CACHE = os.path.join(ROOT, "build", "check_headers.json")
-FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-I", "include", "-I", "src", "-I", "."]
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-fvisibility=hidden", "-I", "include", "-I", "src", "-I", "."]
 COMPILER = os.environ.get("CXX", "g++")
 
 

@@ -23,6 +23,7 @@
 #include "base/settings_reader.h"
 #include "comm/agree/rank_profile.h"
 #include "comm/host/queue.h"
+#include "comm/host/validate.h"
 #include "comm/identity/launch.h"
 #include "comm/identity/unique_id.h"
 #include "comm/life/subset.h"
@@ -35,6 +36,7 @@
 #include "tests/support/errors_page.h"
 #include "tune/tuning_file.h"
 #include "tutti/communicator.h"
+#include "tutti/variable.h"
 
 namespace tutti {
 namespace {
@@ -53,11 +55,23 @@ TEST_F(Provoke, Arguments) {
   run([](Operation& o) { o.kind = Collective::kSendRecv; }, Barrier());
   run([](Operation& o) { o.type = static_cast<DataType>(77); }, AllReduce(in, out));
   run([](Operation& o) { o.op = static_cast<ReduceOp>(77); }, AllReduce(in, out));
+  run([](Operation& o) { o.op = ReduceOp::kAnd; }, AllReduce(in, out));
   run([](Operation& o) { o.root = 5; }, Broadcast(in, 0));
   run([](Operation& o) { o.count = ~std::size_t{0} / 2; }, AllReduce(in, out));
   run([](Operation& o) { o.in = nullptr; }, AllReduce(in, out));
   run([](Operation& o) { o.out = nullptr; }, AllReduce(in, out));
   run([](Operation&) {}, Send(in, 0));
+  for (const DataType type : {DataType::kInt16, DataType::kUint8}) {
+    Operation o = AllReduce(in, out);
+    o.type = type;
+    o.op = ReduceOp::kXor;
+    Expect(comm::ValidateForGpu(o, 0, 1));
+  }
+  const std::size_t eight[] = {8}, four[] = {4}, huge[] = {~std::size_t{0}, 9};
+  Expect(AllToAllV(in, eight, out, four).status());
+  Expect(AllToAllV(in, huge, out, huge).status());
+  Expect(AllToAllV(in, huge, out, eight).status());
+  Expect(AllGatherV(in, out, eight, 1).status());
   Expect(alone->AllocateShared(0).status());
   Expect(Communicator::Create({.rank = 3, .ranks = 2, .settings = Settings()}).status());
   Expect(Communicator::Create({.rank = 3, .ranks = 20'000'000, .settings = Settings()}).status());
@@ -466,6 +480,12 @@ TEST_F(Provoke, COperations) {
   while (create() == ncclSuccess) {
   }
   told(create());
+  int ranks = -1;
+  told(ncclTuttiVerdict(comm, nullptr, 0, nullptr, &ranks));
+  told(ncclTuttiVerdict(comm, nullptr, 0, nullptr, nullptr));
+  ranks = 1;
+  told(ncclTuttiVerdict(comm, nullptr, 0, nullptr, &ranks));
+  told(ncclTuttiVerdict(comm, nullptr, 1, nullptr, &ranks));
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 

@@ -149,7 +149,7 @@ TEST_P(VerifyData, InputsAreOrdinaryAndDiffer) {
   EXPECT_GT(inputs.size(), size == 1 ? 10u : 100u);
   EXPECT_GT(results.size(), size == 1 ? 10u : 100u);
   if (!IsFloating(type())) return;
-  constexpr int kMantissaBits[kDataTypes] = {0, 0, 0, 0, 0, 0, 10, 23, 52, 7, 3, 2};
+  constexpr int kMantissaBits[kNcclDataTypes] = {0, 0, 0, 0, 0, 0, 10, 23, 52, 7, 3, 2};
   const int mantissa = kMantissaBits[static_cast<int>(type())];
   for (const Array& array : {input, expected}) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -201,14 +201,15 @@ std::string NameOfCase(const testing::TestParamInfo<std::tuple<int, int>>& info)
          std::string(Name(static_cast<ReduceOp>(std::get<1>(info.param))));
 }
 INSTANTIATE_TEST_SUITE_P(All, VerifyData,
-                         testing::Combine(testing::Range(0, kDataTypes), testing::Range(0, kReduceOps)), NameOfCase);
+                         testing::Combine(testing::Range(0, kNcclDataTypes), testing::Range(0, kNcclReduceOps)),
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(All, VerifyAverages,
-                         testing::Combine(testing::Range(static_cast<int>(DataType::kFloat16), kDataTypes),
+                         testing::Combine(testing::Range(static_cast<int>(DataType::kFloat16), kNcclDataTypes),
                                           testing::Values(static_cast<int>(ReduceOp::kAvg))),
                          NameOfCase);
 
 TEST(VerifyDataMove, EveryByteBelongsToItsPlace) {
-  for (int t = 0; t < kDataTypes; ++t) {
+  for (int t = 0; t < kNcclDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     const std::size_t size = SizeOf(type);
     const std::size_t count = 5000;

@@ -7,12 +7,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <sstream>
 #include <type_traits>
 
 #include "tools/cli.h"
+#include "tutti/types.h"
 
 namespace tutti::tools {
 namespace {
+
+constexpr const char* kOneOf = "one of";  // the name of a check whose description is the words that are offered
 
 template <typename Number>
 std::string Outside(const std::string& word, Number least, Number most) {
@@ -20,6 +24,34 @@ std::string Outside(const std::string& word, Number least, Number most) {
   if (CLI::detail::lexical_cast(word, value) && value >= least && value <= most) return "";
   return fmt::format("takes a {} from {} to {}, not '{}'", std::is_integral_v<Number> ? "whole number" : "number",
                      least, most, word);
+}
+
+CommandPage::Option Describe(CLI::Option& option) {
+  CommandPage::Option described{.value = option.get_option_text(),
+                                .help = option.get_description(),
+                                .group = option.get_positional() ? "Positionals" : option.get_group(),
+                                .required = option.get_required()};
+  if (option.get_positional()) {
+    described.names.push_back(option.get_name(true));
+  } else {
+    for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  }
+  try {
+    std::istringstream words(option.get_validator(kOneOf)->get_description());
+    for (std::string word; words >> word;) described.values.push_back(word);
+  } catch (const CLI::OptionNotFound&) {  // it takes any word
+  }
+  return described;
+}
+
+// nullopt where the word asks for no page.
+std::optional<std::string> PrintedPage(std::string_view word, const CommandPage& page) {
+  if (word == "--page=man") return ManPage(page);
+  if (word == "--page=bash") return CompletionPiece(Shell::kBash, page);
+  if (word == "--page=zsh") return CompletionPiece(Shell::kZsh, page);
+  if (word == "--page=fish") return CompletionPiece(Shell::kFish, page);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -45,11 +77,26 @@ CommandLine::Option CommandLine::Option::BetweenSeconds(double least, double mos
 }
 
 CommandLine::Option CommandLine::Option::OneOf(std::initializer_list<const char*> values) const {
-  option_->check([values = std::vector<std::string>(values.begin(), values.end())](const std::string& word) {
-    if (std::ranges::find(values, word) != values.end()) return std::string();
-    return fmt::format("takes one of {}, not '{}'", fmt::join(values, " "), word);
-  });
+  option_->check(
+      [values = std::vector<std::string>(values.begin(), values.end())](const std::string& word) {
+        if (std::ranges::find(values, word) != values.end()) return std::string();
+        return fmt::format("takes one of {}, not '{}'", fmt::join(values, " "), word);
+      },
+      fmt::format("{}", fmt::join(values, " ")), kOneOf);
   return *this;
+}
+
+CommandLine::Option CommandLine::Option::Suggest(const std::vector<std::string>& words) const {
+  option_->check([](const std::string&) { return std::string(); }, fmt::format("{}", fmt::join(words, " ")), kOneOf);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::SuggestCollectives() const {
+  std::vector<std::string> names;
+  for (int i = 0; i < kCollectives; ++i) {
+    if (static_cast<Collective>(i) != Collective::kBarrier) names.emplace_back(Name(static_cast<Collective>(i)));
+  }
+  return Suggest(names);
 }
 
 CommandLine::Option CommandLine::Option::SplitAtCommas() const {
@@ -111,7 +158,24 @@ void CommandLine::Group(const std::string& head) { app_->option_defaults()->grou
 
 void CommandLine::Footer(const std::string& text) { app_->footer(text); }
 
+CommandPage CommandLine::Page() const {
+  CommandPage page{
+      .name = app_->get_name(), .about = app_->get_description(), .footer = app_->get_footer(), .options = {}};
+  for (const bool positional : {true, false}) {
+    for (CLI::Option* option : app_->get_options()) {
+      if (option->get_positional() == positional) page.options.push_back(Describe(*option));
+    }
+  }
+  return page;
+}
+
 std::optional<int> CommandLine::Parse(int argc, char** argv) {
+  if (argc == 2) {
+    if (const std::optional<std::string> page = PrintedPage(argv[1], Page())) {
+      fmt::print("{}", *page);
+      return kExitOk;
+    }
+  }
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/command_page.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -32,6 +34,9 @@ class CommandLine {
     Option Between(std::int64_t least, std::int64_t most) const;
     Option BetweenSeconds(double least, double most) const;
     Option OneOf(std::initializer_list<const char*> values) const;
+    // Shells offer these words; it takes others too.
+    Option Suggest(const std::vector<std::string>& words) const;
+    Option SuggestCollectives() const;
     // One word with commas is several values.
     Option SplitAtCommas() const;
     Option Excludes(Option other) const;
@@ -64,8 +69,11 @@ class CommandLine {
   void Footer(const std::string& text);
 
   // nullopt: go on. Otherwise the process's exit code: help or the version was asked for and has been printed (kExitOk),
-  // or the error has been (kExitUsage).
+  // or the error has been (kExitUsage). With --page=man, --page=bash, --page=zsh or --page=fish as the first word, which the help
+  // does not show, it has printed these options so, for `tutti man` and `tutti completion` (kExitOk).
   std::optional<int> Parse(int argc, char** argv);
+  // What has been added.
+  CommandPage Page() const;
 
  private:
   template <typename Value>

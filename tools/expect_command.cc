@@ -185,7 +185,7 @@ int ExpectCommand(int argc, char** argv) {
   CommandLine line("Print what an operation should take on a machine, as nccl-tests prints it.", "tutti expect");
   Options o;
   line.Footer(std::string(kFooter));
-  line.Add("OP", o.collective, "the collective: all_reduce, all_gather, ...").Required();
+  line.Add("OP", o.collective, "the collective: all_reduce, all_gather, ...").Required().SuggestCollectives();
   AddSource(line, o.source.topology);
   line.Add("--ranks", o.source.ranks, "ranks of each host; default: one for each GPU, without GPUs for each NUMA node")
       .Between(1, 1024);

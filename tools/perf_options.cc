@@ -90,7 +90,7 @@ void AddLibraryOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
 }
 
 void AddOptions(CommandLine& line, Raw& raw, PerfOptions& options) {
-  line.Add("OP", raw.collective, "the operation, see below").Required().Shown(" ");
+  line.Add("OP", raw.collective, "the operation, see below").Required().Shown(" ").SuggestCollectives();
   AddSizeOptions(line, raw, options);
   AddOperationOptions(line, raw, options);
   AddMeasuringOptions(line, raw, options);
@@ -117,7 +117,8 @@ std::optional<std::string> ParseList(const std::string& text, int count, std::st
   values.clear();
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
-    if (const std::optional<T> value = parse(word)) {
+    const std::optional<T> value = parse(word);
+    if (value && static_cast<int>(*value) < count) {
       values.push_back(*value);
     } else {
       return fmt::format("'{}' is no {}; choose from {} or all", word, what, fmt::join(names, " "));
@@ -167,9 +168,9 @@ std::optional<std::string> Interpret(const Raw& raw, PerfOptions& options) {
   using enum PerfOptions::Launch;
   if (auto error = ParseCollectiveName(raw.collective, options.collective)) return error;
   if (auto error = ParseSizes(raw, options)) return error;
-  if (auto error = ParseList<DataType>(raw.types, kDataTypes, "element type", ParseDataType, options.types))
+  if (auto error = ParseList<DataType>(raw.types, kNcclDataTypes, "element type", ParseDataType, options.types))
     return error;
-  if (auto error = ParseList<ReduceOp>(raw.ops, kReduceOps, "reduction", ParseReduceOp, options.ops)) return error;
+  if (auto error = ParseList<ReduceOp>(raw.ops, kNcclReduceOps, "reduction", ParseReduceOp, options.ops)) return error;
   options.average = static_cast<PerfOptions::Average>(raw.average);
   options.barrier = raw.blocking == 1 ? kTimed : raw.blocking == 3 ? kUntimed : kNone;
   if (!raw.single_copy.empty()) {

@@ -84,8 +84,8 @@ TEST(ParsePerfOptions, ReadsNcclTestsOptions) {
 }
 
 TEST(ParsePerfOptions, TakesListsAndAll) {
-  EXPECT_EQ(Good({"all_reduce", "-d", "all"}).types.size(), static_cast<std::size_t>(kDataTypes));
-  EXPECT_EQ(Good({"all_reduce", "-o", "all"}).ops.size(), static_cast<std::size_t>(kReduceOps));
+  EXPECT_EQ(Good({"all_reduce", "-d", "all"}).types.size(), static_cast<std::size_t>(kNcclDataTypes));
+  EXPECT_EQ(Good({"all_reduce", "-o", "all"}).ops.size(), static_cast<std::size_t>(kNcclReduceOps));
   EXPECT_EQ(Good({"all_reduce", "-d", "int8,double"}).types, (std::vector{DataType::kInt8, DataType::kFloat64}));
 }
 

@@ -58,7 +58,7 @@ struct Options {
 
 void AddOptions(CommandLine& line, Options& options) {
   line.Footer(std::string(kFooter));
-  line.Add("OP", options.collective, "the collective: all_reduce, broadcast, ...");
+  line.Add("OP", options.collective, "the collective: all_reduce, broadcast, ...").SuggestCollectives();
   line.Add("--algo", options.algorithm, "the algorithm: ring, tree, ...").Shown("NAME");
   line.Add("--ranks", options.ranks, "number of ranks (default 4); with --explain of each host").Between(1, kMaxRanks);
   line.Add("--hosts", options.hosts, "several hosts: how many x ranks of each, or the ranks of each: 2x4 or 3,1")

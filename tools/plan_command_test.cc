@@ -145,5 +145,22 @@ TEST(PlanCommandTest, Draws) {
   EXPECT_EQ(Plan({"reduce", "--algo", "tree", "--ranks", "99", "--svg", path}).exit, kExitUsage);
 }
 
+// What every rank sends to all in one hop is drawn message by message, what it does alike in others as one box.
+TEST(PlanCommand, DrawingsOfManyMessagesStayReadable) {
+  const std::string path = testing::TempDir() + "plan_command_test_many.svg";
+  const auto draw = [&](const char* operation, const char* algorithm) {
+    EXPECT_EQ(Plan({operation, "--algo", algorithm, "--ranks", "16", "--svg", path}).exit, kExitOk);
+    std::stringstream svg;
+    svg << std::ifstream(path).rdbuf();
+    return svg.str();
+  };
+  const std::string rounds = draw("all_to_all", "one_shot");
+  EXPECT_NE(rounds.find(">round 15<"), std::string::npos);
+  EXPECT_EQ(rounds.find(">hop 1<"), std::string::npos);
+  const std::string hops = draw("all_reduce", "two_shot");
+  EXPECT_NE(hops.find(">hop 2<"), std::string::npos);
+  EXPECT_NE(hops.find(">in1 … in15 (15)<"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tutti::tools

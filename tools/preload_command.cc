@@ -49,11 +49,13 @@ struct Plan {
   std::string library, audit, report;
 };
 
-// Where a file that belongs to this tool lies: beside it, in the build tree around it, or under an install prefix.
+// Where a file that belongs to this tool lies: beside it, in the build tree around it, under an install prefix, or in a bundle's lib/. The
+// prefix may be /usr, whose library folder may have NVIDIA's file of the same name: ours is looked for first.
 Result<std::string> FindBeside(const std::string& name) {
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   std::vector<std::string> tried;
-  for (const char* place : {".", "..", "../lib", "../lib/tutti", "../lib64", "../lib64/tutti"}) {
+  for (const char* place :
+       {".", "..", TUTTI_LIBRARY_FOLDER "/tutti/nccl/lib", TUTTI_LIBRARY_FOLDER "/tutti", "../lib"}) {
     const std::filesystem::path candidate = (folder / place / name).lexically_normal();
     std::error_code error;
     const std::filesystem::path found = std::filesystem::canonical(candidate, error);

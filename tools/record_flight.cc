@@ -53,8 +53,9 @@ std::string_view TorchName(Collective kind) {
 }
 
 const char* TorchName(DataType type) {
-  constexpr const char* kNames[kDataTypes] = {"Char", "Byte",  "Int",    "UInt32",   "Long",          "UInt64",
-                                              "Half", "Float", "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
+  constexpr const char* kNames[kDataTypes] = {"Char", "Byte",  "Int",    "UInt32",       "Long",          "UInt64",
+                                              "Half", "Float", "Double", "BFloat16",     "Float8_e4m3fn", "Float8_e5m2",
+                                              "Bool", "Short", "UInt16", "ComplexFloat", "ComplexDouble"};
   return kNames[static_cast<int>(type)];
 }
 

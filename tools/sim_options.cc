@@ -58,7 +58,7 @@ Status AddProtocols(const SimOptions& options, SimWays& ways) {
 
 void AddSimOptions(CommandLine& line, SimOptions& o) {
   line.Footer(std::string(kFooter));
-  line.Add("OP", o.collective, "the collective: all_reduce, all_gather, ...");
+  line.Add("OP", o.collective, "the collective: all_reduce, all_gather, ...").SuggestCollectives();
   line.Add("--file", o.files, "a machine from this file; more with commas").Shown("FILE").SplitAtCommas();
   line.Add("--machine", o.machines,
            "a machine by its name, as hgx-h100, or from a file with a dot or a slash in its name; more with commas; an "

@@ -29,13 +29,15 @@
 #include "tools/top_look.h"
 #include "tools/top_view.h"
 #include "tutti/settings.h"
+#include "watch/host_evidence.h"
 #include "watch/joint_look.h"
 
 namespace tutti::tools {
 namespace {
 
 constexpr std::int64_t kOnceNs = 200'000'000;  // between the two looks that rates and verdicts come from
-constexpr std::size_t kShownLines = 6;         // of what has been told
+constexpr std::int64_t kNvmlNs = 2'000'000'000, kNvmlStepNs = 10'000'000;
+constexpr std::size_t kShownLines = 6;  // of what has been told
 
 struct Options {
   std::string target;    // a process, a core file, or nothing
@@ -73,7 +75,13 @@ bool LacksRanks(const diag::Look& look) {
          });
 }
 
-Result<Moment> TakeMoment(const Options& options, FarLooks& far) {
+// What else is asked: other hosts, and the system of this one.
+struct Beyond {
+  FarLooks far;
+  watch::HostEvidence evidence;
+};
+
+Result<Moment> TakeMoment(const Options& options, Beyond& beyond) {
   Moment moment;
   if (options.pid != 0) {
     Result<std::vector<BoxCopy>> boxes = TakeAll(options.pid);
@@ -82,10 +90,12 @@ Result<Moment> TakeMoment(const Options& options, FarLooks& far) {
   }
   const Processes processes = FindProcesses();
   moment.look = TakeLook(processes.pids);
+  beyond.evidence.AddTo(moment.look);
   if (LacksRanks(moment.look)) {
-    if (const std::optional<watch::JointLook> told = far.Ask()) {
+    if (const std::optional<watch::JointLook> told = beyond.far.Ask()) {
       // Again, as answers may take a while: both are to show much the same moment.
       moment.look = TakeLook(processes.pids);
+      beyond.evidence.AddTo(moment.look);
       moment.own_processes = moment.look.processes.size();
       watch::AddJointLook(moment.look, *told);
       return moment;
@@ -130,9 +140,12 @@ std::vector<TopJob> Jobs(const Options& options, const Moment& before, const Mom
   return jobs;
 }
 
-int ShowOnce(const Options& options, FarLooks& far, const Moment& before) {
+int ShowOnce(const Options& options, Beyond& beyond, const Moment& before) {
   sys::SleepNs(ApartNs(before.look, kOnceNs));
-  const Result<Moment> now = TakeMoment(options, far);
+  // NVML has been asked where there was a reason to.
+  for (const std::int64_t until_ns = sys::NowNs() + kNvmlNs; beyond.evidence.is_asking() && sys::NowNs() < until_ns;)
+    sys::SleepNs(kNvmlStepNs);
+  const Result<Moment> now = TakeMoment(options, beyond);
   if (!now.ok()) {
     fmt::print(stderr, "tutti top: {}\n", now.status().message());
     return static_cast<int>(JobStatus::kUnknown);
@@ -147,12 +160,12 @@ int ShowOnce(const Options& options, FarLooks& far, const Moment& before) {
   return static_cast<int>(StatusOf(jobs));
 }
 
-int Refresh(const Options& options, FarLooks& far, Moment before) {
+int Refresh(const Options& options, Beyond& beyond, Moment before) {
   diag::Story story;
   std::deque<std::string> told;
   while (true) {
     sys::SleepNs(std::max(ApartNs(before.look, kOnceNs), static_cast<std::int64_t>(options.interval_s * 1e9)));
-    Result<Moment> now = TakeMoment(options, far);
+    Result<Moment> now = TakeMoment(options, beyond);
     if (!now.ok()) {
       fmt::print(stderr, "tutti top: {}\n", now.status().message());
       return kExitFailed;
@@ -223,13 +236,15 @@ int TopCommand(int argc, char** argv) {
   options.once |= !options.json.empty() || isatty(STDOUT_FILENO) == 0;
 
   const Settings settings = Settings::FromEnvironment();
-  FarLooks far(settings.ras_enable ? settings.ras_addr : "");
-  Result<Moment> before = TakeMoment(options, far);
+  Beyond beyond{.far = FarLooks(settings.ras_enable ? settings.ras_addr : ""),
+                .evidence = {{.kernel_log = settings.kernel_log == "none" ? "" : settings.kernel_log},
+                             watch::HostEvidence::Earlier::kCounts}};
+  Result<Moment> before = TakeMoment(options, beyond);
   if (!before.ok()) {
     fmt::print(stderr, "tutti top: {}\n", before.status().message());
     return options.once ? static_cast<int>(JobStatus::kUnknown) : kExitFailed;
   }
-  return options.once ? ShowOnce(options, far, *before) : Refresh(options, far, std::move(*before));
+  return options.once ? ShowOnce(options, beyond, *before) : Refresh(options, beyond, std::move(*before));
 }
 
 }  // namespace tutti::tools

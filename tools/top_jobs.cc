@@ -117,6 +117,7 @@ Json VerdictAsJson(const Verdict& v) {
           {"common", v.common},
           {"waited_ns", v.held_ns},
           {"since_unix_ns", v.since_unix_ns},
+          {"reasons", v.reasons},
           {"evidence", v.evidence},
           {"direct", PlacesAsJson(v.direct)},
           {"indirect", PlacesAsJson(v.indirect)}};
@@ -147,6 +148,8 @@ JobStatus StatusOf(const Verdict& verdict) {
     case Kind::kLinkSlow:
     case Kind::kInitIncomplete:
       return JobStatus::kWarning;
+    case Kind::kNvLinkFault:
+      return verdict.rated_bytes_per_s > 0 ? JobStatus::kWarning : JobStatus::kCritical;
     default:
       return JobStatus::kCritical;
   }

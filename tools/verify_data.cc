@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -345,6 +346,8 @@ void FillAny(ReduceOp op, const FillJob& job) {
       return Fill<K, kAvg>(job);
     case kPreMulSum:
       return Fill<K, kPreMulSum>(job);
+    default:
+      std::abort();
   }
 }
 
@@ -375,10 +378,12 @@ void FillAny(DataType type, ReduceOp op, const FillJob& job) {
       return FillAny<Floating<u8, float, 4, 3, -5, 7, false>>(op, job);
     case kFloat8E5M2:
       return FillAny<Floating<u8, float, 5, 2, -8, 15, true>>(op, job);
+    default:
+      std::abort();
   }
 }
 
-bool IsFloating(DataType type) { return type >= DataType::kFloat16; }
+bool IsFloating(DataType type) { return !IsInteger(type); }
 
 constexpr u32 kReduceStream = 1;
 constexpr u32 kMoveStream = 2;  // and up: one per rank

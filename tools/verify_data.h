@@ -33,7 +33,7 @@
 namespace tutti::tools {
 
 // A rank's input. For kPreMulSum what the reduction adds is this times PreMulScalar(rank).
-// REQUIRES: 0 <= rank < ranks.
+// REQUIRES: 0 <= rank < ranks; one of the first kNcclDataTypes and kNcclReduceOps, here and below.
 void FillInput(void* data, std::size_t first, std::size_t count, DataType type, ReduceOp op, int rank, int ranks,
                std::uint64_t seed);
 

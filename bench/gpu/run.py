@@ -13,6 +13,7 @@ geometric mean and the worst of NCCL's time / Tutti's, and what misses its goal.
 """
 
 import argparse
+import ctypes
 import datetime
 import json
 import math
@@ -76,6 +77,28 @@ def gpu_names():
     names = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split("\n")
     names = [name for name in names if name]
     return f"{len(names)} x {names[0]}" if names else "no GPU"
+
+
+def revision(build):
+    """The git revision of the library: a bundle holds it, a build folder lies in its checkout."""
+    try:
+        with open(os.path.join(build, "VERSION"), encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        done = subprocess.run(["git", "describe", "--always", "--dirty", "--tags"], cwd=HERE, capture_output=True, text=True,
+                              check=False)
+        return done.stdout.strip() or "unknown"
+
+
+def nccl_version(library):
+    """'2.28.9', or unknown."""
+    number = ctypes.c_int()
+    try:
+        if ctypes.CDLL(library).ncclGetVersion(ctypes.byref(number)) != 0:
+            return "unknown"
+    except (OSError, AttributeError):
+        return "unknown"
+    return f"{number.value // 10000}.{number.value // 100 % 100}.{number.value % 100}"
 
 
 def measure(options, ranks):
@@ -148,7 +171,9 @@ def print_summary(rows):
 def write_plots(folder, head, rows):
     os.makedirs(folder, exist_ok=True)
     for op in dict.fromkeys(row["op"] for row in rows):
-        chart = plot.Chart(f"{op} on GPUs", f"{head['machine']}, float, {head['date'][:10]}")
+        libraries = "".join(f", {title} {text}" for title, text in (
+            ("Tutti", head.get("revision")), ("NCCL", head.get("versions", {}).get("nccl"))) if text)
+        chart = plot.Chart(f"{op} on GPUs", f"{head['machine']}, float, {head['date'][:10]}{libraries}")
         for ranks in sorted({row["ranks"] for row in rows}):
             for mode in sorted({row["mode"] for row in rows}):
                 chosen = [r for r in rows if (r["op"], r["ranks"], r["mode"]) == (op, ranks, mode)]
@@ -171,11 +196,14 @@ def main():
         if gpus == 0 and not options.ranks:
             sys.exit("there is no GPU here (nvidia-smi lists none)")
         counts = [int(text) for text in options.ranks.split(",")] if options.ranks else sorted({2, max(gpus, 2)})
-        head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        head = {"kind": "gpu", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                 "machine": f"{gpu_names()}, Linux {platform.release()}",
-                "command": "bench/gpu/run.py " + " ".join(sys.argv[1:])}
+                "command": "bench/gpu/run.py " + " ".join(sys.argv[1:]), "revision": revision(options.build),
+                "versions": {"nccl": nccl_version(options.nccl)}}
         rows = [row for ranks in counts for row in measure(options, ranks)]
     print(f"\n# date:    {head['date']}\n# machine: {head['machine']}\n# command: {head['command']}")
+    if "revision" in head:
+        print(f"# tutti:   {head['revision']}; NCCL {head.get('versions', {}).get('nccl', 'unknown')}")
     print_summary(rows)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

@@ -64,6 +64,14 @@ class WholeTest(unittest.TestCase):
             self.assertIn("0 goals missed", done.stdout)
             self.assertEqual(sorted(os.listdir(plots)), ["gpu_all_reduce.svg", "gpu_broadcast.svg"])
 
+    def test_the_library_that_was_measured_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "VERSION"), "w", encoding="utf-8") as file:
+                file.write("abc1234\n")
+            self.assertEqual(run.revision(folder), "abc1234")
+            self.assertNotEqual(run.revision(os.path.join(folder, "none")), "")
+            self.assertEqual(run.nccl_version(os.path.join(folder, "none.so")), "unknown")
+
     def test_a_folder_without_the_programs_is_told(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
             with self.assertRaises(SystemExit) as raised:

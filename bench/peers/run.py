@@ -483,7 +483,8 @@ def write_json(path, head, comparison):
 def write_plots(folder, head, times, libraries):
     os.makedirs(folder, exist_ok=True)
     on = "one host" if head["hosts"]["count"] == 1 else head["hosts"]["text"]
-    where = f"{head['machine']['cpu']}, {head['machine']['cores']} cores, {on}, float sum, {head['date'][:10]}"
+    where = (f"{head['machine']['cpu']}, {head['machine']['cores']} cores, {on}, float sum, {head['date'][:10]}, "
+             f"Tutti {head['revision']}")
     for op in dict.fromkeys(key[1] for key in times):
         chart = plot.Chart(op, where)
         for ranks in sorted({key[0] for key in times if key[1] == op}):
@@ -627,8 +628,8 @@ def main():
 def compare(options, network):
     where = {"count": 1} if network is None else {"count": network.count, "cards": len(network.cards),
                                                   "rates": network.rates, "text": network.text()}
-    head = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
-            "hosts": where, "command": shlex.join(sys.argv), "revision": revision()}
+    head = {"kind": "peers", "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
+            "hosts": where, "neighbour": bool(options.neighbour), "command": shlex.join(sys.argv), "revision": revision()}
     print_head(head)
     peers = []
     for name in options.libraries:

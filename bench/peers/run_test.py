@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -471,6 +472,31 @@ class WholeTest(unittest.TestCase):
             chart = plot.Chart("a < b", "c & d")
             chart.add_panel("p", {"x": points})
             xml.dom.minidom.parseString(chart.svg())
+
+    def test_a_plot_of_many_panels_can_be_read(self):
+        chart = plot.Chart("all_reduce", "where")
+        for ranks in (2, 3, 4):
+            for mode in ("graph", "stream"):
+                chart.add_panel(f"{ranks} GPUs, {mode}", {name: [(8 << i, 3.0 + i) for i in range(28)] for name in ("Tutti", "NCCL")})
+        drawing = xml.dom.minidom.parseString(chart.svg())
+        self.assertLessEqual(int(drawing.documentElement.getAttribute("width")), 960, "wider, a page would make it smaller")
+        texts = [(float(text.getAttribute("x")), float(text.getAttribute("y")), text.firstChild.data)
+                 for text in drawing.getElementsByTagName("text") if text.getAttribute("x")]
+        titles = [(x, y) for x, y, text in texts if "GPUs, " in text]
+        self.assertEqual((len({x for x, _ in titles}), len({y for _, y in titles})), (2, 3))
+        below = sorted((y, x, text) for x, y, text in texts if re.fullmatch(r"\d+[KMG]?", text))
+        self.assertGreater(len(below), 6 * 4)
+        for (y, x, text), (next_y, next_x, next_text) in zip(below, below[1:]):
+            if y == next_y:
+                wide = 0.6 * plot.FONT * (len(text) + len(next_text)) / 2
+                self.assertGreater(next_x - x, wide, f"{text} and {next_text} touch")
+
+    def test_lines_differ_in_more_than_their_colour(self):
+        chart = plot.Chart("all_reduce", "where")
+        names = [f"library {i}" for i in range(len(plot.MARKERS))]
+        chart.add_panel("p", {name: [(8, 1.0 + i)] for i, name in enumerate(names)})
+        self.assertEqual(len({re.sub("#[0-9a-f]{6}", "", chart.marker_svg(name, 0, 0)) for name in names}), len(names))
+        xml.dom.minidom.parseString(chart.svg())
 
     def test_sizes(self):
         self.assertEqual(run.sizes("8:64M:4"), (8, 64 << 20, 4))

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <complex>
 #include <cstddef>
 #include <memory>
 #include <ranges>
@@ -13,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tutti/export.h"
 #include "tutti/operation.h"
 #include "tutti/settings.h"
 #include "tutti/status.h"
@@ -26,7 +28,7 @@ class Origin;
 
 // Names a job: the ranks that hold the same id find each other and form one communicator. 128 bytes, as NCCL's;
 // carries a random secret, so pass it on only to ranks of the job.
-struct UniqueId {
+struct TUTTI_EXPORT UniqueId {
   std::array<unsigned char, 128> bytes{};
 
   // 256 hexadecimal digits, for an environment variable or a command line.
@@ -34,10 +36,10 @@ struct UniqueId {
   static Result<UniqueId> FromHex(std::string_view hex);
 };
 // A fresh id. Any process may make one; give it to all ranks.
-Result<UniqueId> CreateUniqueId();
+TUTTI_EXPORT Result<UniqueId> CreateUniqueId();
 
 // A running operation. Destroying it waits for the operation. Threads: use it on the thread of its communicator.
-class Request {
+class TUTTI_EXPORT Request {
  public:
   Request();
   Request(Request&&) noexcept;
@@ -51,7 +53,7 @@ class Request {
 
  private:
   friend class Communicator;
-  struct Impl;
+  struct TUTTI_HIDDEN Impl;
   explicit Request(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
@@ -92,7 +94,7 @@ struct StandingVerdict {
 // Reproducible: for the same (ranks, count, type, op) results carry the same bits on every rank and in every run, and
 // unless an algorithm is forced the result is the fold of the inputs in rank order, whatever the size; but a reduce of
 // device memory by more than two ranks may be folded along a ring or a tree, depending on its size and root.
-class Communicator {
+class TUTTI_EXPORT Communicator {
  public:
   // Meets the other ranks and connects to them. Blocks until all are there or settings.init_timeout_ms have passed.
   static Result<Communicator> Create(const CommunicatorOptions& options);
@@ -138,7 +140,7 @@ class Communicator {
   // What would be chosen for an operation: "one_shot LL", for tools and logs.
   std::string Explain(const Operation& operation) const;
 
-  struct Impl;  // defined in src/comm; public so that the library's own tools can look inside
+  struct TUTTI_HIDDEN Impl;  // defined in src/comm; public so that the library's own tools can look inside
   Impl* impl() const { return impl_.get(); }
 
  private:
@@ -152,7 +154,7 @@ struct GroupItem {
   Communicator* communicator;
   Operation operation;
 };
-Status RunGroup(std::span<const GroupItem> items);
+TUTTI_EXPORT Status RunGroup(std::span<const GroupItem> items);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Factories for typed buffers. Any contiguous range of a C++ arithmetic type will do: vector, array, span.
@@ -190,6 +192,26 @@ struct DataTypeOf<std::int64_t> {
 template <>
 struct DataTypeOf<std::uint64_t> {
   static constexpr DataType value = DataType::kUint64;
+};
+template <>
+struct DataTypeOf<std::int16_t> {
+  static constexpr DataType value = DataType::kInt16;
+};
+template <>
+struct DataTypeOf<std::uint16_t> {
+  static constexpr DataType value = DataType::kUint16;
+};
+template <>
+struct DataTypeOf<bool> {
+  static constexpr DataType value = DataType::kBool;
+};
+template <>
+struct DataTypeOf<std::complex<float>> {
+  static constexpr DataType value = DataType::kComplex64;
+};
+template <>
+struct DataTypeOf<std::complex<double>> {
+  static constexpr DataType value = DataType::kComplex128;
 };
 template <>
 struct DataTypeOf<float> {

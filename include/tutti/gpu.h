@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tutti/communicator.h"
+#include "tutti/export.h"
 #include "tutti/status.h"
 
 namespace tutti {
@@ -42,7 +43,7 @@ struct GpuOptions {
 // Streams: operations of a communicator take place in the order of their calls; calls on different streams must be
 // ordered by the caller (events), on every rank alike.
 // Threads: one thread at a time, except Abort.
-class GpuCommunicator {
+class TUTTI_EXPORT GpuCommunicator {
  public:
   // Collective over the ranks of `communicator`, which must outlive this object and stays usable for host memory.
   static Result<GpuCommunicator> Create(Communicator& communicator, const GpuOptions& options);
@@ -79,7 +80,7 @@ class GpuCommunicator {
   // Host memory that carries what the GPUs exchange, of this rank; 0 where they reach each other's memory.
   std::size_t host_bytes() const;
 
-  struct Impl;  // defined in src/comm; public for the library's own tools and tests
+  struct TUTTI_HIDDEN Impl;  // defined in src/comm; public for the library's own tools and tests
   Impl* impl() const { return impl_.get(); }
 
  private:

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 // How large messages cross between processes (TUTTI_SINGLE_COPY).
@@ -20,7 +22,7 @@ enum class SingleCopy : std::uint8_t {
 // Everything that can be set, read once. Each field names its variable; docs/environment.md has all variables with
 // meaning, default, unit and range.
 // Long because a field is a setting.
-struct Settings {
+struct TUTTI_EXPORT Settings {
   // NCCL_ALGO: which algorithms may be chosen, in NCCL's syntax: "ring,tree", "^pat", "allreduce:tree;broadcast:ring".
   // Empty: every algorithm whose result is the fold in rank order; for a reduce of device memory, every one.
   std::string algo;
@@ -108,6 +110,9 @@ struct Settings {
   bool black_box = true;
   // TUTTI_MONITOR: whether a thread of the process finds out who holds this communicator up, and logs it (docs/diagnosis.md).
   bool monitor = true;
+  // TUTTI_KERNEL_LOG: where the monitor and `tutti top` read why the kernel has ended a process, and which GPUs have failed: /dev/kmsg, a file
+  // with lines as dmesg writes them; "none". The first communicator's settings hold.
+  std::string kernel_log = "/dev/kmsg";
   // NCCL_RAS_ENABLE, NCCL_RAS_ADDR: whether the process answers RAS clients as ncclras, and at which host and port. The first
   // communicator's settings hold.
   bool ras_enable = true;

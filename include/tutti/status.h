@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 // What kind of thing went wrong. The values follow ncclResult_t where it has a name for the case.
@@ -24,14 +26,14 @@ enum class Code : std::uint8_t {
   kUnsupported = 9,      // asks for something this build or machine cannot do
 };
 
-const char* CodeName(Code code);
+TUTTI_EXPORT const char* CodeName(Code code);
 
 // The outcome of an operation that can fail: nothing, or a code with one precise sentence, and, where known,
 // the rank of the peer that caused it. A good status is a null pointer, so success costs nothing.
 //
 // The sentence says what failed, where, the system's own error, the likely cause and the remedy.
 // Threads: a Status is a value; distinct objects may be used from distinct threads.
-class [[nodiscard]] Status {
+class [[nodiscard]] TUTTI_EXPORT Status {
  public:
   Status() = default;
   Status(Code code, std::string message, int peer = -1)

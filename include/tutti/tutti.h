@@ -8,5 +8,6 @@
 #include "tutti/settings.h"      // IWYU pragma: export
 #include "tutti/status.h"        // IWYU pragma: export
 #include "tutti/types.h"         // IWYU pragma: export
+#include "tutti/variable.h"      // IWYU pragma: export
 
 #endif  // TUTTI_TUTTI_H_

@@ -67,6 +67,14 @@ constexpr Setting kRows[] = {
          .meaning = "Whether a thread of the process finds out who or what holds its communicators up, and logs it "
                     "(docs/diagnosis.md). The thread is there while a communicator of several ranks has 1."},
         kNumber<&S::monitor, Kind::kCount, 0, 1>),
+    Row({.name = "TUTTI_KERNEL_LOG",
+         .values = "/dev/kmsg; the name of a file; none",
+         .meaning =
+             "Where the monitor and `tutti top` read why the kernel has ended a process, and which GPUs have failed, "
+             "once "
+             "there is a reason to look (docs/diagnosis.md). A file has lines as dmesg or the host's system log writes "
+             "them. As a rule only root may read /dev/kmsg."},
+        kText<&S::kernel_log>),
     Row({.name = "TUTTI_DOCTOR",
          .values = "0, 1",
          .meaning =

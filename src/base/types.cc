@@ -13,8 +13,10 @@ namespace tutti {
 namespace {
 
 constexpr std::array<std::string_view, kDataTypes> kTypeNames = {
-    "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
-constexpr std::array<std::string_view, kReduceOps> kOpNames = {"sum", "prod", "max", "min", "avg", "mulsum"};
+    "int8",     "uint8",  "int32",  "uint32", "int64", "uint64", "half",      "float",     "double",
+    "bfloat16", "f8e4m3", "f8e5m2", "bool",   "int16", "uint16", "complex64", "complex128"};
+constexpr std::array<std::string_view, kReduceOps> kOpNames = {"sum",    "prod", "max", "min", "avg",
+                                                               "mulsum", "and",  "or",  "xor"};
 constexpr std::array<std::string_view, kCollectives + 2> kCollectiveNames = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
     "scatter",    "all_to_all", "send_recv",      "barrier",   "send",   "recv"};
@@ -53,8 +55,11 @@ std::optional<DataType> ParseDataType(std::string_view name) {
 }
 
 std::optional<ReduceOp> ParseReduceOp(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, ReduceOp>, 1> kAliases = {
-      {{"premulsum", ReduceOp::kPreMulSum}}};
+  static constexpr std::array<std::pair<std::string_view, ReduceOp>, 4> kAliases = {
+      {{"premulsum", ReduceOp::kPreMulSum},
+       {"band", ReduceOp::kAnd},
+       {"bor", ReduceOp::kOr},
+       {"bxor", ReduceOp::kXor}}};
   return Find<ReduceOp>(kOpNames, kAliases, name);
 }
 

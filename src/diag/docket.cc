@@ -127,12 +127,19 @@ std::string Docket::Starves(const Seen& seen) const {
   const auto part = [&](std::int64_t then, std::int64_t later) {
     return then < 0 || later < then ? 0.0 : static_cast<double>(later - then) / apart_ns;
   };
-  if (const double off = part(before.throttled_ns, now.throttled_ns); off >= kThrottled) {
-    // The system adds up what the group's processes have lost on each core.
-    return fmt::format("its control group was kept off the cores for {:.0f} % of the last {:.1f} s",
-                       100 * std::min(off, 1.0), apart_ns * 1e-9);
+  const double waited = part(before.queue_ns, now.queue_ns);
+  if (const double lost = part(before.throttled_ns, now.throttled_ns); lost >= kThrottled) {
+    // The system adds up over the cores, so what was lost is held against what the group has had of them; where that is not known, the
+    // main thread tells.
+    const bool known = before.group_run_ns >= 0 && now.group_run_ns >= before.group_run_ns;
+    const double off = known ? lost / (lost + part(before.group_run_ns, now.group_run_ns)) : std::min(waited, 1.0);
+    if (off >= kThrottled) {
+      return fmt::format(
+          "its control group was kept off the cores for {:.0f} % of the time that it wanted, in the last {:.1f} s",
+          100 * off, apart_ns * 1e-9);
+    }
   }
-  if (const double off = part(before.queue_ns, now.queue_ns); off >= kQueued) {
+  if (const double off = waited; off >= kQueued) {
     return fmt::format("its main thread was ready and had no core for {:.0f} % of the last {:.1f} s", 100 * off,
                        apart_ns * 1e-9);
   }

@@ -46,6 +46,8 @@ class Docket {
   // A rank that has not called what `waits` waits for (`called`: or has, and does not go on with it).
   enum class Owes : std::uint8_t { kTheCall, kToGoOn };
   int Late(const Node& node, const Node& waits, Owes owes);
+  // Whether its process gets no time on a core.
+  bool IsStarved(const Node& node) const { return !Starves(standings_.Of(node.communicator, node.rank)).empty(); }
 
  private:
   const CommunicatorLook& At(int communicator) const {

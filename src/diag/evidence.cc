@@ -58,6 +58,11 @@ const char* Name(ProcessState state) {
   return kNames[static_cast<int>(state)];
 }
 
+const GpuLook* ProcessLook::FindGpu(const std::string& bus_id) const {
+  const auto found = std::ranges::find(gpus, bus_id, &GpuLook::bus_id);
+  return found == gpus.end() ? nullptr : &*found;
+}
+
 const LinkLook* RankLook::LinkTo(int peer, int channel) const {
   const auto found =
       std::ranges::find_if(links, [&](const LinkLook& l) { return l.peer == peer && l.channel == channel; });
@@ -128,6 +133,7 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
 RankLook ReadRank(const trace::View& box) {
   RankLook rank{.rank = box.rank(), .records_calls = box.records_calls(), .thread = box.thread()};
   rank.created_ns = box.created_ns();
+  rank.gpu_bus_id = box.gpu_bus_id();
   // In this order: what has ended was called before.
   rank.finished = box.finished();
   rank.called = box.newest();

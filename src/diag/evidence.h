@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "diag/gpu_look.h"
 #include "trace/call.h"
 #include "trace/layout.h"
 #include "tutti/status.h"
@@ -60,6 +61,19 @@ struct ThreadLook {
   std::string kernel_place;  // function of the kernel that it sleeps in; empty: not known
 };
 
+// What the system says of why a process has ended.
+struct EndingLook {
+  bool out_of_memory = false;        // the kernel's log: it was ended for want of memory
+  bool of_group = false;             // of its control group, rather than of the host
+  std::string group;                 // that lacked it, or that counts; empty: not known
+  std::int64_t limit_bytes = -1;     // of the group; -1: none, or not known
+  std::int64_t resident_bytes = -1;  // that the process had in use; -1: not known
+  std::int64_t group_kills = 0;      // how many of the group's processes were ended so since it was first looked at
+  std::string crash;  // what it did that ended it: "segfault at 0 ip ... in libfoo.so"; empty: nothing, or not known
+
+  bool operator==(const EndingLook&) const = default;
+};
+
 struct ProcessLook {
   std::string host;
   std::int32_t pid = 0;
@@ -67,11 +81,17 @@ struct ProcessLook {
   ProcessState state = ProcessState::kUnknown;
   std::vector<ThreadLook> threads;    // the main thread first, then a few that run or sleep uninterruptibly
   std::vector<std::string> children;  // names of processes that it has started
-  // Since it began: the main thread on a core, and ready without one; its control group kept off the cores. -1: not known.
+  // Since it began: the main thread on a core, and ready without one. Of its control group, added up over the cores: kept off them, and on
+  // them. -1: not known.
   std::int64_t run_ns = -1;
   std::int64_t queue_ns = -1;
   std::int64_t throttled_ns = -1;
-  std::optional<int> end;  // of one that has ended: as waitpid has it
+  std::int64_t group_run_ns = -1;
+  std::optional<int> end;     // of one that has ended: as waitpid has it
+  EndingLook ending;          // likewise
+  std::vector<GpuLook> gpus;  // of its ranks, where there was a reason to ask
+
+  const GpuLook* FindGpu(const std::string& bus_id) const;  // null where nothing is known of it
 };
 
 // A rank's life, in the order in which it goes.
@@ -120,7 +140,8 @@ struct RankLook {
   int process = -1;  // its place in Look::processes; -1: not known
   // Ranks with the same number share memory; others have a network between them.
   int island = 0;
-  int gpu = -1;  // of its calls; -1: host memory
+  int gpu = -1;            // of its calls; -1: host memory
+  std::string gpu_bus_id;  // of the GPU that its communicator uses; empty: none, or not known
   RankState state = RankState::kUnknown;
   bool records_calls = true;
   std::int32_t thread = 0;  // that made the communicator; 0: not known
@@ -183,6 +204,9 @@ struct CommunicatorLook {
   int ranks = 0;
   std::array<std::uint32_t, trace::kBoxProtocols> window{};  // room of a link; 0: not known
   std::int64_t created_unix_ns = 0;
+  // While it is made: where its hosts meet, if that does not answer, so that ranks which are not seen may have come to other hosts:
+  // "10.0.0.1:500 of the process that made the id". Else empty.
+  std::string silent_place;
   std::vector<RankLook> seen;  // by rank; those of which nothing can be seen are missing
   std::vector<EdgeFacts> edges;
 

@@ -28,7 +28,8 @@ class Box {
                                                .pid = 7,
                                                .created_ns = 5,
                                                .thread = 8,
-                                               .window = {128, 256, 32}});
+                                               .window = {128, 256, 32},
+                                               .gpu_bus_id = "0000:1b:00.0"});
   }
   trace::View View() const { return *trace::View::Open(memory_.get(), trace::BoxBytes(3, 1)); }
   std::uint64_t Add(Collective kind, std::uint64_t count, std::uint64_t sequence, int root = 0) {
@@ -49,6 +50,7 @@ TEST(Evidence, OfAnIdleRank) {
   const RankLook rank = ReadRank(box.View());
   EXPECT_EQ(rank.rank, 1);
   EXPECT_EQ(rank.thread, 8);
+  EXPECT_EQ(rank.gpu_bus_id, "0000:1b:00.0");
   EXPECT_EQ(rank.called, 2u);
   EXPECT_EQ(rank.sequence, 2u);
   EXPECT_EQ(rank.finished_sequence, 2u);

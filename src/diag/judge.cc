@@ -11,6 +11,7 @@
 #include "diag/merge.h"
 #include "diag/patience.h"
 #include "diag/plausible.h"
+#include "diag/reasons.h"
 #include "diag/slow.h"
 #include "diag/verdict.h"
 #include "diag/walk.h"
@@ -36,7 +37,9 @@ class Judgement {
       JudgeBeginning(c);
       JudgeSlow(c);
     }
-    std::vector<Verdict> verdicts = Merge(docket_.Take());
+    std::vector<Verdict> found = docket_.Take();
+    for (Verdict& v : found) AddReasons(now_, v);
+    std::vector<Verdict> verdicts = Merge(std::move(found));
     for (Verdict& v : verdicts) Finish(v);
     std::ranges::stable_sort(verdicts, std::ranges::greater{}, [](const Verdict& v) {
       return std::pair(v.severity, v.direct.size() + v.indirect.size());
@@ -176,6 +179,7 @@ class Judgement {
     if (cause == kNoCause) {
       cause = docket_.Open(fmt::format("init|{}", c), Kind::kInitIncomplete);
       docket_[cause].missing = missing;
+      docket_[cause].quote = At(c).silent_place;
       docket_[cause].ranks = At(c).ranks;
       docket_[cause].confidence = Confidence::kLikely;
       docket_.Show(cause, fmt::format("{} of {} ranks can be seen here, {} of them still begin", At(c).seen.size(),
@@ -239,9 +243,10 @@ class Judgement {
 }  // namespace
 
 const char* Name(Kind kind) {
-  constexpr const char* kNames[kKinds] = {
-      "late host", "starved",   "stopped",      "traced",   "dead",     "host gone",       "GPU late", "GPU slow",
-      "GPU hung",  "link slow", "link stalled", "mismatch", "deadlock", "init incomplete", "broken",   "unknown"};
+  constexpr const char* kNames[kKinds] = {"late host",    "starved",      "stopped",  "traced",   "dead",
+                                          "host gone",    "GPU late",     "GPU slow", "GPU hung", "link slow",
+                                          "link stalled", "NVLink fault", "mismatch", "deadlock", "init incomplete",
+                                          "broken",       "unknown"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each kind of verdict from evidence written by hand: who is named, who is innocent, how loud, and when nothing is said.
 // Long because each kind has its cases here, in the order of the kinds.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "diag/sentence.h"
@@ -153,12 +154,32 @@ TEST(Judge, KnowsACallThatNobodyDrives) {
 TEST(Judge, NamesAStarvedProcess) {
   Job job(3);
   job.WaitOnRing(3, {1});
-  job.process(1).throttled_ns = 5 * kSecond;
-  const auto throttled = [](Look& before) { before.processes[1].throttled_ns -= 180 * kMs; };
-  std::vector<Verdict> verdicts = job.Judged(throttled);
+  job.process(1).throttled_ns = job.process(1).group_run_ns = 5 * kSecond;
+  const auto lost = [](std::int64_t lost_ms, std::int64_t had_ms, std::int64_t waited_ms = 0) {
+    return [=](Look& before) {
+      before.processes[1].throttled_ns -= lost_ms * kMs;
+      before.processes[1].group_run_ns -= had_ms * kMs;
+      if (before.processes[1].queue_ns >= 0) before.processes[1].queue_ns -= waited_ms * kMs;
+    };
+  };
+  std::vector<Verdict> verdicts = job.Judged(lost(180, 20));
   One(verdicts, Kind::kStarved, {1});
-  EXPECT_TRUE(Has(Sentence(verdicts[0]), "kept off the cores for 90 % of the last 0.2 s")) << Sentence(verdicts[0]);
-  EXPECT_EQ(job.Judged([](Look& before) { before.processes[1].throttled_ns -= 20 * kMs; }).at(0).kind, Kind::kLateHost);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]),
+                  "its control group was kept off the cores for 90 % of the time that it wanted, in the last 0.2 s"))
+      << Sentence(verdicts[0]);
+  EXPECT_EQ(job.Judged(lost(20, 2)).at(0).kind, Kind::kLateHost);
+  // Time of all cores together: of 64 that lack a hundredth each, nobody starves. Of 8 that lack two thirds, everybody.
+  EXPECT_EQ(job.Judged(lost(128, 12'672)).at(0).kind, Kind::kLateHost);
+  verdicts = job.Judged(lost(1066, 534));
+  One(verdicts, Kind::kStarved, {1});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "kept off the cores for 67 % of")) << Sentence(verdicts[0]);
+  // Where it is not known what the group had, its main thread tells.
+  job.process(1).group_run_ns = -1;
+  job.process(1).queue_ns = kSecond;
+  verdicts = job.Judged(lost(1066, 0, 140));
+  One(verdicts, Kind::kStarved, {1});
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), "kept off the cores for 70 % of")) << Sentence(verdicts[0]);
+  EXPECT_EQ(job.Judged(lost(1066, 0, 20)).at(0).kind, Kind::kLateHost);
   job.process(1).queue_ns = kSecond;
   One(job.Judged([](Look& before) { before.processes[1].queue_ns -= 195 * kMs; }), Kind::kStarved, {1});
   One(job.Judged([](Look& before) { before.processes[1].queue_ns -= 100 * kMs; }), Kind::kLateHost, {1});
@@ -224,6 +245,12 @@ TEST(Judge, NamesAHostThatIsGone) {
   const std::vector<Verdict> verdicts = job.Judged();
   EXPECT_EQ(One(verdicts, Kind::kHostGone, {2, 3}).severity, Severity::kWarn);
   EXPECT_TRUE(Has(Sentence(verdicts[0]), "host b with ranks 2 and 3")) << Sentence(verdicts[0]);
+  Job one(2);
+  one.Wait(0, 1, 9.5);
+  one.now.hosts.push_back({.name = "b", .silent_ns = 9500 * kMs});
+  one.process(1).host = "b";
+  one.rank(1).island = 1;
+  EXPECT_EQ(What(One(one.Judged(), Kind::kHostGone, {1})), "host b with rank 1 (pid 101) does not answer");
 }
 
 TEST(Judge, TellsGpusThatAreLateFromHungOnes) {
@@ -263,6 +290,36 @@ TEST(Judge, NamesALinkThatStalls) {
   job.Wait(1, 0, 4.5);
   job.Edge(1, 2, 500, 498, 490);
   One(job.Judged(), Kind::kLinkStalled, {});
+}
+
+// Nor that of ends that get no time on a core: what they have written down is old.
+TEST(Judge, BlamesNoLinkWhoseEndsDoNotLookAround) {
+  Job job(4);
+  job.Spread();
+  job.WaitOnRing(4.5);
+  for (int r = 0; r < 4; ++r) job.Edge(r, (r + 1) % 4, 500, 500, 490);
+  job.Edge(1, 2, 500, 498, 490);
+  One(job.Judged(), Kind::kLinkStalled, {});
+  for (const int asleep : {1, 2}) {
+    Job stale = job;
+    stale.rank(asleep).wait.looked_ns = Job::kNow - 1300 * kMs;
+    const std::vector<Verdict> verdicts = stale.Judged();
+    EXPECT_TRUE(Has(Sentence(One(verdicts, Kind::kUnknown, {})),
+                    fmt::format("rank {} waits, and has not come to look around for 1.3 s", asleep)))
+        << Sentence(verdicts[0]);
+    stale.process(asleep).queue_ns = 5 * kSecond;
+    One(stale.Judged([&](Look& before) {
+      before.processes[static_cast<std::size_t>(asleep)].queue_ns = 5 * kSecond - 195 * kMs;
+    }),
+        Kind::kStarved, {asleep});
+  }
+  // And its counters contradict nothing.
+  Job behind = job;
+  behind.Edge(1, 2, 500, 502, 490);
+  EXPECT_TRUE(Has(Sentence(behind.Judged()[0]), "implausible: ")) << Sentence(behind.Judged()[0]);
+  const auto did_not_look = [](Look& before) { before.communicators[0].seen[1].wait.looked_ns += 200 * kMs; };
+  EXPECT_FALSE(Has(Sentence(behind.Judged(did_not_look)[0]), "implausible: "))
+      << Sentence(behind.Judged(did_not_look)[0]);
 }
 
 TEST(Judge, NamesTheWayBackAndTheCard) {
@@ -478,6 +535,14 @@ TEST(Judge, NamesWhoHasNotCome) {
           "communicator dp waits for ranks 1 and 3 of 4, which cannot be seen on this host; ranks 0 and 2 have waited "
           "for 11.0 s"))
       << Sentence(v);
+  Job mute = job;
+  mute.communicator().silent_place = "10.0.0.1:500 of the process that made the id";
+  verdicts = mute.Judged();
+  EXPECT_TRUE(Has(
+      Sentence(One(verdicts, Kind::kInitIncomplete, {})),
+      "where the hosts of communicator dp meet, 10.0.0.1:500 of the process that made the id, nobody answers, so it is "
+      "not known here whether ranks 1 and 3 of 4 have come; ranks 0 and 2 have waited for 11.0 s"))
+      << Sentence(verdicts[0]);
   job.process(2).state = ProcessState::kStopped;
   One(job.Judged(), Kind::kStopped, {2});
 }

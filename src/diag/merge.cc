@@ -22,6 +22,10 @@ void Join(Verdict& one, Verdict&& other) {
   Append(one.indirect, other.indirect);
   std::erase_if(one.indirect, [&](const Place& p) { return std::ranges::find(one.direct, p) != one.direct.end(); });
   one.held_ns = std::max(one.held_ns, other.held_ns);
+  for (std::string& text : other.reasons) {
+    if (std::ranges::find(one.reasons, text) == one.reasons.end()) one.reasons.push_back(std::move(text));
+  }
+  if (one.remedy.empty()) one.remedy = std::move(other.remedy);
   for (std::string& text : other.evidence) {
     if (std::ranges::find(one.evidence, text) == one.evidence.end()) one.evidence.push_back(std::move(text));
   }
@@ -134,10 +138,27 @@ std::vector<Verdict> MergeStopped(std::vector<Verdict> all) {
   return merged;
 }
 
+// One link of a GPU to a switch may be what several pairs of ranks suffer from.
+std::vector<Verdict> MergeNvLinks(std::vector<Verdict> all) {
+  std::vector<Verdict> merged;
+  for (Verdict& v : all) {
+    const auto same = std::ranges::find_if(merged, [&](const Verdict& m) {
+      return v.kind == Kind::kNvLinkFault && m.kind == v.kind && m.without == v.without && m.reasons == v.reasons;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(v));
+      continue;
+    }
+    std::ranges::copy(v.links, std::back_inserter(same->links));
+    Join(*same, std::move(v));
+  }
+  return merged;
+}
+
 }  // namespace
 
 std::vector<Verdict> Merge(std::vector<Verdict> verdicts) {
-  return MergeStopped(MergeLinks(MergeLate(std::move(verdicts))));
+  return MergeStopped(MergeNvLinks(MergeLinks(MergeLate(std::move(verdicts)))));
 }
 
 }  // namespace tutti::diag

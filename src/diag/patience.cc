@@ -28,6 +28,7 @@ constexpr std::array<Patience, kKinds> kPatience = {{
     {Kind::kGpuHung, kShown, 4 * kSecond, false},
     {Kind::kLinkSlow, 5 * kSecond, kLong, false},
     {Kind::kLinkStalled, kShown, 4 * kSecond, false},
+    {Kind::kNvLinkFault, kShown, 4 * kSecond, false},
     {Kind::kMismatch, 0, 0, false},
     {Kind::kDeadlock, kSoon / 2, kSoon / 2, false},
     {Kind::kInitIncomplete, kShown, kLong, false},
@@ -55,7 +56,8 @@ Severity SeverityOf(const Verdict& verdict, const Rules& rules) {
   }
   if (verdict.rated_bytes_per_s > 0 && verdict.bytes_per_s >= kVerySlow * verdict.rated_bytes_per_s)
     warn_ns *= kLessSlow;
-  if (!verdict.excuse.empty()) warn_ns = kNever;
+  // Nobody wants a pause that a GPU's fault explains.
+  if (!verdict.excuse.empty() && verdict.remedy.empty()) warn_ns = kNever;
   if (verdict.held_ns >= warn_ns) return Severity::kWarn;
   return verdict.held_ns >= patience.info_ns ? Severity::kInfo : Severity::kQuiet;
 }

@@ -12,12 +12,6 @@
 namespace tutti::diag {
 namespace {
 
-// "02:58:11 UTC"
-std::string TimeOfDay(std::int64_t unix_ns) {
-  const std::int64_t second = unix_ns / kSecond % 86400;
-  return fmt::format("{:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60);
-}
-
 // Who waits, in the numbers of the culprit's communicator; ranks that are in it under other numbers only are counted.
 std::string Waiting(const Verdict& v) {
   std::vector<Place> all = v.direct;
@@ -68,15 +62,25 @@ std::string Sentence(const Verdict& v) {
 }
 
 std::string Subject(const Verdict& v) {
-  // The system adds up what a rank has lacked of the cores from time to time only: some looks do not show it.
-  std::string text = Name(v.kind == Kind::kStarved ? Kind::kLateHost : v.kind);
+  // The system adds up what a rank has lacked of the cores from time to time only: some looks do not show it. What NVLinks say comes later
+  // than that a GPU hangs.
+  const bool was_gpu = v.kind == Kind::kNvLinkFault && (v.without == Kind::kGpuHung || v.without == Kind::kGpuSlow);
+  std::string text = Name(v.kind == Kind::kStarved ? Kind::kLateHost : was_gpu ? v.without : v.kind);
   std::vector<std::string> about;
   for (const Place& p : v.culprits) about.push_back(Subject(p));
+  if (was_gpu) {
+    for (const LinkPlace& l : v.links) about.push_back(Subject(l.from));
+  } else if (v.kind == Kind::kNvLinkFault) {
+    // Which pairs of GPUs wait for it changes from look to look.
+    return fmt::format("{}|{}|{:x}|{}", text, v.links.front().from.host, v.links.front().from.communicator, v.common);
+  }
   if (v.kind == Kind::kLinkSlow && LeaveOneHost(v.links)) {
     // Which of them are slow enough changes from second to second.
     return fmt::format("{}|{}|{:x}", text, v.links.front().from.host, v.links.front().from.communicator);
   }
-  for (const LinkPlace& l : v.links) about.push_back(fmt::format("{}>{}", Subject(l.from), Subject(l.to)));
+  if (!was_gpu) {
+    for (const LinkPlace& l : v.links) about.push_back(fmt::format("{}>{}", Subject(l.from), Subject(l.to)));
+  }
   if (about.empty() && !v.direct.empty()) about.push_back(fmt::format("{:x}", v.direct.front().communicator));
   std::ranges::sort(about);
   for (const std::string& a : about) text += "|" + a;

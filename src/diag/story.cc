@@ -17,12 +17,18 @@ namespace {
 constexpr int kMissedUntilOver = 2;
 constexpr unsigned kSeconds = 0xf;  // the last four
 constexpr int kSlowSeconds = 3;
+constexpr std::int64_t kExcuseLastsNs = 10 * kSecond;
 
-bool IsSlow(Kind kind) { return kind == Kind::kLinkSlow || kind == Kind::kGpuSlow; }
+bool IsSlow(const Verdict& v) {
+  const Kind kind = v.kind == Kind::kNvLinkFault ? v.without : v.kind;
+  return kind == Kind::kLinkSlow || kind == Kind::kGpuSlow;
+}
 
 // All that makes a sentence worth saying again.
 std::string StateOf(const Verdict& v) {
-  std::string state = fmt::format("{}|{}|{}", v.called, v.excuse, IsSlow(v.kind) ? "" : v.common);
+  const bool varies = IsSlow(v) || v.kind == Kind::kNvLinkFault;
+  std::string state = fmt::format("{}|{}|{}", v.called, v.excuse.empty(), varies ? "" : v.common);
+  if (v.kind == Kind::kInitIncomplete) state += "|" + v.quote;
   for (const CallOf& call : v.calls) state += fmt::format("|{}", call.sequence);
   if (v.process)
     state +=
@@ -34,6 +40,11 @@ std::string StateOf(const Verdict& v) {
 
 }  // namespace
 
+Severity Story::SeverityAfter(Verdict v, std::int64_t held_ns) const {
+  v.held_ns = held_ns;
+  return SeverityOf(v, rules_);
+}
+
 bool Story::Persists(Entry& entry, bool there, std::int64_t now_ns) {
   if (entry.second_ns == 0 || now_ns - entry.second_ns >= kSecond) {
     entry.seconds = (entry.seconds << 1 | (there ? 1u : 0u)) & kSeconds;
@@ -43,6 +54,19 @@ bool Story::Persists(Entry& entry, bool there, std::int64_t now_ns) {
 }
 
 void Story::Forget(const Verdict& verdict) { entries_.erase(Subject(verdict)); }
+
+void Story::Excuse(Verdict& v, std::int64_t now_ns) {
+  const auto process_of = [](const Place& p) { return fmt::format("{}|{}", p.host, p.pid); };
+  if (!v.excuse.empty()) {
+    for (const Place& p : v.culprits) excuses_[process_of(p)] = {.text = v.excuse, .seen_ns = now_ns};
+    return;
+  }
+  const auto is_excused = [&](const Place& p) { return excuses_.contains(process_of(p)); };
+  const bool may_be = v.kind == Kind::kLateHost && !v.culprits.empty();
+  if (!may_be || !std::ranges::all_of(v.culprits, is_excused)) return;
+  v.excuse = excuses_[process_of(v.culprits.front())].text;
+  v.severity = SeverityOf(v, rules_);
+}
 
 bool Story::IsOver(Entry& entry, std::int64_t now_ns) {
   if (entry.missed == 0) return false;
@@ -55,19 +79,24 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
   std::vector<Line> lines;
   standing_.clear();
   for (auto& [subject, entry] : entries_) ++entry.missed;
+  std::erase_if(excuses_, [&](const auto& e) { return now_ns - e.second.seen_ns >= kExcuseLastsNs; });
   for (Verdict& v : verdicts) {
     const auto [found, is_new] = entries_.try_emplace(Subject(v));
     Entry& entry = found->second;
-    if (is_new) entry.first_ns = now_ns - v.held_ns;
-    if (IsSlow(v.kind)) {
+    if (is_new) entry.first_ns = now_ns - v.held_ns, entry.seen_ns = now_ns;
+    if (IsSlow(v)) {
       entry.slow = true;
       entry.missed = 0;
       v.held_ns = now_ns - entry.first_ns;
       v.severity = Persists(entry, true, now_ns) ? SeverityOf(v, rules_) : Severity::kQuiet;
     }
+    Excuse(v, now_ns);
+    const bool stopped = v.kind == Kind::kStopped;
+    if (stopped) v.severity = std::min(v.severity, SeverityAfter(v, now_ns - entry.seen_ns + kLeastApartNs));
     if (v.severity == Severity::kQuiet) {
       // Not worth a word yet. One that was told and is quiet now counts as missed.
-      if (is_new && !entry.slow) entries_.erase(found);
+      if (stopped) entry.missed = 0;
+      if (is_new && !entry.slow && !stopped) entries_.erase(found);
       continue;
     }
     entry.missed = 0;
@@ -76,7 +105,10 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     if (starves || !entry.starved) entry.what = What(v);
     entry.starved |= starves;
     const std::string state = StateOf(v) + (entry.starved ? "|starved" : "");
-    if (v.severity > entry.told || state != entry.state) lines.push_back({.severity = v.severity, .text = Sentence(v)});
+    // What the system says of why may come some looks later, and changes from look to look.
+    const bool explains = !v.remedy.empty() && entry.remedies.insert(v.remedy).second;
+    if (v.severity > entry.told || state != entry.state || explains)
+      lines.push_back({.severity = v.severity, .text = Sentence(v)});
     entry.told = std::max(entry.told, v.severity);
     entry.state = state;
     standing_.push_back(std::move(v));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ class Story {
     std::string text;  // a sentence, or "cleared after 41.0 s: rank 3 (host a, pid 77) is stopped"
   };
   // Takes the verdicts of one moment; what is to be told now. `now_ns` never decreases. A verdict is told when it first is at INFO or
-  // above, when it rises to WARN, and when what it says of culprits, calls or their excuse changes. It is over when two updates in a
-  // row have not had it. What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the
+  // above, when it rises to WARN, and when what it says of culprits or calls changes, or whether they have an excuse, and when the system gives a reason. An excuse holds for ten
+  // seconds after it was last seen: who saves something computes between its writes. It is over when two updates in a row have not had it. A process counts as stopped from when it was first seen so, also where others had waited for it before. What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the
   // first of these.
   std::vector<Line> Update(std::vector<Verdict> verdicts, std::int64_t now_ns);
 
@@ -38,6 +39,7 @@ class Story {
   struct Entry {
     bool starved = false;  // it has been seen to lack time on a core, which not every look shows
     std::int64_t first_ns = 0;
+    std::int64_t seen_ns = 0;  // at the first update
     std::int64_t held_ns = 0;  // the longest wait so far
     int missed = 0;            // updates without it, in a row
     unsigned seconds = 0;      // bits: whether it was there at the last seconds that count, the latest lowest
@@ -46,13 +48,23 @@ class Story {
     Severity told = Severity::kQuiet;
     std::string state;  // what was told, but for what grows with time
     std::string what;
+    std::set<std::string> remedies;  // that were told
   };
+  struct LastExcuse {
+    std::string text;
+    std::int64_t seen_ns = 0;
+  };
+  // How loud it would be, had it lasted for so long.
+  Severity SeverityAfter(Verdict verdict, std::int64_t held_ns) const;
+  // Notes a verdict's excuse, or gives it that which all of its culprits had a moment ago.
+  void Excuse(Verdict& verdict, std::int64_t now_ns);
   // Counts a second of a verdict on slowness, once a second; whether it has been there for enough of them.
   static bool Persists(Entry& entry, bool there, std::int64_t now_ns);
   static bool IsOver(Entry& entry, std::int64_t now_ns);
 
   Rules rules_;
-  std::map<std::string, Entry> entries_;  // by subject
+  std::map<std::string, Entry> entries_;       // by subject
+  std::map<std::string, LastExcuse> excuses_;  // by process
   std::vector<Verdict> standing_;
 };
 

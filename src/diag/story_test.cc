@@ -3,6 +3,7 @@
 // What is told over time, and how.
 #include "diag/story.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "diag/sentence.h"
@@ -79,6 +80,44 @@ TEST(Story, ALateRankTurnsOutToStarve) {
   const std::vector<Story::Line> over = story.Update({}, 4200 * kMs);
   ASSERT_EQ(over.size(), 1u);
   EXPECT_NE(over[0].text.find("kept off the cores"), std::string::npos) << over[0].text;
+}
+
+// Who saves something computes between its writes: the pause stays one that the program wants until no write has been seen for ten seconds.
+TEST(Story, AnExcuseHoldsForAWhile) {
+  Story story;
+  std::vector<std::string> told;
+  for (int second = 1; second <= 50; ++second) {
+    std::vector<Verdict> verdicts = LateFor(second);
+    if (second % 5 == 2 && second < 30) {
+      verdicts.front().excuse = fmt::format("writes /ckpt/{}.pt", second);
+      verdicts.front().severity = Severity::kInfo;
+    }
+    for (const Story::Line& line : story.Update(std::move(verdicts), second * kSecond))
+      told.push_back(fmt::format("{} {} {}", Name(line.severity), second, line.text.find("writes") != line.text.npos));
+  }
+  // The last write was seen at 27.
+  EXPECT_EQ(told, (std::vector<std::string>{"INFO 2 true", "WARN 37 false"}));
+}
+
+// Those who wait for it may have waited long before it was stopped.
+TEST(Story, AStopCountsFromWhenItIsSeen) {
+  Job job(4);
+  job.WaitOnRing(8, {2});
+  job.process(2).state = ProcessState::kStopped;
+  Story story;
+  std::vector<int> told;
+  for (int fifth = 0; fifth < 10; ++fifth) {
+    for (const Story::Line& line : story.Update(job.Judged(), fifth * kSecond / 5)) {
+      EXPECT_EQ(line.severity, Severity::kWarn);
+      EXPECT_NE(line.text.find("is stopped; ranks 0, 1 and 3 have waited for 8.0 s"), line.text.npos) << line.text;
+      told.push_back(fifth);
+    }
+  }
+  EXPECT_EQ(told, std::vector{5});
+  // One that was over before is not told of.
+  Story other;
+  for (int fifth = 0; fifth < 4; ++fifth) EXPECT_TRUE(other.Update(job.Judged(), fifth * kSecond / 5).empty());
+  for (int fifth = 4; fifth < 9; ++fifth) EXPECT_TRUE(other.Update({}, fifth * kSecond / 5).empty());
 }
 
 TEST(Story, ForgetsWithoutAWord) {

@@ -29,13 +29,14 @@ enum class Kind : std::uint8_t {
   kGpuHung,         // its GPU has begun, waits for nobody and does not go on
   kLinkSlow,        // data move on a link, far more slowly than they could
   kLinkStalled,     // they do not move
+  kNvLinkFault,     // either, between two GPUs of a host, and an NVLink is down or counts errors
   kMismatch,        // ranks have called different things
   kDeadlock,        // ranks wait for each other in different calls
   kInitIncomplete,  // ranks that a communicator needs have not come
   kBroken,          // a communicator has been ended by an error of another kind, or by the program
   kUnknown,         // none of these is shown, or what is shown contradicts itself
 };
-inline constexpr int kKinds = 16;
+inline constexpr int kKinds = 17;
 // "late host"
 const char* Name(Kind kind);
 
@@ -71,13 +72,15 @@ struct CallOf {
   std::uint64_t sequence = 0;
 };
 
+// Long because a field is what some kind of verdict tells.
 struct Verdict {
   Kind kind = Kind::kUnknown;
   Severity severity = Severity::kQuiet;
   Confidence confidence = Confidence::kProven;
   std::vector<Place> culprits;   // none where it is a link, or nobody can be named
-  std::vector<LinkPlace> links;  // of kLinkSlow, kLinkStalled
-  std::string common;            // what several such links have in common: "host node31"; empty: nothing
+  std::vector<LinkPlace> links;  // of kLinkSlow, kLinkStalled, kNvLinkFault
+  std::string
+      common;  // what several such links have in common: "host node31", "NVLink 4 of GPU 0000:3b:00.0"; empty: nothing
   // kLateHost, kGpuLate and the like: what the culprits owe. kMismatch: the odd call, then the usual. kDeadlock: what each culprit is in.
   std::vector<CallOf> calls;
   std::vector<CallOf> owed;                       // kDeadlock: what each culprit has not called
@@ -88,9 +91,14 @@ struct Verdict {
   std::int64_t held_ns = 0;                       // for how long something has waited
   std::int64_t since_unix_ns = 0;                 // 0: not known
   std::int64_t longest_before_ns = 0;             // the longest wait of those who wait now that has ended well
-  double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow
-  std::string quote;   // of kBroken, kMismatch, kDead: what the ranks themselves say; may be empty
+  double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow, and kNvLinkFault where data still move
+  std::string
+      quote;  // of kBroken, kMismatch, kDead: what the ranks themselves say; may be empty. Of kInitIncomplete the silent place
   std::string excuse;  // of kLateHost: what its host shows as a reason: "writes /ckpt/17.pt"; empty: none
+  // What the system says of why, of a process that has ended or of a GPU: "Xid 79 at 02:16:30 UTC (...)"; and what to do then.
+  std::vector<std::string> reasons;
+  std::string remedy;             // empty: what the kind says
+  Kind without = Kind::kUnknown;  // kNvLinkFault: what it is but for what the system says
   std::vector<std::string> evidence;
   std::vector<Place> direct, indirect;  // innocent: who waits for the culprit, and who for these
 };

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include "diag/reasons.h"
+#include "diag/xid.h"
 
 namespace tutti::diag {
 namespace {
@@ -14,6 +18,10 @@ using trace::WaitKind;
 
 // The thread that would make a rank's next call: the one that waited last in one, else the one that made the communicator.
 std::int32_t ThreadOf(const RankLook& rank) { return rank.wait.thread != 0 ? rank.wait.thread : rank.thread; }
+
+// So long a rank that runs does not leave its wait alone, in times of how far apart looks are, but for crowded cores.
+constexpr std::int64_t kAsleepNs = kSecond;
+constexpr int kAsleepLooks = 2;
 
 bool IsCollective(const RankLook::Running& running) { return running.call.valid() && !running.call.is_transfer(); }
 
@@ -222,11 +230,29 @@ Walk::Step Walk::Stuck(const Node& node, const Node& waits) {
   return {.verdict = hung};
 }
 
+const RankLook* Walk::Asleep(const Edge& edge, int ranks) const {
+  const std::int64_t long_ns = std::max(kAsleepNs, kAsleepLooks * ApartNs(ranks));
+  for (const RankLook* end : {edge.sender, edge.receiver}) {
+    const EndIs is = end == edge.sender ? edge.sender_is : edge.receiver_is;
+    if (is == EndIs::kWaiting && now_.taken_ns - end->wait.looked_ns >= long_ns) return end;
+  }
+  return nullptr;
+}
+
 Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding) {
   const Node from{node.communicator, edge.sender->rank}, to{node.communicator, edge.receiver->rank};
+  if (const RankLook* end = Asleep(edge, CommunicatorOf(node).ranks)) {
+    const Node asleep = end == edge.sender ? from : to, other = end == edge.sender ? to : from;
+    if (docket_.IsStarved(asleep)) return {.verdict = docket_.Late(asleep, other, Docket::Owes::kToGoOn)};
+    return {.verdict = Unknown(node.communicator,
+                               fmt::format("rank {} waits, and has not come to look around for {:.1f} s", end->rank,
+                                           static_cast<double>(now_.taken_ns - end->wait.looked_ns) * 1e-9))};
+  }
   if (edge.sender->island == edge.receiver->island) {
     // Nothing is on its way in shared memory: what is sent is there. A message may be half written, or read with help.
     if (edge.sender_is == EndIs::kInside) return Stuck(from, to);
+    if (std::vector<std::string> faults = NvLinkFaults(now_, *edge.sender, *edge.receiver); !faults.empty())
+      return BadNvLink(from, to, std::move(faults));
     return {.verdict = Unknown(node.communicator, Describe(edge) + ", though they share memory")};
   }
   const int stalled =
@@ -248,6 +274,22 @@ Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding
     docket_.Show(stalled, "what was sent has arrived, and the way back does not tell the sender");
   if (finding == EdgeFinding::kNetwork) docket_.Show(stalled, "the sender's card does not complete what it was handed");
   return {.verdict = stalled};
+}
+
+// Their counters meet in memory, and the way to it is at fault.
+Walk::Step Walk::BadNvLink(const Node& from, const Node& to, std::vector<std::string> faults) {
+  const int fault =
+      docket_.Open(fmt::format("nvlink|{}|{}|{}", from.communicator, from.rank, to.rank), Kind::kNvLinkFault);
+  Verdict& v = docket_[fault];
+  if (!v.links.empty()) return {.verdict = fault};
+  v.without = Kind::kLinkStalled;
+  v.ranks = CommunicatorOf(from).ranks;
+  v.confidence = Confidence::kLikely;
+  v.links.push_back({.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to)});
+  v.common = CommonOf(faults);
+  v.reasons = std::move(faults);
+  v.remedy = FindXid(kNvLinkXid).next_step;
+  return {.verdict = fault};
 }
 
 int Walk::Unknown(int communicator, const std::string& evidence) {

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "diag/docket.h"
@@ -42,7 +43,10 @@ class Walk {
   Step OverEdge(const Node& peer, const Node& node, EndIs peer_is);
   Step Decide(EdgeFinding finding, const Edge& edge, const Node& peer, const Node& node);
   Step Stuck(const Node& node, const Node& waits);
+  // An end that waits and has not come to look at its wait for long: its counters are old, so they prove nothing. Null: there is none.
+  const RankLook* Asleep(const Edge& edge, int ranks) const;
   Step BadLink(const Edge& edge, const Node& node, EdgeFinding finding);
+  Step BadNvLink(const Node& from, const Node& to, std::vector<std::string> faults);
   int Unknown(int communicator, const std::string& evidence);
   int OfCycle(const std::vector<Node>& cycle);
   int Deadlock(const std::vector<Node>& cycle);

@@ -33,6 +33,11 @@ std::string Joined(const std::vector<std::string>& texts) {
   return all;
 }
 
+// What the system says of why, behind `mark`; empty: nothing.
+std::string Reasons(const Verdict& v, const char* mark = ": ") {
+  return v.reasons.empty() ? "" : mark + Joined(v.reasons);
+}
+
 std::string LateText(const Verdict& v) {
   const bool one = v.culprits.size() == 1;
   std::string text = fmt::format("{} {}", Who(v.culprits), one ? "has" : "have");
@@ -48,10 +53,11 @@ std::string LateText(const Verdict& v) {
     const std::size_t shown = std::min<std::size_t>(v.evidence.size(), 2);
     return text + ": " + Joined({v.evidence.begin(), v.evidence.begin() + static_cast<std::ptrdiff_t>(shown)});
   }
-  if (!v.process) return text;
+  if (!v.process) return text + Reasons(v, "; ");
   const std::string activity = Activity(*v.process);
   if (!activity.empty()) text += (one ? "; " : fmt::format("; of pid {} ", v.process->pid)) + activity;
-  return v.excuse.empty() ? text : text + ": it " + v.excuse;
+  if (!v.excuse.empty()) text += ": it " + v.excuse;
+  return text + Reasons(v, "; ");
 }
 
 std::string LinkName(const Verdict& v) {
@@ -82,6 +88,11 @@ std::string DeadlockText(const Verdict& v) {
 
 std::string InitText(const Verdict& v) {
   const std::string name = v.direct.empty() ? "a communicator" : CommunicatorName(v.direct.front());
+  if (!v.missing.empty() && !v.quote.empty()) {
+    return fmt::format(
+        "where the hosts of {} meet, {}, nobody answers, so it is not known here whether {} of {} {} come", name,
+        v.quote, RankList(v.missing), v.ranks, v.missing.size() == 1 ? "has" : "have");
+  }
   if (v.missing.empty()) return fmt::format("the {} ranks of {} have come, and have not connected", v.ranks, name);
   return fmt::format("{} waits for {} of {}, which cannot be seen on this host", name, RankList(v.missing), v.ranks);
 }
@@ -111,6 +122,21 @@ std::string Rate(const Verdict& v) {
   if (v.rated_bytes_per_s >= 1e9)
     return fmt::format("{:.2f} of {:.2f} GB/s", v.bytes_per_s * 1e-9, v.rated_bytes_per_s * 1e-9);
   return fmt::format("{:.1f} of {:.1f} MB/s", v.bytes_per_s * 1e-6, v.rated_bytes_per_s * 1e-6);
+}
+
+std::string NvLinkText(const Verdict& v) {
+  const LinkPlace& l = v.links.front();
+  const std::string more = v.links.size() == 1 ? "" : fmt::format(" and {} others", v.links.size() - 1);
+  const std::string effect = v.rated_bytes_per_s > 0 ? "data move at " + Rate(v) : "nothing moves";
+  return fmt::format("NVLink fault between {} and {}{}: {}; {}", Who(l.from), Who(l.to), more, Joined(v.reasons),
+                     effect);
+}
+
+// "host a with rank 3 (pid 77)": its name is told once.
+std::string HostGoneText(const Verdict& v) {
+  std::vector<Place> places = v.culprits;
+  for (Place& place : places) place.host.clear();
+  return fmt::format("host {} with {} does not answer", v.culprits.front().host, Who(places));
 }
 
 }  // namespace
@@ -175,21 +201,24 @@ std::string What(const Verdict& v) {
     case Kind::kTraced:
       return fmt::format("{} is held by a debugger", Who(v.culprits));
     case Kind::kDead:
-      return fmt::format("{} is gone: its process {}", Who(v.culprits), v.process ? EndOf(*v.process) : "has ended");
+      return fmt::format("{} is gone: its process {}{}", Who(v.culprits), v.process ? EndOf(*v.process) : "has ended",
+                         Reasons(v));
     case Kind::kHostGone:
-      return fmt::format("host {} with {} does not answer", v.culprits.front().host, Who(v.culprits));
+      return HostGoneText(v);
     case Kind::kGpuLate:
-      return fmt::format("{} has called {}, and its GPU still runs earlier work", Who(v.culprits),
-                         Describe(v.calls.front()));
+      return fmt::format("{} has called {}, and its GPU still runs earlier work{}", Who(v.culprits),
+                         Describe(v.calls.front()), Reasons(v));
     case Kind::kGpuSlow:
-      return fmt::format("the GPU of {} moves {}", Who(v.culprits), Rate(v));
+      return fmt::format("the GPU of {} moves {}{}", Who(v.culprits), Rate(v), Reasons(v));
     case Kind::kGpuHung:
-      return fmt::format("the GPU of {} makes no progress in {} and waits for nobody", Who(v.culprits),
-                         Describe(v.calls.front()));
+      return fmt::format("the GPU of {} makes no progress in {} and waits for nobody{}", Who(v.culprits),
+                         Describe(v.calls.front()), Reasons(v));
     case Kind::kLinkSlow:
       return fmt::format("data move slowly on {}: {}", LinkName(v), Rate(v));
     case Kind::kLinkStalled:
       return fmt::format("nothing moves on {}: {}", LinkName(v), Joined(v.evidence));
+    case Kind::kNvLinkFault:
+      return NvLinkText(v);
     case Kind::kMismatch:
       return MismatchText(v);
     case Kind::kDeadlock:
@@ -197,9 +226,10 @@ std::string What(const Verdict& v) {
     case Kind::kInitIncomplete:
       return InitText(v);
     case Kind::kBroken:
-      return v.direct.empty()
-                 ? v.quote
-                 : fmt::format("{} was ended by an error: {}", CommunicatorName(v.direct.front()), v.quote);
+      return (v.direct.empty()
+                  ? v.quote
+                  : fmt::format("{} was ended by an error: {}", CommunicatorName(v.direct.front()), v.quote)) +
+             Reasons(v, "; ");
     case Kind::kUnknown:
       return UnknownText(v);
   }
@@ -208,6 +238,7 @@ std::string What(const Verdict& v) {
 
 std::string NextStep(const Verdict& v) {
   const std::int32_t pid = v.culprits.empty() ? 0 : v.culprits.front().pid;
+  if (!v.remedy.empty()) return v.remedy;
   switch (v.kind) {
     case Kind::kLateHost:
       if (!v.excuse.empty()) return "That looks like a pause that the program wants";
@@ -235,11 +266,15 @@ std::string NextStep(const Verdict& v) {
     case Kind::kLinkSlow:
     case Kind::kLinkStalled:
       return "Look at cable, port and switch between them, and at their error counters";
+    case Kind::kNvLinkFault:
+      return "Look at nvidia-smi nvlink --status";
     case Kind::kMismatch:
       return "All ranks must make the same calls in the same order";
     case Kind::kDeadlock:
       return "Make these calls in the same order everywhere, or from threads of their own";
     case Kind::kInitIncomplete:
+      if (!v.missing.empty() && !v.quote.empty())
+        return "Look whether that process goes on, and whether this host reaches it";
       return "Look at the output of these ranks, and whether they were started and reach this host";
     case Kind::kBroken:
       return "The sentence says what to do; the communicator is of no use any more";
@@ -247,6 +282,11 @@ std::string NextStep(const Verdict& v) {
       return "tutti top --json has all that is known";
   }
   return "";
+}
+
+std::string TimeOfDay(std::int64_t unix_ns) {
+  const std::int64_t second = unix_ns / kSecond % 86400;
+  return fmt::format("{:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60);
 }
 
 std::string Duration(std::int64_t ns) {

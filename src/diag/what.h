@@ -28,6 +28,8 @@ std::string EndOf(const ProcessLook& process);
 
 // "ranks 0-246 and 248-511", "rank 4".
 std::string RankList(std::vector<int> ranks);
+// "02:58:11 UTC"
+std::string TimeOfDay(std::int64_t unix_ns);
 // "2.1 s", "4.5 min", "3.2 h".
 std::string Duration(std::int64_t ns);
 

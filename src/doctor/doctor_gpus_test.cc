@@ -26,6 +26,11 @@ static_assert(kHardwarePowerBrake == nvmlClocksThrottleReasonHwPowerBrakeSlowdow
 static_assert(kCorrected == NVML_MEMORY_ERROR_TYPE_CORRECTED && kUncorrected == NVML_MEMORY_ERROR_TYPE_UNCORRECTED);
 static_assert(kVolatile == NVML_VOLATILE_ECC && kClockOfMultiprocessors == NVML_CLOCK_SM);
 static_assert(kSensorOfGpu == NVML_TEMPERATURE_GPU);
+static_assert(kNvLinkReplays == NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY);
+static_assert(kNvLinkRecoveries == NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY);
+static_assert(kNvLinkCheckErrors == NVML_FI_DEV_NVLINK_ERROR_DL_CRC);
+static_assert(kReplayCounter == NVML_NVLINK_ERROR_DL_REPLAY && kRecoveryCounter == NVML_NVLINK_ERROR_DL_RECOVERY);
+static_assert(kCheckErrorCounter == NVML_NVLINK_ERROR_DL_CRC_DATA);
 
 }  // namespace tutti::sys::cuda::nvml_abi
 #endif
@@ -124,6 +129,33 @@ TEST(DoctorGpus, Clocks) {
   expect("clocks 48 300 1980 92\n", Severity::kCritical,
          "slowdown by hardware, too hot (hardware); 300 of 1980 MHz, 92 C");
   expect("clocks 80 600 1980 40\n", Severity::kCritical, "power brake");
+}
+
+// By fields, and by the call that drivers had before; of others nothing is known.
+TEST(DoctorGpus, PowerAndErrorsOfNvLinks) {
+  for (const char* without : {"", "nofield 161\nnofield 162\nnofield 163\n"}) {
+    RenderedHost host;
+    host.AddGpu({.bus_id = "0000:11:00.0",
+                 .nvlinks = tests::NvLinksToSwitch(6),
+                 .more = fmt::format("power 310000 700000\nerrors 4 90000 2 12\n{}", without)});
+    const Result<std::vector<sys::cuda::NvmlHealth>> gpus =
+        sys::cuda::ReadNvmlHealth(TUTTI_FAKE_NVML, sys::cuda::HealthOf::kGpusAndNvLinks);
+    ASSERT_TRUE(gpus.ok());
+    EXPECT_EQ(gpus->at(0).power_mw, 310'000u);
+    EXPECT_EQ(gpus->at(0).power_limit_mw, 700'000u);
+    ASSERT_EQ(gpus->at(0).nvlinks.size(), 6u);
+    EXPECT_EQ(gpus->at(0).nvlinks[4].replays, 90'000u);
+    EXPECT_EQ(gpus->at(0).nvlinks[4].recoveries, 2u);
+    EXPECT_EQ(gpus->at(0).nvlinks[4].check_errors, 12u);
+    EXPECT_EQ(gpus->at(0).nvlinks[5].replays, 0u);
+  }
+  RenderedHost host;
+  host.AddGpu({.bus_id = "0000:11:00.0",
+               .nvlinks = tests::NvLinksToSwitch(6),
+               .more = "fail nvmlDeviceGetFieldValues 3\nfail nvmlDeviceGetNvLinkErrorCounter 3\n"});
+  const Result<std::vector<sys::cuda::NvmlHealth>> gpus =
+      sys::cuda::ReadNvmlHealth(TUTTI_FAKE_NVML, sys::cuda::HealthOf::kGpusAndNvLinks);
+  EXPECT_TRUE(gpus.ok() && gpus->at(0).nvlinks.empty());
 }
 
 // One that does not answer, and functions that this driver does not have.

@@ -13,9 +13,10 @@ const char* FunctionName(Collective function) {
 }
 
 const char* TypeName(DataType type) {
-  constexpr const char* kNames[kDataTypes] = {"ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
-                                              "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
-                                              "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+  constexpr const char* kNames[kDataTypes] = {
+      "ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
+      "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2",
+      "bool",        "int16",       "uint16",      "complex64",    "complex128"};
   return kNames[static_cast<int>(type)];
 }
 

@@ -9,9 +9,9 @@
 namespace tutti::trace {
 namespace {
 
-constexpr std::array<std::string_view, kDataTypes> kTypeNames = {"int8",    "uint8",    "int32",      "uint32",
-                                                                 "int64",   "uint64",   "float16",    "float32",
-                                                                 "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+constexpr std::array<std::string_view, kDataTypes> kTypeNames = {
+    "int8",     "uint8",      "int32",      "uint32", "int64", "uint64", "float16",   "float32",   "float64",
+    "bfloat16", "float8e4m3", "float8e5m2", "bool",   "int16", "uint16", "complex64", "complex128"};
 
 }  // namespace
 

@@ -15,14 +15,14 @@ namespace tutti::trace {
 
 // Function, type, operator and root in one word; fields that a function does not have are 0.
 //
-//   bit  0          4        8        12                       32
+//   bit  0          4        9        13                       32
 //        +----------+--------+--------+------------------------+
 //        | function |  type  |   op   |  root, or the peer     |
 //        +----------+--------+--------+------------------------+
 using CallWord = std::uint32_t;
 
 inline constexpr int kFunctions = kCollectives + 2;
-inline constexpr CallWord kTypeBits = 0xf0, kOpBits = 0xf00, kRootBits = 0xfffff000u;
+inline constexpr CallWord kTypeBits = 0x1f0, kOpBits = 0x1e00, kRootBits = 0xffffe000u;
 // The fields of each function, in the order of Collective.
 inline constexpr CallWord kFieldsOf[kFunctions] = {
     0xf | kTypeBits | kOpBits,              // all_reduce
@@ -39,10 +39,10 @@ inline constexpr CallWord kFieldsOf[kFunctions] = {
     0xf | kTypeBits | kRootBits,            // recv
 };
 
-// REQUIRES: the operation's fields are valid; its root is less than 2^20.
+// REQUIRES: the operation's fields are valid; its root is less than 2^19.
 inline CallWord PackCall(const Operation& o) {
   const auto all = static_cast<CallWord>(o.kind) | static_cast<CallWord>(o.type) << 4 |
-                   static_cast<CallWord>(o.op) << 8 | static_cast<CallWord>(o.root) << 12;
+                   static_cast<CallWord>(o.op) << 9 | static_cast<CallWord>(o.root) << 13;
   return all & kFieldsOf[static_cast<int>(o.kind)];
 }
 
@@ -71,9 +71,9 @@ struct Call {
 
   bool operator==(const Call&) const = default;
   Collective function() const { return static_cast<Collective>(word & 0xf); }
-  DataType type() const { return static_cast<DataType>(word >> 4 & 0xf); }
-  ReduceOp op() const { return static_cast<ReduceOp>(word >> 8 & 0xf); }
-  int root() const { return static_cast<int>(word >> 12); }  // of a send or receive: the peer
+  DataType type() const { return static_cast<DataType>(word >> 4 & 0x1f); }
+  ReduceOp op() const { return static_cast<ReduceOp>(word >> 9 & 0xf); }
+  int root() const { return static_cast<int>(word >> 13); }  // of a send or receive: the peer
   bool is_transfer() const { return IsTransfer(function()); }
   // False for a word that PackCall never makes, as another process's memory may hold.
   bool valid() const;

@@ -27,10 +27,11 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 5;
+inline constexpr std::uint32_t kBoxVersion = 6;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
+inline constexpr std::size_t kBusIdBytes = 24;
 inline constexpr int kBoxProtocols = 3;  // LL, LL128, Simple: proto/protocol.h
 
 using Word = std::atomic<std::uint64_t>;
@@ -99,6 +100,7 @@ struct BoxHeader {
   // Calls of each function, by Collective, in all runs but the latest. Stored before the run is counted in `runs`. Torn reads: all
   // together they are the number of some run's first call less one.
   alignas(64) Word earlier[kFunctions];
+  char gpu_bus_id[kBusIdBytes];  // of the GPU that the communicator uses, "0000:1b:00.0", 0-terminated; empty: none
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);
@@ -176,7 +178,7 @@ static_assert(sizeof(LinkWords) == 128);
 inline constexpr std::size_t kRecordsOffset = kBoxHeaderBytes;
 inline constexpr std::size_t kTimesOffset = kRecordsOffset + kRecords * sizeof(Record);
 inline constexpr std::size_t kLinksOffset = kTimesOffset + kRecords * sizeof(Times);
-inline constexpr int kMaxRanks = 1 << 20;
+inline constexpr int kMaxRanks = 1 << 19;
 inline constexpr int kMaxChannels = 32;
 
 // Bytes of a black box, a multiple of 4096.

@@ -31,6 +31,7 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
   header_->thread = owner.thread;
   std::ranges::copy(owner.window, header_->window);
   owner.name.copy(header_->name, kNameBytes - 1);
+  owner.gpu_bus_id.copy(header_->gpu_bus_id, kBusIdBytes - 1);
   std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
 }
 

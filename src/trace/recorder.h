@@ -26,6 +26,7 @@ struct Owner {
   std::uint64_t start_ticks = 0;  // of the process
   std::int32_t thread = 0;        // that makes the communicator
   std::array<std::uint32_t, kBoxProtocols> window{};
+  std::string_view gpu_bus_id;  // empty: host memory
 };
 
 // Which thread waits, and whether it can do nothing else until the wait is over (layout.h, "WaitWords").

@@ -62,6 +62,7 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 }
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
+std::string View::gpu_bus_id() const { return CleanText(header()->gpu_bus_id, kBusIdBytes); }
 
 // nullopt for a place that was blanked, is being overwritten, or holds no call that can be.
 std::optional<CallRecord> View::ReadRecord(std::uint64_t run) const {

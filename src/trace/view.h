@@ -79,6 +79,7 @@ class View {
 
   std::uint64_t communicator() const { return header()->communicator; }
   std::string name() const;
+  std::string gpu_bus_id() const;  // of the GPU that it uses: "0000:1b:00.0"; empty: none
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int channels() const { return channels_; }

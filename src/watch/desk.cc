@@ -9,6 +9,7 @@
 #include "sys/net/frames.h"
 #include "sys/net/unix_socket.h"
 #include "watch/far_report.h"
+#include "watch/host_evidence.h"
 #include "watch/own_look.h"
 #include "watch/registry.h"
 
@@ -22,13 +23,17 @@ constexpr std::size_t kMostUnsentBytes = 2 * kMostReportBytes;
 
 struct Desk::Parts {
   std::vector<std::byte> AnswerTo(const Question& question, const Subjects& subjects, std::int64_t now_ns) {
-    if (asked_for != question.communicators || now_ns - last_ns > kSameForNs) {
+    const bool same = asked_for == question.communicators && waits >= question.waits;
+    if (!same || now_ns - last_ns > kSameForNs) {
       asked_for = question.communicators;
+      waits = question.waits;
       last_ns = now_ns;
       last.look = LookAtOwn(subjects, [&](const Subject& subject) {
         return std::ranges::find(question.communicators, subject.terms.communicator) != question.communicators.end() ||
                subject.view.wait().kind != trace::WaitKind::kNothing;
       });
+      using enum HostEvidence::Reason;
+      if (evidence != nullptr) evidence->AddTo(last.look, waits ? kElsewhere : kOfTheLook);
     }
     last.number = question.number;
     return Encode(last);
@@ -48,14 +53,16 @@ struct Desk::Parts {
     }
   }
 
+  HostEvidence* evidence = nullptr;
   std::list<sys::FramedConnection> callers;  // the oldest first
   // The last answer: many ask for the same at once.
   std::vector<std::uint64_t> asked_for;
+  bool waits = false;  // as the question said
   std::int64_t last_ns = 0;
   Report last;
 };
 
-Desk::Desk() : parts_(std::make_unique<Parts>()) {}
+Desk::Desk(HostEvidence* evidence) : parts_(std::make_unique<Parts>()) { parts_->evidence = evidence; }
 Desk::~Desk() = default;
 
 void Desk::Add(sys::FramedConnection&& caller) {

@@ -15,6 +15,7 @@ struct Watched;
 
 namespace tutti::watch {
 
+class HostEvidence;
 struct Subject;
 
 // Answers what monitors of other hosts ask (far_report.h), by looks at this host. It never waits: who does not read its answers has its connection
@@ -24,7 +25,8 @@ class Desk {
   using Subjects = std::vector<std::shared_ptr<Subject>>;
   static constexpr std::size_t kMostCallers = 4096;  // of more the oldest goes
 
-  Desk();
+  // `evidence` outlives it; null: answers have none.
+  explicit Desk(HostEvidence* evidence = nullptr);
   ~Desk();
   void Add(sys::FramedConnection&& caller);
   void Turn(const Subjects& subjects, std::int64_t now_ns);

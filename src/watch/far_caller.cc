@@ -32,6 +32,11 @@ void Shift(std::int64_t& ns, std::int64_t by_ns) {
 
 void Shift(diag::Look& look, std::int64_t by_ns) {
   Shift(look.taken_ns, by_ns);
+  for (diag::ProcessLook& process : look.processes) {
+    for (diag::GpuLook& gpu : process.gpus) {
+      for (diag::XidLook& xid : gpu.xids) Shift(xid.at_ns, by_ns);
+    }
+  }
   for (diag::CommunicatorLook& c : look.communicators) {
     for (diag::RankLook& rank : c.seen) {
       Shift(rank.created_ns, by_ns);

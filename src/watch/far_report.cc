@@ -2,23 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/far_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "base/bytes.h"
+#include "base/words.h"
 
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint8_t kForm = 1;
+constexpr std::uint8_t kForm = 2;
 constexpr std::size_t kMostText = 512;        // bytes of a sentence or a name
 constexpr std::size_t kMostThreads = 8;       // of a process
 constexpr std::size_t kMostChildren = 8;      // likewise
 constexpr std::size_t kMostHistory = 8;       // runs of calls of a rank
+constexpr std::size_t kMostGpus = 16;         // of a process
+constexpr std::size_t kMostXids = 8;          // of a GPU
+constexpr std::size_t kMostNvLinks = 64;      // likewise
 constexpr std::size_t kMostItems = 1u << 16;  // of any other list
 
 // The archives below write and read the same fields in the same order: Fields() names them once for both.
@@ -135,6 +142,82 @@ class Reader {
   ByteReader in_;
 };
 
+// "0000:3b:00.0" as a number that takes four bytes, from 1 on; 0: none.
+std::uint64_t NumberOfBusId(std::string_view text) {
+  constexpr std::array<int, 4> kBits = {32, 8, 5, 3};
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < kBits.size(); ++i) {
+    const std::size_t end = std::min(text.find(i == 2 ? '.' : ':'), text.size());
+    const auto part = ParseNumber<std::uint64_t>(text.substr(0, end), 16);
+    if (!part || *part >> kBits[i] != 0) return 0;
+    number = number << kBits[i] | *part;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return text.empty() ? number + 1 : 0;
+}
+
+std::string BusIdOf(std::uint64_t number) {
+  if (number == 0) return "";
+  --number;
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", number >> 16, number >> 8 & 0xff, number >> 3 & 0x1f, number & 7);
+}
+
+template <typename Archive, typename Text>
+void BusIdField(Archive& a, Text& text) {
+  std::uint64_t number = Archive::kReads ? 0 : NumberOfBusId(text);
+  a.Field(number);
+  if constexpr (Archive::kReads) {
+    a.Require(number <= std::uint64_t{1} << 48);
+    text = BusIdOf(number);
+  }
+}
+
+// Of one that goes on it is one byte.
+template <typename Archive, typename Ending>
+void EndingFields(Archive& a, Ending& e) {
+  bool any = !(e == diag::EndingLook());
+  a.Field(any);
+  if (!any) return;
+  a.Field(e.out_of_memory);
+  a.Field(e.of_group);
+  a.Field(e.group);
+  a.Field(e.limit_bytes);
+  a.Field(e.resident_bytes);
+  a.Field(e.group_kills);
+  a.Field(e.crash);
+}
+
+template <typename Archive, typename Gpu>
+void GpuFields(Archive& a, Gpu& g) {
+  BusIdField(a, g.bus_id);
+  a.List(g.xids, kMostXids, [&](auto& xid) {
+    a.Field(xid.number);
+    a.Field(xid.at_ns);
+  });
+  a.Field(g.silent_ns);
+  a.Field(g.lost);
+  a.Field(g.uncorrected);
+  a.Field(g.uncorrected_rise);
+  a.Field(g.rows_pending);
+  a.Field(g.rows_failed);
+  a.Field(g.clock_mhz);
+  a.Field(g.most_clock_mhz);
+  a.Field(g.throttle);
+  a.Field(g.power_w);
+  a.Field(g.power_limit_w);
+  a.Field(g.temperature_c);
+  a.Field(g.nvlinks_up);
+  a.Field(g.nvlinks_usual);
+  a.List(g.nvlinks, kMostNvLinks, [&](auto& link) {
+    a.Field(link.number);
+    a.Field(link.down);
+    BusIdField(a, link.to);
+    a.Field(link.replays);
+    a.Field(link.recoveries);
+    a.Field(link.check_errors);
+  });
+}
+
 template <typename Archive, typename Process>
 void ProcessFields(Archive& a, Process& p) {
   a.Field(p.pid);
@@ -152,7 +235,10 @@ void ProcessFields(Archive& a, Process& p) {
   a.Field(p.run_ns);
   a.Field(p.queue_ns);
   a.Field(p.throttled_ns);
+  a.Field(p.group_run_ns);
   a.Field(p.end);
+  EndingFields(a, p.ending);
+  a.List(p.gpus, kMostGpus, [&](auto& gpu) { GpuFields(a, gpu); });
 }
 
 template <typename Archive, typename Call>
@@ -195,6 +281,7 @@ void RankFields(Archive& a, Rank& r) {
   a.Field(r.rank);
   a.Field(r.process);
   a.Field(r.gpu);
+  BusIdField(a, r.gpu_bus_id);
   a.Field(r.state);
   a.Field(r.records_calls);
   a.Field(r.thread);
@@ -253,6 +340,7 @@ template <typename Archive, typename QuestionOrConst>
 void QuestionFields(Archive& a, QuestionOrConst& question) {
   a.Field(question.number);
   a.List(question.communicators, kMostQuestionIds, [&](auto& id) { a.Field(id); });
+  a.Field(question.waits);
 }
 
 // Of any clock, and such that differences of two are numbers.
@@ -261,7 +349,11 @@ bool IsTime(std::int64_t ns) { return ns >= 0 && ns < std::int64_t{1} << 62; }
 // Values that the analyser uses as indices, or that have names, are such as they can be.
 bool IsSound(const diag::ProcessLook& process) {
   const auto known = [](diag::ProcessState s) { return s <= diag::ProcessState::kSilent; };
-  return known(process.state) && std::ranges::all_of(process.threads, known, &diag::ThreadLook::state);
+  const auto sound = [](const diag::GpuLook& gpu) {
+    return IsTime(gpu.silent_ns) && std::ranges::all_of(gpu.xids, IsTime, &diag::XidLook::at_ns);
+  };
+  return known(process.state) && std::ranges::all_of(process.threads, known, &diag::ThreadLook::state) &&
+         std::ranges::all_of(process.gpus, sound);
 }
 
 bool IsSound(const diag::RankLook& rank, const diag::CommunicatorLook& c, std::size_t processes) {

@@ -24,6 +24,7 @@ inline constexpr std::size_t kMostQuestionIds = 4096;
 struct Question {
   std::uint32_t number = 0;  // that the answer has too
   std::vector<std::uint64_t> communicators;
+  bool waits = false;  // somebody waits in one of them, so the host's system is to be asked too (host_evidence.h)
 };
 
 // The answer. Times in the look are those of the clock of the host that it comes from.

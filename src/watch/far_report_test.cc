@@ -16,6 +16,7 @@ diag::RankLook SomeRank(int rank) {
   diag::RankLook r{.rank = rank,
                    .process = 0,
                    .gpu = 3,
+                   .gpu_bus_id = "0000:3b:00.0",
                    .state = diag::RankState::kReady,
                    .thread = 77,
                    .created_ns = 1'000'000'000'000'000,
@@ -54,7 +55,38 @@ diag::Look SomeLook() {
                             .run_ns = -1,
                             .queue_ns = 10,
                             .throttled_ns = 0,
-                            .end = 9});
+                            .group_run_ns = 11,
+                            .end = 9,
+                            .ending = {.out_of_memory = true,
+                                       .of_group = true,
+                                       .group = "/job",
+                                       .limit_bytes = 64 << 20,
+                                       .resident_bytes = 63 << 20,
+                                       .group_kills = 2,
+                                       .crash = "segfault at 0"}});
+  look.processes.back().gpus.push_back({.bus_id = "0000:3b:00.0",
+                                        .xids = {{.number = 79, .at_ns = 1'000'000'000'000'500}},
+                                        .silent_ns = 5,
+                                        .lost = true,
+                                        .uncorrected = 3,
+                                        .uncorrected_rise = 1,
+                                        .rows_pending = true,
+                                        .rows_failed = true,
+                                        .clock_mhz = 345,
+                                        .most_clock_mhz = 1980,
+                                        .throttle = diag::kTooHot,
+                                        .power_w = 118,
+                                        .power_limit_w = 700,
+                                        .temperature_c = 92,
+                                        .nvlinks_up = 17,
+                                        .nvlinks_usual = 18,
+                                        .nvlinks = {{.number = 4,
+                                                     .down = true,
+                                                     .to = "10000:ff:1f.7",
+                                                     .replays = 90'000,
+                                                     .recoveries = 2,
+                                                     .check_errors = 12}}});
+  look.processes.push_back({.pid = 4102, .gpus = {{.bus_id = "0000:3b:00"}}});
   look.communicators.push_back(
       {.id = 0xb11e50ac74fa8b4f, .name = "dp", .ranks = 4, .window = {128, 256, 32}, .created_unix_ns = 17});
   look.communicators[0].seen = {SomeRank(1), SomeRank(3)};
@@ -79,6 +111,24 @@ TEST(FarReport, ComesOverWhole) {
   EXPECT_EQ(come.progress, std::uint64_t{0});
   EXPECT_EQ(report->look.processes.at(0).threads.at(0).object, "/ckpt/17.pt");
   EXPECT_EQ(report->look.processes.at(0).end, 9);
+  EXPECT_EQ(report->look.processes.at(0).ending, SomeLook().processes[0].ending);
+  const diag::GpuLook& gpu = report->look.processes.at(0).gpus.at(0);
+  EXPECT_EQ(gpu.bus_id, "0000:3b:00.0");
+  EXPECT_EQ(come.gpu_bus_id, "0000:3b:00.0");
+  EXPECT_EQ(gpu.nvlinks.at(0).to, "10000:ff:1f.7");
+  EXPECT_EQ(report->look.processes.at(1).gpus.at(0).bus_id, "");  // no such text
+  EXPECT_EQ(gpu.xids.at(0).number, 79);
+  EXPECT_EQ(gpu.uncorrected_rise, std::uint64_t{1});
+  EXPECT_EQ(gpu.nvlinks.at(0).recoveries, 2u);
+}
+
+// What is known of no GPU and of no end costs nothing much.
+TEST(FarReport, IsSmallWhereNothingIsKnownOfTheHost) {
+  diag::Look look;
+  look.processes.push_back({.pid = 4101});
+  const std::size_t bytes = Encode(Report{.look = look}).size();
+  look.processes.push_back({.pid = 4102});
+  EXPECT_LE(Encode(Report{.look = look}).size() - bytes, 20u);
 }
 
 // A rank that waits, and its link.
@@ -117,7 +167,7 @@ TEST(FarReport, IsRefusedWhereItPointsNowhere) {
     return !ParseReport(Encode(Report{.look = look})).ok();
   };
   EXPECT_FALSE(refused([](auto&, auto&) {}));
-  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.process = 1; }));
+  EXPECT_TRUE(refused([](auto&, auto& rank) { rank.process = 2; }));
   EXPECT_TRUE(refused([](auto&, auto& rank) { rank.process = -2; }));
   EXPECT_TRUE(refused([](auto&, auto& rank) { rank.rank = 3; }));  // twice
   EXPECT_TRUE(refused([](auto& look, auto&) { look.communicators[0].seen[1].rank = 4; }));
@@ -130,6 +180,8 @@ TEST(FarReport, IsRefusedWhereItPointsNowhere) {
   EXPECT_TRUE(refused([](auto& look, auto&) { look.processes[0].state = static_cast<diag::ProcessState>(10); }));
   EXPECT_TRUE(refused([](auto&, auto& rank) { rank.wait.since_ns = INT64_MIN; }));
   EXPECT_TRUE(refused([](auto& look, auto&) { look.taken_ns = INT64_MAX; }));
+  EXPECT_TRUE(refused([](auto& look, auto&) { look.processes[0].gpus[0].xids[0].at_ns = INT64_MAX; }));
+  EXPECT_TRUE(refused([](auto& look, auto&) { look.processes[0].gpus[0].silent_ns = -1; }));
   EXPECT_TRUE(refused([](auto&, auto& rank) { rank.failure_code = static_cast<Code>(10); }));
 }
 
@@ -146,7 +198,7 @@ TEST(FarReport, SurvivesNoise) {
 }
 
 TEST(FarReport, AQuestionComesOverWhole) {
-  const Question question{.number = 7, .communicators = {1, ~std::uint64_t{0}, 0}};
+  const Question question{.number = 7, .communicators = {1, ~std::uint64_t{0}, 0}, .waits = true};
   const std::vector<std::byte> message = Encode(question);
   const Result<Question> come = ParseQuestion(message);
   ASSERT_TRUE(come.ok());

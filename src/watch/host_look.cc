@@ -19,12 +19,12 @@ HostLook::HostLook() {
   look_.hosts.push_back({.name = host_});
 }
 
-void HostLook::Add(std::span<const RankPages> pages, std::span<const int> missing) {
+void HostLook::Add(std::span<const RankPages> pages, std::span<const int> missing, const std::string& silent_place) {
   for (const RankPages& one : pages) AddRank(one);
   if (pages.empty()) return;
   const Result<trace::View> box =
       trace::View::Open(pages.front().begin + transport::shm::kBoxOffset, pages.front().box_bytes);
-  if (box.ok()) AddThoseThatHaveCome(box->communicator(), missing);
+  if (box.ok()) AddThoseThatHaveCome(box->communicator(), missing, silent_place);
 }
 
 void HostLook::AddRank(const RankPages& pages) {
@@ -49,12 +49,14 @@ void HostLook::AddRank(const RankPages& pages) {
   c->seen.push_back(std::move(rank));
 }
 
-void HostLook::AddThoseThatHaveCome(std::uint64_t communicator, std::span<const int> missing) {
+void HostLook::AddThoseThatHaveCome(std::uint64_t communicator, std::span<const int> missing,
+                                    const std::string& silent_place) {
   const auto c = std::ranges::find(look_.communicators, communicator, &diag::CommunicatorLook::id);
   if (c == look_.communicators.end()) return;
   const auto begins = std::ranges::find(c->seen, diag::RankState::kStarting, &diag::RankLook::state);
   if (begins == c->seen.end()) return;
   const std::int64_t created_ns = begins->created_ns;
+  c->silent_place = silent_place;
   std::vector<bool> known(static_cast<std::size_t>(c->ranks));
   for (const diag::RankLook& rank : c->seen) known[static_cast<std::size_t>(rank.rank)] = true;
   for (const int rank : missing) {

@@ -29,8 +29,8 @@ class HostLook {
 
   // Reads the black boxes of a communicator's ranks; what is no black box is left out. Where some of them still make the communicator,
   // those that are neither here nor in `missing` count as such too: they have come, and nothing else is known of them. A rank that is
-  // there already stays as it is. REQUIRES: the pages stay mapped until this returns; they may change, and hold anything.
-  void Add(std::span<const RankPages> pages, std::span<const int> missing);
+  // there already stays as it is. `silent_place`: where hosts meet, if that does not answer; else empty. REQUIRES: the pages stay mapped until this returns; they may change, and hold anything.
+  void Add(std::span<const RankPages> pages, std::span<const int> missing, const std::string& silent_place = "");
   // Looks at the processes. Those with a rank that waits and says so are looked at briefly: what they do is known.
   diag::Look Finish();
 
@@ -41,7 +41,7 @@ class HostLook {
     bool waits = false;
   };
   void AddRank(const RankPages& pages);
-  void AddThoseThatHaveCome(std::uint64_t communicator, std::span<const int> missing);
+  void AddThoseThatHaveCome(std::uint64_t communicator, std::span<const int> missing, const std::string& silent_place);
   int PlaceOf(const RankPages& pages);
 
   const std::string host_ = sys::HostName();

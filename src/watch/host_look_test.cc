@@ -80,6 +80,10 @@ TEST(HostLook, CountsThoseThatHaveComeWhileItBegins) {
   ASSERT_EQ(c.seen.size(), 3u);
   EXPECT_EQ(c.Find(2), nullptr);
   EXPECT_EQ(c.Find(3)->state, diag::RankState::kStarting);
+  EXPECT_EQ(c.silent_place, "");
+  HostLook cut_off;
+  cut_off.Add(std::vector{own.Seen()}, missing, "10.0.0.1:500");
+  EXPECT_EQ(cut_off.Finish().communicators.at(0).silent_place, "10.0.0.1:500");
 }
 
 TEST(HostLook, LeavesOutWhatIsNoBlackBoxOfThisRank) {

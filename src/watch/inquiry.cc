@@ -19,7 +19,7 @@ using Finding = FarCaller::Finding;
 
 }  // namespace
 
-Inquiry::Inquiry() = default;
+Inquiry::Inquiry(Why why) : why_(why) {}
 Inquiry::~Inquiry() = default;
 
 Inquiry::Key Inquiry::KeyOf(const FarRank& rank) { return {rank.host, rank.pid, sys::ListEndpoints(rank.endpoints)}; }
@@ -48,7 +48,7 @@ void Inquiry::Begin(std::vector<About> about, std::int64_t now_ns) {
   std::erase_if(callers_, [&](const auto& entry) {
     return std::ranges::find(about_, entry.second.communicator, &About::communicator) == about_.end();
   });
-  Question question{.number = ++round_};
+  Question question{.number = ++round_, .waits = why_ == Why::kWaits};
   for (const About& a : about_) {
     if (question.communicators.size() < kMostQuestionIds) question.communicators.push_back(a.communicator);
   }

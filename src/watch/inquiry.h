@@ -37,7 +37,9 @@ class Inquiry {
     std::shared_ptr<const Abroad> abroad;
   };
 
-  Inquiry();
+  // Why it asks: a rank has waited for long, or somebody wants to know how ranks are.
+  enum class Why : std::uint8_t { kWaits, kCurious };
+  explicit Inquiry(Why why = Why::kWaits);
   ~Inquiry();
   // Begins a round. What the round before was told is forgotten.
   void Begin(std::vector<About> about, std::int64_t now_ns);
@@ -68,6 +70,7 @@ class Inquiry {
   std::int64_t SilentFor(const FarHost& host, std::int64_t now_ns) const;
   void AskSome(const About& about, const FarHost& host, const Question& question, std::int64_t now_ns);
 
+  const Why why_;
   std::vector<About> about_;
   std::map<Key, Called> callers_;
   std::vector<FarCaller*> asked_;  // in this round

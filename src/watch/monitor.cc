@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,11 +47,36 @@ void Sleep(std::uint32_t call, const sys::Bell* bell, const Vigil& vigil, const 
 // Whether RAS clients may ask by now: who is there for a moment only needs no port.
 bool IsOld(const Subject& subject, std::int64_t now_ns) { return now_ns - subject.view.created_ns() > kOldNs; }
 
+// Where the first communicator's settings say that the kernel's log is.
+std::string KernelLogOf(Registry& registry) {
+  std::lock_guard lock(registry.mutex);
+  return registry.subjects.empty() ? "" : registry.subjects.front()->terms.kernel_log;
+}
+
+// Whether the control groups of a communicator's processes are to be noted: not while it begins, when ranks measure the machine.
+// REQUIRES: it is not closed.
+bool IsToRemember(const Subject& subject, std::int64_t now_ns) {
+  return !subject.remembered && subject.made.load(std::memory_order_relaxed) && IsOld(subject, now_ns);
+}
+
+void Remember(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns, Vigil& vigil) {
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    std::vector<std::int32_t> pids;
+    {
+      std::lock_guard lock(subject->mutex);
+      if (subject->closed || !IsToRemember(*subject, now_ns)) continue;
+      subject->remembered = true;
+      for (const RankPages& pages : subject->pages) pids.push_back(pages.process.pid);
+    }
+    vigil.Remember(pids);
+  }
+}
+
 void Run() {
   sys::SetThreadName("tutti-monitor");
   Registry& registry = TheRegistry();
-  Vigil vigil;
-  Desk desk;
+  Vigil vigil(KernelLogOf(registry));
+  Desk desk(&vigil.evidence());
   std::vector<std::shared_ptr<Subject>> subjects;
   for (;;) {
     const std::uint32_t call = registry.calls.load(std::memory_order_acquire);
@@ -68,8 +94,11 @@ void Run() {
       if (!registry.serves && !oldest.terms.ras_address.empty() && IsOld(oldest, now_ns))
         StartRas(oldest.terms.ras_address);
       vigil.Attend(Glance(registry.subjects, now_ns));
-      if (vigil.due(now_ns) || !desk.empty()) subjects = registry.subjects;
+      const bool remember =
+          std::ranges::any_of(registry.subjects, [&](const auto& s) { return IsToRemember(*s, now_ns); });
+      if (vigil.due(now_ns) || !desk.empty() || remember) subjects = registry.subjects;
     }
+    Remember(subjects, now_ns, vigil);
     if (!desk.empty()) desk.Turn(subjects, now_ns);
     if (vigil.due(now_ns)) vigil.Turn(subjects);
     subjects.clear();

@@ -17,7 +17,7 @@ diag::Look LookAtOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
     std::lock_guard lock(subject->mutex);
     if (subject->closed || !wanted(*subject)) continue;
     const bool knows = subject->made.load(std::memory_order_relaxed) || subject->sees.load(std::memory_order_relaxed);
-    if (knows) look.Add(subject->pages, subject->missing);
+    if (knows) look.Add(subject->pages, subject->missing, subject->silent_place);
   }
   return look.Finish();
 }

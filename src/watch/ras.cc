@@ -81,7 +81,7 @@ void StartRas(const std::string& address) {
   registry.serves = true;
   Result<std::thread> thread = sys::StartThread("the RAS service", [address] {
     sys::SetThreadName("tutti-ras");
-    Inquiry inquiry;  // connections to other hosts stay for the next question
+    Inquiry inquiry(Inquiry::Why::kCurious);  // connections to other hosts stay for the next question
     ras::Serve(
         {.address = address,
          .observe = [&] { return Observe(inquiry); },

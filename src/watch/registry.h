@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "sys/os/bell.h"
@@ -46,14 +47,16 @@ struct Subject {
   bool closed = false;  // its pages may be gone
   bool ended = false;   // by the monitor, which alone writes it
   std::vector<int> missing;
+  std::string silent_place;              // where hosts meet, if that does not answer
   std::vector<RankPages> pages;          // the own ones first
   std::shared_ptr<const Abroad> abroad;  // null: all ranks are on this host, or it is not known yet
   std::function<std::vector<transport::FlowPace>()> paces_of;  // where it has connections to other hosts; null: none
   Status given_up;
   Standing standing;
 
-  // The monitor's own: in how many looks it has been broken, and how fast its data go to other hosts.
+  // The monitor's own: in how many looks it has been broken, how fast its data go to other hosts, and what it has noted of its processes.
   int looks_broken = 0;
+  bool remembered = false;  // how its ranks' control groups were
   const std::unique_ptr<Paces> paces;
 };
 

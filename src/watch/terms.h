@@ -28,6 +28,7 @@ struct Terms {
   int ranks = 1;
   std::byte* box = nullptr;          // the own black box
   std::int64_t abort_after_ns = -1;  // how long a verdict may stand until `end`; -1: for ever
+  std::string kernel_log;            // where the kernel's log is read: "/dev/kmsg"; empty: nowhere
   std::string ras_address;           // where RAS clients are answered: "localhost:28028"; empty: nowhere
   // Breaks the communicator with an error that names the culprit, if one rank is. Called by the monitor at most once, and not
   // any more when the destructor has returned.

@@ -14,6 +14,7 @@
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
 #include "sys/os/thread.h"
+#include "watch/host_evidence.h"
 #include "watch/own_look.h"
 #include "watch/registry.h"
 
@@ -42,8 +43,8 @@ bool Concerns(const Verdict& v, const Subject& subject) {
 }
 
 // Of what cannot end by itself.
-bool MayEnd(Kind kind) {
-  switch (kind) {
+bool MayEnd(const Verdict& v) {
+  switch (v.kind) {
     case Kind::kDead:
     case Kind::kMismatch:
     case Kind::kDeadlock:
@@ -53,6 +54,8 @@ bool MayEnd(Kind kind) {
     case Kind::kHostGone:
     case Kind::kInitIncomplete:
       return true;
+    case Kind::kNvLinkFault:
+      return v.rated_bytes_per_s == 0;  // nothing moves
     default:
       return false;
   }
@@ -86,10 +89,10 @@ Status ErrorOf(const Verdict& v, const Subject& subject, const diag::Look& look)
   const bool usage = v.kind == Kind::kMismatch || v.kind == Kind::kDeadlock;
   const std::vector<int> ranks = RanksOf(v, subject, look);
   // Of a deadlock nobody is to blame alone.
-  const int culprit = v.kind == Kind::kDeadlock ? -1
-                      : !ranks.empty()          ? ranks.front()
-                      : !v.missing.empty()      ? v.missing.front()
-                                                : -1;
+  const int culprit = v.kind == Kind::kDeadlock               ? -1
+                      : !ranks.empty()                        ? ranks.front()
+                      : !v.missing.empty() && v.quote.empty() ? v.missing.front()
+                                                              : -1;
   const double seconds = static_cast<double>(subject.terms.abort_after_ns) / diag::kSecond;
   return Status(usage ? Code::kInvalidUsage : Code::kRemote,
                 fmt::format("{}. TUTTI_ON_VERDICT=abort:{:.0f} has ended the communicator", diag::Sentence(v), seconds),
@@ -144,8 +147,15 @@ bool IsWaitedIn(const Subject& subject, const diag::Look* look) {
 
 }  // namespace
 
-Vigil::Vigil() : story_(std::make_unique<diag::Story>()) {}
+Vigil::Vigil(const std::string& kernel_log)
+    : evidence_(std::make_unique<HostEvidence>(EvidencePlaces{.kernel_log = kernel_log},
+                                               HostEvidence::Earlier::kDoesNotCount)),
+      story_(std::make_unique<diag::Story>()) {}
 Vigil::~Vigil() = default;
+
+void Vigil::Remember(const std::vector<std::int32_t>& pids) {
+  for (const std::int32_t pid : pids) evidence_->Remember(pid);
+}
 
 void Vigil::Attend(bool wanted) {
   if (!wanted) return;
@@ -213,6 +223,7 @@ diag::Look Vigil::Take(const Subjects& subjects, int& ranks) {
     ranks = std::max(ranks, subject.terms.ranks);
     return true;
   });
+  evidence_->AddTo(look);
   inquiry_.AddTo(look, look.taken_ns);
   return look;
 }
@@ -277,7 +288,7 @@ void Vigil::EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now)
   std::map<std::string, std::int64_t> warned_ns;
   std::vector<Verdict> acted;
   for (const Verdict& v : story_->standing()) {
-    if (v.severity != diag::Severity::kWarn || !MayEnd(v.kind)) continue;
+    if (v.severity != diag::Severity::kWarn || !MayEnd(v)) continue;
     const std::string about = diag::Subject(v);
     const auto before = warned_ns_.find(about);
     const std::int64_t since_ns = before == warned_ns_.end() ? now.taken_ns : before->second;

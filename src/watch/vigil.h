@@ -25,6 +25,7 @@ struct Verdict;
 
 namespace tutti::watch {
 
+class HostEvidence;
 struct Subject;
 
 // Threads: one, the monitor's.
@@ -32,8 +33,13 @@ class Vigil {
  public:
   using Subjects = std::vector<std::shared_ptr<Subject>>;
 
-  Vigil();
+  // `kernel_log`: as EvidencePlaces has it.
+  explicit Vigil(const std::string& kernel_log);
   ~Vigil();
+  // What the system of this host says; others that answer for it use it too.
+  HostEvidence& evidence() { return *evidence_; }
+  // HostEvidence::Remember of these processes.
+  void Remember(const std::vector<std::int32_t>& pids);
   // Told again and again whether some rank wants a look. A few looks come after the last that did, to say what is over.
   void Attend(bool wanted);
   bool due(std::int64_t now_ns) const { return asks_ || (looks_left_ > 0 && now_ns >= next_ns_); }
@@ -59,6 +65,7 @@ class Vigil {
   void Publish(const Subjects& subjects, const diag::Look& now) const;
   void EndWhatStoodTooLong(const Subjects& subjects, const diag::Look& now);
 
+  const std::unique_ptr<HostEvidence> evidence_;
   Inquiry inquiry_;
   bool asks_ = false;  // others have been asked for this look
   std::int64_t ask_until_ns_ = 0;

@@ -81,12 +81,13 @@ Status Watched::SetAbroad(Abroad abroad) {
   return Status::Ok();
 }
 
-void Watched::SetMissing(std::vector<int> ranks) {
+void Watched::SetMissing(std::vector<int> ranks, std::string place) {
   if (IsForeign(*subject_)) return;
   NeedMonitor();
   std::lock_guard lock(subject_->mutex);
   if (subject_->pages.size() > 1) return;
   subject_->missing = std::move(ranks);
+  subject_->silent_place = std::move(place);
   subject_->sees.store(true, std::memory_order_release);
 }
 
@@ -94,6 +95,7 @@ void Watched::SetPages(std::vector<RankPages> pages) {
   if (IsForeign(*subject_)) return;
   std::lock_guard lock(subject_->mutex);
   subject_->missing.clear();
+  subject_->silent_place.clear();
   subject_->pages = std::move(pages);
   subject_->sees.store(true, std::memory_order_release);
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tutti/status.h"
@@ -24,7 +25,8 @@ struct Terms;
 // A rank of a communicator, as the process's monitor watches it. The monitor is one thread for all of them: it begins when the
 // first is made, or takes long to make, and ends with the last. It looks five times a second at what the ranks of this process say of their waits. Once one of them has
 // waited for half a second, is broken, or is being made for a second, it looks at all their peers on this host, finds out who holds
-// them up, and logs that (docs/diagnosis.md). It never waits for a rank, and asks nothing of the driver.
+// them up, and logs that (docs/diagnosis.md). It never waits for a rank, nor for the driver: what that knows of GPUs is asked in
+// another thread, and once there is a reason only (host_evidence.h).
 //
 // Threads: any may call these, one at a time; WhatStands and GivenUp any at any time.
 class Watched {
@@ -36,8 +38,9 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  // While the communicator is made: ranks that have not come.
-  void SetMissing(std::vector<int> ranks);
+  // While the communicator is made: ranks that have not come. `place`: where hosts meet, if that does not answer, so that these may have come to
+  // other hosts; else empty.
+  void SetMissing(std::vector<int> ranks, std::string place);
   // All have come: the pages of all ranks of this host, the own ones first.
   void SetPages(std::vector<RankPages> pages);
   // Where ranks are on other hosts: how their monitors are asked, and may ask. At most once.

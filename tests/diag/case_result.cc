@@ -32,6 +32,8 @@ void Listener::Hear(std::vector<Verdict> verdicts, double seconds) {
 bool Listener::IsExpected(const Verdict& v) const {
   return std::ranges::any_of(expected_, [&](const Expected& e) {
     if (e.kind != v.kind) return false;
+    const auto has = [&](const std::string& text) { return text.find(e.reason) != std::string::npos; };
+    if (!e.reason.empty() && std::ranges::none_of(v.reasons, has)) return false;
     if (e.link_from >= 0) {
       return !v.links.empty() && std::ranges::all_of(v.links, [&](const diag::LinkPlace& l) {
         return l.from.rank == e.link_from && l.to.rank == e.link_to;

@@ -18,6 +18,7 @@ struct Expected {
   diag::Kind kind = diag::Kind::kUnknown;
   std::vector<int> ranks;            // any of them, and no other; of kInitIncomplete those that are missing
   int link_from = -1, link_to = -1;  // of a link
+  std::string reason;                // that the system is to give, or a part of it; empty: any, or none
 };
 
 struct CaseResult {
@@ -28,12 +29,13 @@ struct CaseResult {
   double first_s = -1;   // from the fault to the first sentence; -1: none came
   double last_s =
       -1;  // to the first sentence of the last rank; -1: some rank that should tell told nothing, or nobody tells by itself
+  double warn_s = -1;    // to the first sentence at WARN, where one was waited for
   bool silent = false;   // something should have been told and nothing was, or not by all
   bool accuses = false;  // somebody or something else was named
   std::string sentence;  // the first that was right, else the first
   std::vector<std::string> wrong;
-  // What other tools' rules make of the same run (other_rules.h); empty: they were not asked.
-  std::string ras, flight;
+  // Of cases on several hosts: who is to blame, of a link both ends; and whom clients of RAS name (ras_client.h).
+  std::vector<int> guilty, ras;
 };
 
 // Listens to what is told of a case.

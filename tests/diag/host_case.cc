@@ -5,34 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
-#include <set>
 
-#include "diag/what.h"
+#include "tests/diag/dice.h"
 
 namespace tutti::tests {
 
 using diag::Kind;
 
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : random_(seed * 0x9e3779b97f4a7c15u) {}
-  int Any(int below) { return static_cast<int>(random_() % static_cast<std::uint64_t>(below)); }
-  bool Coin() { return Any(2) == 0; }
-
- private:
-  std::mt19937_64 random_;
-};
-
-// Every host has a rank; hosts of neighbours are the same more often than not.
-std::vector<int> Spread(int ranks, int hosts, Dice& dice) {
-  std::vector<int> host_of;
-  for (int r = 0; r < ranks; ++r) host_of.push_back(r < hosts ? r : dice.Any(hosts));
-  std::ranges::sort(host_of);
-  return host_of;
-}
 
 int Place(int ranks, Dice& dice) {
   const int places[] = {0, ranks / 2, ranks - 1};
@@ -49,6 +29,9 @@ Phase PhaseOf(HostFault fault, Dice& dice) {
     case HostFault::kOrders:
     case HostFault::kNoReceive:
     case HostFault::kCutOff:
+    case HostFault::kLinkTenth:
+    case HostFault::kLinkHalf:
+    case HostFault::kLinkStalled:
     case HostFault::kLie:
       return Phase::kSteady;
     default:
@@ -66,8 +49,9 @@ std::vector<int> AllRanks(int ranks) {
 
 const char* Name(HostFault fault) {
   constexpr const char* kNames[kHostFaults] = {
-      "stop",    "kill",    "sleep",      "blocked write", "other call",  "two orders", "never comes", "no receive",
-      "cut off", "starved", "two faults", "planted lie",   "short pause", "long pause", "slow rank",   "nothing"};
+      "stop",        "kill",        "sleep",      "blocked write", "other call",   "two orders", "never comes",
+      "no receive",  "cut off",     "link tenth", "link half",     "link stalled", "starved",    "two faults",
+      "planted lie", "short pause", "long pause", "slow rank",     "nothing"};
   return kNames[static_cast<int>(fault)];
 }
 
@@ -76,9 +60,10 @@ HostCase HostCase::Of(std::uint64_t seed, Means means) {
   HostCase what{.fault = static_cast<HostFault>(seed % kHostFaults)};
   const int hosts = 1 + dice.Any(kMostHosts);
   const int ranks = std::max(3, hosts) + dice.Any(kMostHostRanks - std::max(3, hosts) + 1);
-  what.host_of = Spread(ranks, std::max(hosts, what.fault == HostFault::kCutOff ? 2 : 1), dice);
-  what.name_spaces = means.name_spaces && (what.fault == HostFault::kCutOff || dice.Any(3) > 0);
-  if (!means.name_spaces && what.fault == HostFault::kCutOff) what.fault = HostFault::kStop;
+  what.host_of = Spread(ranks, std::max(hosts, what.IsOfNetwork() ? 2 : 1), dice);
+  what.name_spaces = dice.Any(3) > 0 || what.IsOfNetwork();
+  if (!means.name_spaces && what.IsOfNetwork()) what.fault = HostFault::kStop;
+  what.name_spaces = what.name_spaces && means.name_spaces;
   if (!means.control_groups && what.fault == HostFault::kStarved) what.fault = HostFault::kSleep;
   // Inside a name space control groups cannot be seen (tests/hosts/hosts.cc).
   if (what.fault == HostFault::kStarved) what.name_spaces = false;
@@ -95,6 +80,11 @@ HostCase HostCase::Of(std::uint64_t seed, Means means) {
   what.count = kCounts[dice.Any(4)];
   // Short messages are sent to whoever does not receive them.
   if (what.fault == HostFault::kNoReceive) what.count = std::max<std::size_t>(what.count, 100'000);
+  if (what.IsSlowLink()) {
+    // What is too short for a link to be full of is no matter of speed.
+    what.count = dice.Coin() ? 500'000 : 2'000'000;
+    what.card_mbit = dice.Coin() ? 200 : 400;
+  }
   what.lie = dice.Any(kLies);
   what.pause_ms = what.fault == HostFault::kShortPause ? 900 : 2500 + dice.Any(3000);
   what.zombie = dice.Coin();
@@ -137,6 +127,10 @@ std::vector<Expected> HostCase::AllowedBy(int rank) const {
   switch (fault) {
     case HostFault::kStop:
     case HostFault::kKill:
+      // Hosts meet at the process of rank 0. While that answers nothing nobody knows who has come.
+      if (phase == Phase::kInit && victim == 0)
+        return {{.kind = Kind::kInitIncomplete, .ranks = one},
+                {.kind = Kind::kInitIncomplete, .reason = "nobody answers"}};
       if (phase == Phase::kInit) return {{.kind = Kind::kInitIncomplete, .ranks = one}};
       return {{.kind = fault == HostFault::kStop ? Kind::kStopped : Kind::kDead, .ranks = one}};
     case HostFault::kOtherCall:
@@ -153,6 +147,17 @@ std::vector<Expected> HostCase::AllowedBy(int rank) const {
       }
       return {{.kind = Kind::kHostGone, .ranks = away}};
     }
+    case HostFault::kLinkTenth:
+    case HostFault::kLinkHalf: {
+      std::vector<int> senders;
+      for (int r = 0; r < ranks(); ++r) {
+        if (OnHostOf(r, victim)) senders.push_back(r);
+      }
+      return {{.kind = Kind::kLinkSlow, .ranks = senders}};
+    }
+    case HostFault::kLinkStalled:
+      // Which link it is shows when the job runs.
+      return {{.kind = Kind::kLinkStalled, .ranks = AllRanks(ranks())}};
     case HostFault::kStarved:
       // Late it is too. Whose process answers nobody in time, because it has no time, looks stopped.
       if (alone) return {{Kind::kStarved, one}, {Kind::kLateHost, one}, {Kind::kStopped, one}};
@@ -175,14 +180,44 @@ std::vector<Expected> HostCase::AllowedBy(int rank) const {
   }
 }
 
+std::set<int> HostCase::Guilty() const {
+  std::set<int> guilty;
+  for (int r = 0; !IsBenign() && r < ranks(); ++r) {
+    const bool of_host = fault == HostFault::kCutOff || IsSlowLink();
+    if (IsVictim(r) || fault == HostFault::kOrders || (of_host && OnHostOf(r, victim))) guilty.insert(r);
+  }
+  return guilty;
+}
+
 bool HostCase::IsEnough(Kind kind) const { return fault != HostFault::kStarved || kind != Kind::kLateHost; }
+
+bool HostCase::MustWarn() const {
+  switch (fault) {
+    case HostFault::kStop:
+    case HostFault::kKill:
+      return phase != Phase::kInit;
+    case HostFault::kOtherCall:
+    case HostFault::kOrders:
+    case HostFault::kCutOff:
+    case HostFault::kLinkTenth:
+    case HostFault::kLinkHalf:
+    case HostFault::kLinkStalled:
+      return true;
+    default:
+      return false;
+  }
+}
 
 bool HostCase::MustTell(int rank) const {
   if (IsBenign()) return false;
   switch (fault) {
     case HostFault::kOtherCall:
     case HostFault::kOrders:
+    case HostFault::kLinkStalled:
       return true;
+    case HostFault::kLinkTenth:
+    case HostFault::kLinkHalf:
+      return OnHostOf(rank, victim);
     case HostFault::kNoReceive:
       return (rank + 1) % ranks() == victim;
     case HostFault::kCutOff:

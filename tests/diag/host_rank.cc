@@ -21,7 +21,7 @@
 namespace tutti::tests {
 namespace {
 
-constexpr int kWarmUp = 20;
+constexpr int kWarmUp = 20, kWarmUpSlow = 3;  // calls
 constexpr double kStarvedCpuSeconds = 0.15;
 
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -107,9 +107,10 @@ class Rank {
 
   Status Loop(Communicator& c) {
     if (what_.phase == Phase::kFirst) AwaitGo();
+    const int warm_up = what_.IsSlowLink() ? kWarmUpSlow : kWarmUp;
     for (int call = 0;; ++call) {
-      if (call == kWarmUp && what_.phase == Phase::kSteady) ++board_.ready;
-      const bool warm = call >= kWarmUp || what_.phase == Phase::kFirst;
+      if (call == warm_up && what_.phase == Phase::kSteady) ++board_.ready;
+      const bool warm = call >= warm_up || what_.phase == Phase::kFirst;
       if (warm && deed_ != HostFault::kNothing && board_.go == 1) TUTTI_RETURN_IF_ERROR(Act(c));
       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in_, out_)));
     }

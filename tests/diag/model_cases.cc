@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/diag/model.h"
@@ -72,8 +74,12 @@ class Case {
     if (fault_ == ModelFault::kLinkStalled || fault_ == ModelFault::kWayBack || fault_ == ModelFault::kLinkSlow) {
       options_.ranks_per_host = 1;
     }
+    if (fault_ == ModelFault::kNvLinkStalled || fault_ == ModelFault::kNvLinkSlow) {
+      options_.ranks_per_host = std::max(options_.ranks_per_host, 2);
+    }
     // What is too short for a link to be full of is no matter of speed.
-    if (fault_ == ModelFault::kLinkSlow || fault_ == ModelFault::kGpuSlow) {
+    if (fault_ == ModelFault::kLinkSlow || fault_ == ModelFault::kGpuSlow || fault_ == ModelFault::kNvLinkSlow ||
+        fault_ == ModelFault::kGpuTooHot) {
       options_.shape = Shape::kRing;
       options_.units = 64;
     }
@@ -103,6 +109,35 @@ class Case {
                 .link_from = from,
                 .link_to = to};
       }
+      case ModelFault::kNvLinkStalled:
+      case ModelFault::kNvLinkSlow: {
+        std::pair<int, int> edge;
+        do {
+          edge = model.AnyEdge(random_);
+        } while (edge.first / options_.ranks_per_host != edge.second / options_.ranks_per_host);
+        const auto [from, to] = edge;
+        name_ = fmt::format("NVLink {} to {}", from, to);
+        model.SetLink(from, to, fault == ModelFault::kNvLinkSlow ? options_.link_speed * 0.1 : 0);
+        // One of the two ends counts; links to a switch say nothing of where their data go.
+        const bool at_sender = Any(2) == 0;
+        const std::string far = Any(2) == 0 ? "" : BusIdOf(at_sender ? to : from);
+        gpus_[at_sender ? from : to].nvlinks.push_back({.number = 4, .down = Any(2) == 0, .to = far, .recoveries = 3});
+        return {.kind = Kind::kNvLinkFault, .link_from = from, .link_to = to, .reason = "NVLink 4 of GPU "};
+      }
+      case ModelFault::kGpuFailed:
+        model.SetSpeed(victim, 0);
+        gpus_[victim].xids.push_back({.number = 79, .at_ns = model.now_ns()});
+        return {.kind = Kind::kGpuHung, .ranks = {victim}, .reason = "Xid 79 of GPU " + BusIdOf(victim)};
+      case ModelFault::kGpuTooHot:
+        model.SetSpeed(victim, 5);
+        gpus_[victim].clock_mhz = 345;
+        gpus_[victim].most_clock_mhz = 1980;
+        gpus_[victim].throttle = diag::kTooHot;
+        return {.kind = Kind::kGpuSlow, .ranks = {victim}, .reason = "runs at 345 of 1980 MHz (too hot)"};
+      case ModelFault::kOutOfMemory:
+        model.SetProcess(victim, diag::ProcessState::kGone);
+        ended_ = victim;
+        return {.kind = Kind::kDead, .ranks = {victim}, .reason = "control group /job lacked memory"};
       case ModelFault::kDead:
         model.SetProcess(victim, diag::ProcessState::kGone);
         return {.kind = Kind::kDead, .ranks = {victim}};
@@ -127,9 +162,26 @@ class Case {
 
   diag::Look Take(const Model& model) const {
     diag::Look look = model.Take();
+    AddHardware(look);
     if (lie_ >= 0) Lie(look);
     if (distort_) distort_(look);
     return look;
+  }
+
+  static std::string BusIdOf(int rank) { return fmt::format("0000:{:02x}:00.0", rank + 1); }
+
+  // Every rank has a GPU of its own, of which the system says what was planted.
+  void AddHardware(diag::Look& look) const {
+    for (diag::RankLook& rank : look.communicators[0].seen) {
+      rank.gpu_bus_id = BusIdOf(rank.rank);
+      const auto planted = gpus_.find(rank.rank);
+      diag::GpuLook gpu = planted == gpus_.end() ? diag::GpuLook() : planted->second;
+      gpu.bus_id = rank.gpu_bus_id;
+      look.processes[static_cast<std::size_t>(rank.process)].gpus.push_back(std::move(gpu));
+    }
+    if (ended_ >= 0)
+      look.processes[static_cast<std::size_t>(ended_)].ending = {
+          .out_of_memory = true, .of_group = true, .group = "/job"};
   }
 
   // A rank that waits says what cannot be.
@@ -225,14 +277,17 @@ class Case {
   std::string name_;
   int victim_ = -1;
   int lie_ = -1;
+  std::map<int, diag::GpuLook> gpus_;  // by rank: what the system says of them
+  int ended_ = -1;                     // for want of memory
 };
 
 }  // namespace
 
 const char* Name(ModelFault fault) {
   constexpr const char* kNames[kModelFaults] = {
-      "late host", "GPU late", "GPU hung",  "GPU slow", "link stalled", "way back stalled", "link slow",
-      "dead",      "stopped",  "host gone", "mismatch", "two faults",   "planted lie",      "benign"};
+      "late host",      "GPU late",    "GPU hung",   "GPU slow",    "link stalled", "way back stalled", "link slow",
+      "dead",           "stopped",     "host gone",  "mismatch",    "two faults",   "planted lie",      "benign",
+      "NVLink stalled", "NVLink slow", "GPU failed", "GPU too hot", "out of memory"};
   return kNames[static_cast<int>(fault)];
 }
 

@@ -27,8 +27,14 @@ enum class ModelFault : std::uint8_t {
   kTwo,     // two of them
   kLie,     // counters that contradict each other, beside a late rank
   kBenign,  // a short pause, ranks and links of different speeds, or nothing at all
+  // With what the system says of them.
+  kNvLinkStalled,
+  kNvLinkSlow,
+  kGpuFailed,
+  kGpuTooHot,
+  kOutOfMemory,
 };
-inline constexpr int kModelFaults = 14;
+inline constexpr int kModelFaults = 19;
 const char* Name(ModelFault fault);
 
 // `distort` changes every look before it is judged: a flaw of who collects them.

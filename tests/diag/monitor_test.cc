@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "sys/os/kernel_log.h"
 #include "tests/support/child_process.h"
+#include "tests/support/memory_limit.h"
 #include "tests/support/rank_processes.h"
 #include "tests/support/scratch_folder.h"
 
@@ -169,6 +171,53 @@ TEST_F(Monitored, ARankThatWasKilled) {
   const std::string who = Who(1);
   job_->Kill(1);
   ExpectSaid({0, 2}, "WARN", who + " is gone: its process ");
+}
+
+// The kernel ends it: its control group has less memory than it takes. Monitors count once a communicator is a second old.
+TEST_F(Monitored, ARankThatLacksMemory) {
+  if (!MemoryLimit::IsPossible()) GTEST_SKIP() << "control groups of memory cannot be made here";
+  const MemoryLimit limit(std::int64_t{128} << 20);
+  const auto take = [](Communicator&) -> Status { MemoryLimit::TakeUntilKilled(); };
+  Start(3, [&limit, loop = Loop(1, take)](const CommunicatorOptions& options, Board& board) {
+    if (options.rank == 1) limit.Enter(getpid());
+    return loop(options, board);
+  });
+  job_->WaitReady(3);
+  SleepMs(2000);
+  const std::string gone = Who(1) + " is gone: its process ";
+  job_->board().go = 1;
+  for (const int rank : {0, 2}) {
+    // On a busy machine it may have been late before.
+    std::string text;
+    EXPECT_TRUE(WaitUntil([&] {
+      for (const Line& line : Said(rank)) text = line.text.starts_with(gone) ? line.text : text;
+      return !text.empty();
+    })) << All(rank);
+    EXPECT_NE(text.find("memory (limit 128.0 MiB"), std::string::npos) << text;
+    EXPECT_NE(text.find(". Give the control group more memory"), std::string::npos) << text;
+  }
+  job_->Kill(1);  // or its group stays
+}
+
+// The kernel's log is a file here.
+TEST_F(Monitored, ARankOfWhichTheKernelHasWritten) {
+  Settings settings = Base();
+  settings.kernel_log = folder_.Path("kern.log");
+  std::ofstream log(settings.kernel_log);
+  log << "[1.000000] Out of memory: Killed process 1 (old) total-vm:8kB, anon-rss:4kB" << std::endl;
+  Start(3, Loop(-1), settings);
+  job_->WaitReady(3);
+  log << "Nov 26 17:00:00 node7 kernel: Out of memory: Killed process " << job_->board().pid[1]
+      << " (train) total-vm:4096kB, anon-rss:2048kB, file-rss:1024kB" << std::endl;
+  const std::string who = Who(1);
+  job_->Kill(1);
+  ExpectSaid({0, 2}, "WARN", who + " is gone: its process ");
+  if (!sys::PidsAreTheKernels()) GTEST_SKIP() << "the kernel knows processes by other ids";
+  for (const int rank : {0, 2}) {
+    const std::string text = Said(rank).front().text;
+    EXPECT_NE(text.find(": the kernel ended it because the host lacked memory (it had 3.0 MiB); "), std::string::npos)
+        << text;
+  }
 }
 
 TEST_F(Monitored, ARankThatSleeps) {

@@ -48,6 +48,8 @@ constexpr Phrase kPhrases[] = {
     {"deadlock: ", Kind::kDeadlock},
     {"which cannot be seen on this host", Kind::kInitIncomplete},
     {" have come, and have not connected", Kind::kInitIncomplete},
+    {", nobody answers, so it is not known here whether ", Kind::kInitIncomplete},
+    {"NVLink fault between ", Kind::kNvLinkFault},
     {"nothing moves on ", Kind::kLinkStalled},
     {"data move slowly on ", Kind::kLinkSlow},
     {" held by a debugger", Kind::kTraced},
@@ -62,6 +64,12 @@ constexpr Phrase kPhrases[] = {
     {" answer, and ", Kind::kStopped},
     {" does not answer", Kind::kHostGone},
 };
+
+// Ranks that such a sentence lists are not to blame for anything.
+bool NamesNobody(const Phrase& phrase) {
+  return phrase.text.find("have come, and") != phrase.text.npos ||
+         phrase.text.find("nobody answers") != phrase.text.npos;
+}
 
 }  // namespace
 
@@ -80,8 +88,11 @@ Told ReadSentence(const std::string& sentence) {
       told.ranks = AllInCircle(rest);
     } else if (phrase.kind == Kind::kMismatch) {
       told.ranks = FirstList(rest, at);
-    } else if (phrase.kind != Kind::kUnknown && rest.find("have come, and") == std::string::npos) {
+    } else if (phrase.kind != Kind::kUnknown && !NamesNobody(phrase)) {
       told.ranks = FirstList(rest, 0);
+      const bool is_link = phrase.kind == Kind::kLinkSlow || phrase.kind == Kind::kLinkStalled;
+      const std::size_t to = is_link ? rest.find(" to rank ") : std::string::npos;
+      if (to != std::string::npos) told.to = std::stoi(rest.substr(to + 9));
     }
     break;
   }

@@ -18,7 +18,8 @@ struct Told {
   diag::Kind kind = diag::Kind::kUnknown;
   bool warn = false;
   bool cleared = false;    // that it is over
-  std::vector<int> ranks;  // that it names as who is to blame, or as missing
+  std::vector<int> ranks;  // that it names as who is to blame, or as missing; of a link who sends
+  int to = -1;             // of a link: who receives
   std::string text;
   double seconds = 0;  // from the fault to when it was read
 };

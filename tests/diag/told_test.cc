@@ -76,8 +76,38 @@ TEST(ToldTest, RanksThatHaveNotCome) {
   Verdict v = Of(Kind::kInitIncomplete, {});
   v.missing = {1, 3};
   ExpectRead(v, {1, 3});
+  v.quote = "10.0.0.1:500 of the process that made the id";  // does not answer: nobody is missing for certain
+  ExpectRead(v, {});
+  v.quote.clear();
   v.missing = {};
   ExpectRead(v, {});
+}
+
+TEST(ToldTest, ALink) {
+  for (const Kind kind : {Kind::kLinkSlow, Kind::kLinkStalled}) {
+    Verdict v = Of(kind, {});
+    v.links.push_back({.from = At(3), .to = At(5)});
+    ExpectRead(v, {3});
+    EXPECT_EQ(ReadSentence(diag::Sentence(v)).to, 5);
+    v.links.push_back({.from = At(3), .to = At(6)});
+    v.common = "host north";
+    ExpectRead(v, {3});
+  }
+}
+
+TEST(ToldTest, AnNvLink) {
+  Verdict v = Of(Kind::kNvLinkFault, {});
+  v.links.push_back({.from = At(3), .to = At(5)});
+  v.reasons = {"NVLink 4 of GPU 0000:3b:00.0 is down"};
+  ExpectRead(v, {3});
+}
+
+// What the system says of an end makes no other kind of it.
+TEST(ToldTest, ADeadRankAndWhy) {
+  Verdict v = Of(Kind::kDead, {3});
+  v.reasons = {"the kernel ended it because control group /job lacked memory (limit 64.0 MiB; it had 63.0 MiB)",
+               "NVML has not answered for 3.2 s"};
+  ExpectRead(v, {3});
 }
 
 TEST(ToldTest, CallsThatDoNotMatch) {
@@ -127,7 +157,7 @@ TEST(HostCaseTest, SeedsReachAllPhasesAndPlaces) {
   int alone = 0, first = 0, last = 0;
   constexpr int kCases = 400;
   for (std::uint64_t i = 0; i < kCases; ++i) {
-    const HostCase what = HostCase::Of(1'000'000 + kHostFaults * i, {.name_spaces = true, .control_groups = true});
+    const HostCase what = HostCase::Of(kHostFaults * (50'000 + i), {.name_spaces = true, .control_groups = true});
     ASSERT_EQ(what.fault, HostFault::kStop);
     ++phases[what.phase];
     first += what.victim == 0 ? 1 : 0;
@@ -147,7 +177,7 @@ TEST(HostCaseTest, ASeedSaysAllAboutACase) {
     EXPECT_EQ(what.Describe(), HostCase::Of(seed, all).Describe());
     EXPECT_LE(what.ranks(), kMostHostRanks);
     EXPECT_LE(what.hosts(), kMostHosts);
-    EXPECT_TRUE(what.fault != HostFault::kCutOff || (what.hosts() > 1 && what.name_spaces)) << what.Describe();
+    EXPECT_TRUE(!what.IsOfNetwork() || (what.hosts() > 1 && what.name_spaces)) << what.Describe();
     EXPECT_NE(what.victim, what.other);
     bool somebody_tells = false;
     for (int rank = 0; rank < what.ranks(); ++rank) {

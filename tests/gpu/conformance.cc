@@ -134,8 +134,8 @@ Status RunCollective(Bench& b, Collective collective, const algo::Entry* entry, 
   const int algorithm = entry == nullptr ? 0 : static_cast<int>(entry->algorithm);
   std::mt19937 random(static_cast<unsigned>(static_cast<int>(collective) * 100 + algorithm));
   std::uint64_t seed = 1;
-  for (int type = 0; type < kDataTypes; ++type) {
-    for (int op = 0; op < (reduces ? kReduceOps : 1); ++op) {
+  for (int type = 0; type < kNcclDataTypes; ++type) {
+    for (int op = 0; op < (reduces ? kNcclReduceOps : 1); ++op) {
       const bool common =
           (type == static_cast<int>(DataType::kFloat32) || type == static_cast<int>(DataType::kBfloat16)) &&
           op == static_cast<int>(ReduceOp::kSum);
@@ -244,9 +244,9 @@ Status CheckBits(Bench& b, const Operation& o, std::span<std::byte> in, std::spa
 Status RunRandomBits(Bench& b) {
   constexpr std::size_t kCount = 20011;
   std::mt19937_64 random(static_cast<unsigned>(b.rank()) + 99);
-  for (int type = 0; type < kDataTypes; ++type) {
+  for (int type = 0; type < kNcclDataTypes; ++type) {
     const std::size_t size = SizeOf(static_cast<DataType>(type));
-    for (int op = 0; op < kReduceOps; ++op) {
+    for (int op = 0; op < kNcclReduceOps; ++op) {
       std::vector<std::byte> in(kCount * size), expected(kCount * size), got(kCount * size);
       for (std::byte& byte : in) byte = static_cast<std::byte>(random());
       Operation o{.kind = Kind::kAllReduce,
@@ -327,7 +327,7 @@ Status RunScalars(Bench& b) {
   constexpr std::size_t kCount = 3001;
   const sys::cuda::Driver& d = b.device.driver();
   const auto address = [](std::byte* p) { return reinterpret_cast<sys::cuda::Address>(p); };
-  for (int type = 0; type < kDataTypes; ++type) {
+  for (int type = 0; type < kNcclDataTypes; ++type) {
     const std::size_t size = SizeOf(static_cast<DataType>(type));
     const bool integer = type <= static_cast<int>(DataType::kUint64);
     std::vector<std::byte> in(kCount * size), expected(kCount * size), got(kCount * size);
@@ -816,8 +816,8 @@ Status RunRandomGroups(Bench& b, int groups) {
     std::vector<Case> common(kinds);
     for (Case& c : common) {
       c.kind = static_cast<Kind>(random() % (static_cast<int>(Collective::kAllToAll) + 1));
-      c.type = static_cast<DataType>(random() % kDataTypes);
-      c.op = static_cast<ReduceOp>(random() % 2 == 0 ? 0 : random() % kReduceOps);
+      c.type = static_cast<DataType>(random() % kNcclDataTypes);
+      c.op = static_cast<ReduceOp>(random() % 2 == 0 ? 0 : random() % kNcclReduceOps);
       c.root = static_cast<int>(random() % b.ranks());
     }
     CaseGroup group;

@@ -284,8 +284,8 @@ Status Stress::Call(const Slot& slot, const Operation& o, int stream_index) {
 
 Status Stress::RunOne(Slot& slot) {
   Case c{.kind = static_cast<Kind>(dice_.Below(static_cast<int>(Kind::kAllToAll) + 1)),
-         .type = static_cast<DataType>(dice_.Below(kDataTypes)),
-         .op = static_cast<ReduceOp>(dice_.Below(kReduceOps))};
+         .type = static_cast<DataType>(dice_.Below(kNcclDataTypes)),
+         .op = static_cast<ReduceOp>(dice_.Below(kNcclReduceOps))};
   c.count = dice_.Size(options_.largest) / SizeOf(c.type) / static_cast<std::size_t>(job_.ranks());
   const std::uint64_t root = dice_.Below(1 << 20), seed = dice_.Seed();
   c.in_place = dice_.OneIn(3) && c.kind != Kind::kAllToAll;
@@ -568,7 +568,7 @@ Status Stress::RunAtOnce() {
 // communicator.
 Status Stress::RunFirstUses() {
   for (int k = 1; k < kSlots; ++k) TUTTI_RETURN_IF_ERROR(Replace(k));
-  for (int type = 0; type < kDataTypes; ++type) TUTTI_RETURN_IF_ERROR(RunFirstUse(static_cast<DataType>(type)));
+  for (int type = 0; type < kNcclDataTypes; ++type) TUTTI_RETURN_IF_ERROR(RunFirstUse(static_cast<DataType>(type)));
   return Status::Ok();
 }
 

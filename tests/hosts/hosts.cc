@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <regex>
 #include <string_view>
 #include <thread>
 
@@ -226,6 +227,32 @@ void Hosts::Drop(int host, const std::string& what) {
   Run(host, {"nft", "add table inet test; add chain inet test in { type filter hook input priority 0; }"});
   Run(host, {"nft", fmt::format("add rule inet test in {} drop", what)});
 }
+std::vector<Hosts::Connection> Hosts::Connections(int host) {
+  // A line for the connection, and one with its counters.
+  static const std::regex one(
+      R"((\d+\.\d+\.\d+\.\d+:\d+)\s+(\d+\.\d+\.\d+\.\d+:\d+)\s+users:\(\([^)]*pid=(\d+)[^\n]*\n[^\n]*?(?:bytes_sent:(\d+)[^\n]*)?\n)");
+  const std::string text = Run(host, {"ss", "-Htnpi", "state", "established"});
+  std::vector<Connection> all;
+  for (std::sregex_iterator i(text.begin(), text.end(), one), end; i != end; ++i) {
+    const std::smatch& found = *i;
+    all.push_back({.own = found[1],
+                   .peer = found[2],
+                   .pid = std::stoi(found[3]),
+                   .sent = found[4].matched ? std::stoull(found[4]) : 0});
+  }
+  return all;
+}
+
+void Hosts::Block(int host, const Connection& connection) {
+  const auto cut = [](const std::string& endpoint) {
+    const std::size_t colon = endpoint.rfind(':');
+    return std::pair(endpoint.substr(0, colon), endpoint.substr(colon + 1));
+  };
+  const auto [from, from_port] = cut(connection.own);
+  const auto [to, to_port] = cut(connection.peer);
+  Drop(host, fmt::format("ip saddr {} ip daddr {} tcp sport {} tcp dport {}", from, to, from_port, to_port));
+}
+
 void Hosts::BlockPort(int host, int port) { Drop(host, fmt::format("tcp dport {}", port)); }
 void Hosts::BlockCard(int host, int card) { Drop(host, "iifname " + Card(card)); }
 void Hosts::BlockAll(int host) { Drop(host, "iifname != lo"); }

@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -69,6 +70,15 @@ class Hosts {
   void LoseLarger(int host, int bytes, int card = 0);
   // Drops what comes to a TCP port of the host, without a word to the sender.
   void BlockPort(int host, int port);
+  // The TCP connections that a host's processes have with others.
+  struct Connection {
+    std::string own, peer;  // "10.77.0.1:5000"
+    pid_t pid = 0;
+    std::uint64_t sent = 0;  // bytes
+  };
+  std::vector<Connection> Connections(int host);
+  // Drops what comes to the host over a connection; `connection` as its other end has it.
+  void Block(int host, const Connection& connection);
   // Drops all that comes to the host by a card, or by all.
   void BlockCard(int host, int card);
   void BlockAll(int host);

@@ -200,6 +200,19 @@ TEST_F(VerdictsOfHosts, TwoOrdersAmongOthers) {
   ExpectSaid({0, 1, 2}, {"deadlock: ", Who(2) + " is in barrier(), operation 1 of communicator tp"});
 }
 
+// Nobody can tell who has come. That is said, and no rank is called missing.
+TEST_F(VerdictsOfHosts, AStoppedProcessWhereHostsMeet) {
+  Start({kEast, kWest, kNorth}, [](const Self& self) -> Status {
+    Tell();
+    if (self.options.rank == 0) raise(SIGSTOP);
+    while (!self.gone()) usleep(1000);
+    return Communicator::Create(self.options).status();
+  });
+  Go();
+  ExpectSaid({1, 2}, {"where the hosts of communicator dp meet, 10.77.0.1:",
+                      " of the process that made the id, nobody answers", "INFO "});
+}
+
 // Before the links have given the host up.
 TEST_F(VerdictsOfHosts, AHostThatIsCutOff) {
   Start({kEast, kWest, kWest, kNorth}, Loop());

@@ -17,8 +17,6 @@
 namespace tutti::tests {
 namespace {
 
-bool IsInteger(DataType type) { return static_cast<int>(type) <= static_cast<int>(DataType::kUint64); }
-
 // A number as an element.
 void Put(double value, DataType type, std::byte* at) {
   const auto put = [&](auto code) { std::memcpy(at, &code, sizeof(code)); };

@@ -156,7 +156,7 @@ Call AnyCall(Gpus& gpus, const std::vector<DataType>& types, Random& random) {
     call.protocol = static_cast<proto::Protocol>(random.Below(proto::kProtocols));
     call.root = HasRoot(call.collective) ? static_cast<int>(random.Below(static_cast<std::uint64_t>(gpus.ranks()))) : 0;
     call.type = types[random.Below(types.size())];
-    call.op = static_cast<ReduceOp>(random.Below(kReduceOps));
+    call.op = static_cast<ReduceOp>(random.Below(kNcclReduceOps));
     if (call.form == Form::kBatch) call.op = random.OneOf(2) ? ReduceOp::kSum : ReduceOp::kAvg;
     if (!Reduces(call.collective)) call.op = ReduceOp::kSum;
     if (call.collective == Collective::kBarrier) {
@@ -233,7 +233,7 @@ std::vector<Call> EveryCall(Gpus& gpus, const std::vector<DataType>& types) {
     for (int c = 0; c < kCollectives; ++c) {
       Call call{.algorithm = entry.algorithm, .collective = static_cast<Collective>(c)};
       if (call.collective == Collective::kSendRecv || call.collective == Collective::kBarrier) continue;
-      const int ops = Reduces(call.collective) ? kReduceOps : 1;
+      const int ops = Reduces(call.collective) ? kNcclReduceOps : 1;
       for (const Form form : {Form::kProgram, Form::kBatch, Form::kRelay}) {
         for (int p = 0; p < (form == Form::kRelay ? 1 : proto::kProtocols); ++p) {
           call.form = form;

@@ -84,7 +84,7 @@ const char* OpName(ReduceOp op) {
 
 std::vector<DataType> KnownTypes() {
   std::vector<DataType> types;
-  for (int t = 0; t < kDataTypes; ++t) {
+  for (int t = 0; t < kNcclDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (Machine::Has(fmt::format("ncclTuttiSum_{}_LL", gpu::KernelTypeName(type)))) types.push_back(type);
   }

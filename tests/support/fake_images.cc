@@ -11,8 +11,8 @@ const void* KernelImage(DataType) { return "fake"; }
 const void* MoveKernelImage() { return "fake"; }
 const void* AcrossKernelImage() { return "fake"; }
 std::string_view KernelTypeName(DataType type) {
-  constexpr std::string_view kNames[kDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",
-                                                   "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
+  constexpr std::string_view kNames[kNcclDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",
+                                                       "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
   return kNames[static_cast<int>(type)];
 }
 

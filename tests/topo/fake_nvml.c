@@ -21,14 +21,20 @@
  *   rows 1 2 0 0                  rows replaced for either kind of error, whether some wait for a reset, whether that failed
  *   pages 1                       whether pages wait for a reset
  *   clocks 4 1200 1980 71         why clocks are held down (hexadecimal), MHz now and at most, degrees Celsius
+ *   power 310000 700000           milliwatts now, and at most
+ *   errors 4 90000 2 12           of NVLink 4: replays, recoveries, wrong check sums
+ *
+ * Before all of them, `stall 5000` makes the library take so many milliseconds to start.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { kMostGpus = 64, kMostLinks = 36, kMostRules = 16 };
 enum { kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kDriverNotLoaded = 9 };
 enum { kUnsigned = 1 };
+enum { kFieldReplays = 161, kFieldRecoveries = 162, kFieldCheckErrors = 163 };
 enum { kFieldLinkCount = 91, kFieldLinkState = 165, kFieldC2cCount = 170, kFieldC2cState = 171, kFieldC2cMbPerS = 172 };
 
 typedef struct {
@@ -67,12 +73,17 @@ typedef struct {
 } Link;
 
 typedef struct {
+  unsigned replays, recoveries, check_errors;
+} Errors;
+
+typedef struct {
   PciInfo pci;
   char name[96], uuid[96];
   int major, minor;
   unsigned generation, width, best_generation, best_width;
   unsigned links;
   Link link[kMostLinks];
+  Errors errors[kMostLinks];
   unsigned c2c, c2c_up, c2c_mb_per_s;
   FabricInfo fabric;
   int p2p[kMostGpus];
@@ -87,6 +98,8 @@ typedef struct {
   int has_clocks;
   unsigned long long clock_reasons;
   unsigned clock_mhz, most_clock_mhz, temperature;
+  int has_power;
+  unsigned power, power_limit;
 } Gpu;
 
 static Gpu gpus[kMostGpus];
@@ -157,6 +170,13 @@ static void ParseGpuLine(Gpu* gpu, const char* word, const char* rest) {
   } else if (strcmp(word, "clocks") == 0) {
     gpu->has_clocks = sscanf(rest, "%llx %u %u %u", &gpu->clock_reasons, &gpu->clock_mhz, &gpu->most_clock_mhz,
                              &gpu->temperature) == 4;
+  } else if (strcmp(word, "power") == 0) {
+    gpu->has_power = sscanf(rest, "%u %u", &gpu->power, &gpu->power_limit) == 2;
+  } else if (strcmp(word, "errors") == 0) {
+    Errors errors = {0, 0, 0};
+    if (sscanf(rest, "%u %u %u %u", &number, &errors.replays, &errors.recoveries, &errors.check_errors) == 4 &&
+        number < kMostLinks)
+      gpu->errors[number] = errors;
   }
 }
 
@@ -170,6 +190,10 @@ static void ParseLine(char* line) {
     ParsePci(rest, &gpus[gpu_count++].pci);
   } else if (strcmp(line, "driver") == 0) {
     snprintf(driver, sizeof(driver), "%s", rest);
+  } else if (strcmp(line, "stall") == 0) {
+    const int ms = atoi(rest);
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
   } else if (strcmp(line, "fail") == 0) {
     Rule* list = gpu == NULL ? rules : gpu->rules;
     int* count = gpu == NULL ? &rule_count : &gpu->rule_count;
@@ -312,6 +336,12 @@ static int FieldOf(const Gpu* gpu, unsigned field, unsigned scope, unsigned* val
     *value = gpu->links;
   else if (field == kFieldLinkState && scope < gpu->links && scope < kMostLinks)
     *value = (unsigned)gpu->link[scope].state;
+  else if (field == kFieldReplays && scope < gpu->links && scope < kMostLinks)
+    *value = gpu->errors[scope].replays;
+  else if (field == kFieldRecoveries && scope < gpu->links && scope < kMostLinks)
+    *value = gpu->errors[scope].recoveries;
+  else if (field == kFieldCheckErrors && scope < gpu->links && scope < kMostLinks)
+    *value = gpu->errors[scope].check_errors;
   else if (field == kFieldC2cCount && gpu->c2c > 0)
     *value = gpu->c2c;
   else if (field == kFieldC2cState && scope < gpu->c2c)
@@ -400,4 +430,23 @@ int nvmlDeviceGetMaxClockInfo(Gpu* gpu, int clock, unsigned* mhz) {
 int nvmlDeviceGetTemperature(Gpu* gpu, int sensor, unsigned* degrees) {
   *degrees = gpu->temperature;
   return sensor != 0 ? kInvalidArgument : CodeForHealth("nvmlDeviceGetTemperature", gpu, gpu->has_clocks);
+}
+
+int nvmlDeviceGetPowerUsage(Gpu* gpu, unsigned* milliwatts) {
+  *milliwatts = gpu->power;
+  return CodeForHealth("nvmlDeviceGetPowerUsage", gpu, gpu->has_power);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(Gpu* gpu, unsigned* milliwatts) {
+  *milliwatts = gpu->power_limit;
+  return CodeForHealth("nvmlDeviceGetEnforcedPowerLimit", gpu, gpu->has_power);
+}
+
+int nvmlDeviceGetNvLinkErrorCounter(Gpu* gpu, unsigned link, int counter, unsigned long long* count) {
+  const int code = CodeForLink("nvmlDeviceGetNvLinkErrorCounter", gpu, link);
+  if (code != kSuccess) return code;
+  *count = counter == 0   ? gpu->errors[link].replays
+           : counter == 1 ? gpu->errors[link].recoveries
+                          : gpu->errors[link].check_errors;
+  return kSuccess;
 }

@@ -35,7 +35,7 @@ Status GpuCommunicator::RunGroup(std::span<const Operation> operations, void* st
 }
 
 std::string GpuCommunicator::Explain(const Operation& operation) {
-  const Status s = comm::Validate(operation, impl_->rank, impl_->ranks);
+  const Status s = comm::ValidateForGpu(operation, impl_->rank, impl_->ranks);
   return s.ok() ? impl_->runner.Explain(operation) : s.ToString();
 }
 

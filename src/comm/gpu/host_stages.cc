@@ -20,8 +20,6 @@ constexpr std::size_t kGranuleBytes = 256;
 // What needs more scratch memory than this goes as if each rank were a host of its own.
 constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
 
-bool IsInteger(DataType type) { return static_cast<int>(type) <= static_cast<int>(DataType::kUint64); }
-
 const std::byte* At(const void* base, std::size_t bytes) { return static_cast<const std::byte*>(base) + bytes; }
 std::byte* At(void* base, std::size_t bytes) { return static_cast<std::byte*>(base) + bytes; }
 

@@ -15,7 +15,7 @@
 namespace tutti::comm {
 
 Status GpuRunner::RunAs(const Operation& o, const tune::GpuChoice& choice, sys::cuda::Stream stream) {
-  TUTTI_RETURN_IF_ERROR(comm::Validate(o, core_.rank, core_.ranks));
+  TUTTI_RETURN_IF_ERROR(comm::ValidateForGpu(o, core_.rank, core_.ranks));
   if (IsEmpty(o)) return Status::Ok();
   const Result<GpuRecipe> recipe = planner_.RecipeOf(choice, o.kind, o.root, GpuPlanner::Launched::kAlone);
   if (!recipe.ok()) return recipe.status();
@@ -26,7 +26,7 @@ Status GpuGroups::RunAs(std::span<const Operation> operations, const tune::GpuCh
                         sys::cuda::Stream stream) {
   alike_.clear();
   for (const Operation& o : operations) {
-    TUTTI_RETURN_IF_ERROR(comm::Validate(o, runner_.rank(), runner_.ranks()));
+    TUTTI_RETURN_IF_ERROR(comm::ValidateForGpu(o, runner_.rank(), runner_.ranks()));
     if (!IsEmpty(o)) alike_.push_back(&o);
   }
   if (alike_.empty()) return Status::Ok();

@@ -32,7 +32,7 @@ Status GpuRunner::Prepare(const Operation& o) {
 
 Status GpuRunner::Validate(const Operation& o) {
   const bool onto_itself = o.kind == Kind::kAllToAll && o.in == o.out && o.out != nullptr;
-  TUTTI_RETURN_IF_ERROR(onto_itself ? ValidateOntoItself(o) : comm::Validate(o, core_.rank, core_.ranks));
+  TUTTI_RETURN_IF_ERROR(onto_itself ? ValidateOntoItself(o) : comm::ValidateForGpu(o, core_.rank, core_.ranks));
   return FindBreak();
 }
 
@@ -40,7 +40,7 @@ Status GpuRunner::Validate(const Operation& o) {
 Status GpuRunner::ValidateOntoItself(const Operation& o) const {
   Operation apart = o;
   apart.out = static_cast<std::byte*>(o.out) + static_cast<std::size_t>(core_.ranks) * o.count * SizeOf(o.type);
-  return comm::Validate(apart, core_.rank, core_.ranks);
+  return comm::ValidateForGpu(apart, core_.rank, core_.ranks);
 }
 
 Status GpuRunner::FindBreak() const {

@@ -10,6 +10,7 @@
 #include "comm/host/impl.h"
 #include "comm/host/planner.h"
 #include "comm/host/request.h"
+#include "comm/host/standing.h"
 #include "comm/host/validate.h"
 #include "watch/terms.h"
 #include "watch/watched.h"
@@ -81,13 +82,15 @@ Status RunGroup(std::span<const GroupItem> items) {
   return outcome;
 }
 
-StandingVerdict Communicator::WhoHoldsItUp() const {
-  if (impl_->watched == nullptr) return {};
-  watch::Standing standing = impl_->watched->WhatStands();
+StandingVerdict comm::WhatStands(const Communicator::Impl& communicator) {
+  if (communicator.watched == nullptr) return {};
+  watch::Standing standing = communicator.watched->WhatStands();
   return {.kind = std::move(standing.kind),
           .sentence = std::move(standing.sentence),
           .exclude = std::move(standing.exclude)};
 }
+
+StandingVerdict Communicator::WhoHoldsItUp() const { return comm::WhatStands(*impl_); }
 
 std::string Communicator::Explain(const Operation& o) const {
   if (Status s = comm::Validate(o, rank(), ranks()); !s.ok()) return s.ToString();

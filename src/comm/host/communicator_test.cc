@@ -154,8 +154,8 @@ TEST_P(EveryType, EveryOperator) {
         return settings.algo.find(entry.name) != std::string::npos && entry.supports(kind, ranks);
       });
       if (!any) continue;
-      for (int type = 0; type < kDataTypes; ++type) {
-        for (int op = 0; op < kReduceOps; ++op) {
+      for (int type = 0; type < kNcclDataTypes; ++type) {
+        for (int op = 0; op < kNcclReduceOps; ++op) {
           for (const std::size_t count : {std::size_t{1}, std::size_t{33}, std::size_t{1027}}) {
             cases.push_back({.kind = kind,
                              .count = count,

@@ -17,10 +17,13 @@ class EngineLock {
       LockSlowly();
   }
   void unlock() { word_.store(0, std::memory_order_release); }
+  // How many threads wait for it.
+  const std::atomic<std::uint32_t>& wanting() const { return wanting_; }
 
  private:
   void LockSlowly();
   std::atomic<std::uint32_t> word_{0};
+  std::atomic<std::uint32_t> wanting_{0};
 };
 
 }  // namespace tutti::comm

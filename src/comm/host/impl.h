@@ -35,7 +35,7 @@ class Submitter;
 class Waiter;
 }  // namespace comm
 
-struct Communicator::Impl : comm::Core {
+struct Communicator::Impl : comm::Core, std::enable_shared_from_this<Communicator::Impl> {
   // `who`: what Core's says after the address; `name`: one line.
   Impl(const CommunicatorOptions& options, const std::string& who, std::string name);
   ~Impl();

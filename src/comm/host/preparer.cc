@@ -46,7 +46,7 @@ Status Preparer::PrepareCollective(const Operation& o, Job& job) {
       job.scale = MakeScaleFactor(o.scalar);
       if (o.integer_scalar) job.scale.integer = static_cast<std::uint64_t>(*o.integer_scalar);
     } else if (o.op == ReduceOp::kAvg && !barrier) {
-      const bool integer = static_cast<int>(o.type) <= static_cast<int>(DataType::kUint64);
+      const bool integer = IsInteger(o.type);
       job.divisor = integer ? ranks_ : 1;
       job.scale_inputs = !integer;
       job.scale = {0, 1.0 / ranks_};

@@ -31,6 +31,7 @@
 namespace tutti::comm {
 
 class CallObserver;
+struct Stay;
 class Submitter;
 
 class Queue final : public Progress::Task, public Unfinished, public std::enable_shared_from_this<Queue> {
@@ -55,6 +56,17 @@ class Queue final : public Progress::Task, public Unfinished, public std::enable
   enum class Move : std::uint8_t { kNow, kLater };
   Status Submit(std::span<const Operation> operations, Move move);
   void MoveOn() override;
+
+  // For callers that wait for what they have begun and for nothing after it, and that may leave a wait (Stay in waiter.h). While such a caller
+  // waits, other threads get at the queue within a few milliseconds.
+  // Begins several as one, as Submit; `stay` is the place of their end.
+  Status Begin(std::span<const Operation> operations, Stay& stay);
+  // Their outcome; kInProgress once stay.until_ns has come. Where one has failed that was begun before, its error.
+  Status WaitFor(Stay& stay);
+  // The same without waiting: kInProgress until they have ended.
+  Status Test(Stay& stay);
+  // Begin and WaitFor.
+  Status Run(std::span<const Operation> operations, Stay& stay);
 
   // Waits until all operations begun so far have ended; the first failure of this communicator, if any.
   Status Wait();
@@ -112,6 +124,10 @@ class Queue final : public Progress::Task, public Unfinished, public std::enable
 
  private:
   Status WaitLocked();
+  Status BeginLocked(std::span<const Operation> operations, Stay& stay);
+  Status StayLocked(Stay& stay);
+  // Until those who want the lock have had it.
+  void GiveWay() const;
   // Notes how much is unfinished.
   void Note();
   // Makes sure that somebody moves the unfinished operations on.

@@ -28,6 +28,12 @@ void ReadFactor(const void* at, Operation& o) {
     case DataType::kUint8:
       o.integer_scalar = Load<std::uint8_t>(at);
       break;
+    case DataType::kInt16:
+      o.integer_scalar = Load<std::int16_t>(at);
+      break;
+    case DataType::kUint16:
+      o.integer_scalar = Load<std::uint16_t>(at);
+      break;
     case DataType::kInt32:
       o.integer_scalar = Load<std::int32_t>(at);
       break;
@@ -42,9 +48,11 @@ void ReadFactor(const void* at, Operation& o) {
       o.scalar = HalfToFloat(Load<std::uint16_t>(at));
       break;
     case DataType::kFloat32:
+    case DataType::kComplex64:  // the scalar is real
       o.scalar = Load<float>(at);
       break;
     case DataType::kFloat64:
+    case DataType::kComplex128:
       o.scalar = Load<double>(at);
       break;
     case DataType::kBfloat16:
@@ -55,6 +63,8 @@ void ReadFactor(const void* at, Operation& o) {
       break;
     case DataType::kFloat8E5M2:
       o.scalar = E5M2ToFloat(Load<std::uint8_t>(at));
+      break;
+    case DataType::kBool:  // is not scaled
       break;
   }
 }

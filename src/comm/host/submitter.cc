@@ -239,6 +239,15 @@ void Submitter::WaitFor(Place place) {
   Collect();
 }
 
+Status Submitter::WaitFor(Stay& stay) {
+  while (!HasEnded(stay.place)) {
+    const Status s = waiter_.WaitFor(*open_[first_open_ + (stay.place - ended_) - 1], &stay);
+    if (s.code() == Code::kInProgress) return s;
+    Collect();
+  }
+  return OutcomeOf(stay.submitted, stay.place);
+}
+
 Status Submitter::OutcomeOf(const Status& submitted, Place place) {
   if (!submitted.ok()) return Fault(submitted);
   return place < first_failed_ ? Status::Ok() : failure_;

@@ -29,6 +29,7 @@ class Ledger;
 class ObservedCalls;
 class Planner;
 class Preparer;
+struct Stay;
 
 class Submitter final : public Unfinished {
  public:
@@ -71,6 +72,8 @@ class Submitter final : public Unfinished {
   Place last() const { return begun_; }
   bool HasEnded(Place place) const { return ended_ >= place; }
   void WaitFor(Place place);
+  // Waits for stay.place; its outcome, or kInProgress where the caller has left before (Stay in waiter.h).
+  Status WaitFor(Stay& stay);
   // The outcome of what Submit said `submitted` of: Ok unless something up to `place` has failed. A group of which only a
   // part has begun breaks the communicator. REQUIRES: HasEnded(place).
   Status OutcomeOf(const Status& submitted, Place place);

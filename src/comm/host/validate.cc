@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "plan/plan.h"
@@ -46,6 +47,10 @@ Status Validate(const Operation& o, int rank, int ranks) {
   if (!IsTransfer(o.kind) && Reduces(o.kind) && static_cast<unsigned>(o.op) >= kReduceOps) {
     return fail(fmt::format("reduction operator {} does not exist", static_cast<int>(o.op)));
   }
+  if (!IsTransfer(o.kind) && Reduces(o.kind) && !Defined(o.op, o.type)) {
+    return fail(fmt::format("{} is not defined for elements of type {} (tutti/types.h says which are)", Name(o.op),
+                            Name(o.type)));
+  }
   const bool rooted = IsTransfer(o.kind) || HasRoot(o.kind);
   if (rooted && (o.root < 0 || o.root >= ranks)) {
     return fail(fmt::format("{} {} is not a rank; this communicator has ranks 0 to {}",
@@ -73,6 +78,21 @@ Status Validate(const Operation& o, int rank, int ranks) {
                   ? std::string("input and output overlap; all_to_all has no in-place form")
                   : std::string("input and output overlap, but not in the in-place form of this operation (Operation "
                                 "in communicator.h says which)"));
+}
+
+Status ValidateForGpu(const Operation& o, int rank, int ranks) {
+  TUTTI_RETURN_IF_ERROR(Validate(o, rank, ranks));
+  if (o.kind == Collective::kBarrier) return Status::Ok();
+  const bool reduces = !IsTransfer(o.kind) && Reduces(o.kind);
+  const auto fail = [&](std::string_view what) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} on rank {}: GPUs have no {}; copy the data to host memory, or {}", Name(o.kind), rank,
+                              what, reduces ? "reduce another type" : "move bytes"));
+  };
+  if (static_cast<int>(o.type) >= kNcclDataTypes) return fail(fmt::format("elements of type {}", Name(o.type)));
+  if (reduces && static_cast<int>(o.op) >= kNcclReduceOps)
+    return fail(fmt::format("reduction operator {}", Name(o.op)));
+  return Status::Ok();
 }
 
 Status HasLeft(int rank) {

@@ -10,6 +10,8 @@ namespace tutti::comm {
 
 // What is wrong with an operation that rank `rank` of `ranks` calls, as far as this rank alone can say.
 Status Validate(const Operation& operation, int rank, int ranks);
+// The same of one in GPU memory.
+Status ValidateForGpu(const Operation& operation, int rank, int ranks);
 
 // What calls get after this rank has left the communicator.
 Status HasLeft(int rank);

@@ -203,7 +203,7 @@ void Waiter::Pause(const exec::cpu::Job& job, const WaitState& wait) {
   }
 }
 
-Status Waiter::WaitFor(const exec::cpu::Job& job) {
+Status Waiter::WaitFor(const exec::cpu::Job& job, Stay* stay) {
   core_.engine->Advance();
   if (job.done) [[likely]]
     return job.status;
@@ -213,12 +213,18 @@ Status Waiter::WaitFor(const exec::cpu::Job& job) {
                  .moves = core_.engine->moves(),
                  .begin_ns = begin_ns,
                  .now_ns = begin_ns};
-  const Status s = WaitOn(job, wait);
+  const bool goes_on = stay != nullptr && stay->wait.begin_ns > 0;
+  if (goes_on) {
+    wait = stay->wait;
+    wait.now_ns = begin_ns;
+  }
+  const Status s = WaitOn(job, wait, stay);
+  if (stay != nullptr) stay->wait = wait;
   EndReport();
   return s;
 }
 
-Status Waiter::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
+Status Waiter::WaitOn(const exec::cpu::Job& job, WaitState& wait, const Stay* stay) {
   for (std::uint32_t turn = 1;; ++turn) {
     Pause(job, wait);
     if (core_.engine->Advance(); job.done) return job.status;
@@ -239,6 +245,8 @@ Status Waiter::WaitOn(const exec::cpu::Job& job, WaitState& wait) {
     }
     wait.waited_ns = now_ns - wait.since_ns;
     if (turn % kTurnsPerLook == 0 || wait.waited_ns > kYieldNs) LookAround(wait, now_ns);
+    if (stay != nullptr && wait.waited_ns > kYieldNs && stay->MustLeave(now_ns)) [[unlikely]]
+      return Status(Code::kInProgress, "operations are still running");
   }
 }
 

@@ -3,7 +3,9 @@
 #ifndef TUTTI_COMM_HOST_WAITER_H_
 #define TUTTI_COMM_HOST_WAITER_H_
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "tutti/status.h"
 
@@ -34,13 +36,30 @@ struct WaitState {
   std::int64_t useless_ns = 0;  // spent in yields that let no other rank run
 };
 
+// A wait that its caller may leave before what it waits for has ended, and take up again later. How long the peers have kept it
+// waiting counts on through all its parts. It is looked whether to leave only once a peer has kept the caller waiting for two
+// milliseconds, so a short wait is not slower for it.
+struct Stay {
+  static constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
+
+  std::uint64_t place = 0;                             // in the queue: Submitter::Place
+  Status submitted;                                    // what was said when it was begun
+  std::int64_t until_ns = kForEver;                    // by sys::NowNs: the caller leaves soon after
+  const std::atomic<std::uint32_t>* wanted = nullptr;  // not 0: another thread wants the queue, so the caller leaves
+  WaitState wait;                                      // so far
+
+  bool MustLeave(std::int64_t now_ns) const {
+    return now_ns >= until_ns || (wanted != nullptr && wanted->load(std::memory_order_relaxed) != 0);
+  }
+};
+
 // How a rank waits for its peers, and finds out that it waits in vain.
 class Waiter {
  public:
   Waiter(Core& core, Comparer& comparer) : core_(core), comparer_(comparer) {}
 
-  // Moves the engine on until a job has ended; its outcome.
-  Status WaitFor(const exec::cpu::Job& job);
+  // Moves the engine on until a job has ended; its outcome. kInProgress where the caller has left before (Stay); null: it does not.
+  Status WaitFor(const exec::cpu::Job& job, Stay* stay = nullptr);
   // One look around while waiting: at other threads' aborts, at the peers, at the clock. Breaks the communicator where
   // one of them says so.
   void LookAround(WaitState& wait, std::int64_t now_ns);
@@ -52,7 +71,7 @@ class Waiter {
   void EndReport();
 
  private:
-  Status WaitOn(const exec::cpu::Job& job, WaitState& wait);
+  Status WaitOn(const exec::cpu::Job& job, WaitState& wait, const Stay* stay);
   void BalanceCores();
   std::int64_t SleepFor(int peer) const;
   void Pause(const exec::cpu::Job& job, const WaitState& wait);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "comm/agree/gpu_bus_id.h"
 #include "comm/life/creation.h"
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
@@ -15,6 +16,7 @@ namespace tutti::comm {
 void Creation::CreateBlackBox() {
   const sys::ProcessId self = sys::Self();
   const transport::RingSizes& rings = made.fabric->rings();
+  const std::string gpu_bus_id = GpuBusId(made.settings, made.gpu);
   made.recorder = trace::Recorder(made.fabric->own().box(), {.communicator = made.id_hash,
                                                              .name = made.name,
                                                              .rank = made.rank,
@@ -27,7 +29,8 @@ void Creation::CreateBlackBox() {
                                                              .thread = sys::ThreadId(),
                                                              .window = {static_cast<std::uint32_t>(rings.ll_units()),
                                                                         static_cast<std::uint32_t>(rings.ll128_lines()),
-                                                                        static_cast<std::uint32_t>(rings.posts())}});
+                                                                        static_cast<std::uint32_t>(rings.posts())},
+                                                             .gpu_bus_id = gpu_bus_id});
 }
 
 // What is seen of ranks of other hosts: nothing written down.

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/meet/meeting.h"
 
-#include <vector>
-
 #include "comm/host/origin.h"
 #include "comm/life/creation.h"
 #include "comm/life/watch_over.h"
+#include "comm/meet/bootstrap_message.h"
 
 namespace tutti::comm {
 
@@ -22,7 +21,7 @@ MeetOptions Creation::Meeting() const {
             TUTTI_RETURN_IF_ERROR(GivenUp(made));
             return made.origin == nullptr ? Status::Ok() : made.origin->FindDead();
           },
-          .missing = [this](const std::vector<int>& ranks) { NoteMissing(made, ranks); }};
+          .missing = [this](const Missing& missing) { NoteMissing(made, missing.ranks, missing.place); }};
 }
 
 }  // namespace tutti::comm

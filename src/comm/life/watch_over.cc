@@ -3,6 +3,7 @@
 #include "comm/life/watch_over.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ void BeginWatch(Communicator::Impl& made) {
                    .ranks = made.ranks,
                    .box = made.fabric->own().box(),
                    .abort_after_ns = abort_ms < 0 ? -1 : abort_ms * sys::kNsPerMs,
+                   .kernel_log = made.settings.kernel_log == "none" ? "" : made.settings.kernel_log,
                    .ras_address = made.settings.ras_enable ? made.settings.ras_addr : "",
                    .end = [impl = &made](const Status& why) { impl->Break(why); }},
       PagesOf(*made.fabric, made.rank));
@@ -58,8 +60,8 @@ void WatchPeers(Communicator::Impl& made) {
   made.watched->SetPages(std::move(pages));
 }
 
-void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks) {
-  if (made.watched != nullptr) made.watched->SetMissing(ranks);
+void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks, const std::string& place) {
+  if (made.watched != nullptr) made.watched->SetMissing(ranks, place);
 }
 
 void WatchPaces(Communicator::Impl& made) {

@@ -7,6 +7,7 @@
 // TUTTI_MONITOR is 0.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/host/impl.h"
@@ -21,8 +22,8 @@ namespace tutti::comm {
 
 // From here on the monitor looks at it. REQUIRES: its fabric is there, and its black box.
 void BeginWatch(Communicator::Impl& made);
-// These ranks have not come.
-void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks);
+// These ranks have not come. `place`: where hosts meet, if that does not answer, so that they may have come to other hosts; else empty.
+void NoteMissing(Communicator::Impl& made, const std::vector<int>& ranks, const std::string& place);
 // All have come, and the pages of those of this host are mapped.
 void WatchPeers(Communicator::Impl& made);
 // Some ranks are on other hosts: their monitors may be asked, and may ask.

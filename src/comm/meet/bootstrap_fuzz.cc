@@ -87,7 +87,7 @@ Message Example(unsigned number) {
     case 7:
       return EncodeBare(MessageKind::kReady);
     case 8:
-      return Encode(Missing{.ranks = {1, 7, 8, 300}});
+      return Encode(Missing{.ranks = {1, 7, 8, 300}, .place = "10.0.0.1:500"});
     default:
       return Encode(Status(Code::kRemote, "rank 1 died", 1));
   }

@@ -142,7 +142,7 @@ class Gatherer {
   // Ranks that have not come, as those were told last who have.
   struct {
     bool is_logged = false;
-    std::vector<int> ranks;
+    Missing told;
     int version = 0;  // 0: nobody was told
   } missing_;
   std::vector<sys::Fd> children_;  // of this rank in the tree

@@ -22,6 +22,9 @@ namespace {
 constexpr std::int64_t kOneHostNs = 5 * sys::kNsPerMs;
 constexpr std::int64_t kMissingNs = 10 * sys::kNsPerSecond;  // until the log says who is missing
 constexpr std::int64_t kTellMissingNs = sys::kNsPerSecond;   // until those who have come are told
+// From where hosts meet something comes twice a second. What was heard so long ago does not tell who is missing any more; and so
+// much later the place itself is told of.
+constexpr std::int64_t kFreshNs = 800 * sys::kNsPerMs, kSilentNs = 1500 * sys::kNsPerMs;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -128,13 +131,19 @@ void Gatherer::SayWhoIsMissing() {
 
 void Gatherer::TellWhoIsMissing() {
   if (sys::NowNs() - attendance_.begin_ns < kTellMissingNs || seats_taken_ == options_.ranks) return;
-  std::vector<int> missing = MissingRanks();
-  if (missing_.version == 0 || missing != missing_.ranks) {
-    missing_.ranks = std::move(missing);
+  Missing missing{.ranks = MissingRanks()};
+  const std::int64_t silent_ns = hosts_ == nullptr ? 0 : hosts_->SilentNs();
+  // Rank 0, where it is the one that does not let hosts meet, is missing itself.
+  const bool only_zero = attendance_.id.listener == IdListener::kRankZero && missing.ranks == std::vector{0};
+  if (silent_ns >= kSilentNs && !only_zero) missing.place = hosts_->Place();
+  const bool is_known = silent_ns < kFreshNs || silent_ns >= kSilentNs;
+  if (is_known && (missing_.version == 0 || missing != missing_.told)) {
+    missing_.told = std::move(missing);
     ++missing_.version;
-    if (options_.missing != nullptr) options_.missing(missing_.ranks);
+    if (options_.missing != nullptr) options_.missing(missing_.told);
   }
-  const Message message = Encode(Missing{.ranks = missing_.ranks});
+  if (missing_.version == 0) return;
+  const Message message = Encode(missing_.told);
   for (Caller& caller : callers_) {
     if (caller.gone || caller.rank < 0 || caller.told_missing == missing_.version) continue;
     // One that takes nothing now is told later.

@@ -202,6 +202,9 @@ Message Encode(const Missing& missing) {
   for (const int rank : missing.ranks) bits[static_cast<std::size_t>(rank) / 8] |= std::byte{1} << rank % 8;
   out.Number(static_cast<std::uint32_t>(bits.size()));
   out.Bytes(bits);
+  const std::string_view place = std::string_view(missing.place).substr(0, kMostPlaceBytes);
+  out.Number(static_cast<std::uint32_t>(place.size()));
+  out.Bytes(std::as_bytes(std::span(place)));
   return out.Take();
 }
 
@@ -212,8 +215,12 @@ Result<Missing> ParseMissing(std::span<const std::byte> message) {
   const std::span<const std::byte> bits = in.Bytes(bytes);
   // The last byte has a bit, so that there is one way to write each list.
   in.Require(bits.empty() || bits.back() != std::byte{0});
+  const auto length = in.Number<std::uint32_t>();
+  in.Require(length <= kMostPlaceBytes);
+  const std::span<const std::byte> place = in.Bytes(length);
   if (!in.AtEnd()) return Malformed("Missing", message);
   Missing missing;
+  missing.place.assign(reinterpret_cast<const char*>(place.data()), place.size());
   for (std::size_t i = 0; i < 8 * bits.size(); ++i) {
     if ((bits[i / 8] >> i % 8 & std::byte{1}) != std::byte{0}) missing.ranks.push_back(static_cast<int>(i));
   }

@@ -41,7 +41,7 @@
 namespace tutti::comm {
 
 inline constexpr std::uint32_t kBootstrapVersion =
-    4;  // raise it with every change to what ranks say here or share later
+    5;  // raise it with every change to what ranks say here or share later
 inline constexpr std::size_t kMostMessageBytes = 64 << 10;
 inline constexpr std::size_t kMostPayloadBytes = 32 << 10;  // of one rank
 inline constexpr std::size_t kMostHostName = 64;            // bytes of a host's name; what is longer is cut off
@@ -119,10 +119,15 @@ struct Welcome {
 Message Encode(const Welcome& welcome);
 Result<Welcome> ParseWelcome(std::span<const std::byte> message);
 
-// Ranks that have not come, in ascending order.
+// Ranks that have not come, in ascending order. Where `place` is not empty it is where hosts meet, and does not answer: then these
+// may have come to other hosts.
 struct Missing {
   std::vector<int> ranks;
+  std::string place;  // at most kMostPlaceBytes are kept
+
+  bool operator==(const Missing&) const = default;
 };
+inline constexpr std::size_t kMostPlaceBytes = 512;
 Message Encode(const Missing& missing);
 Result<Missing> ParseMissing(std::span<const std::byte> message);
 

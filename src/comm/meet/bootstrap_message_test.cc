@@ -62,7 +62,8 @@ TEST(BootstrapMessageTest, WhatIsEncodedIsParsed) {
   EXPECT_TRUE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kReady).ok());
   EXPECT_FALSE(ParseBare(EncodeBare(MessageKind::kReady), MessageKind::kComplete).ok());
   for (const std::vector<int>& ranks : {std::vector<int>{}, {0}, {7, 8}, {3, kMostRanks - 1}}) {
-    EXPECT_EQ(ParseMissing(Encode(Missing{.ranks = ranks}))->ranks, ranks);
+    const Missing missing{.ranks = ranks, .place = "10.0.0.1:500 of the process that made the id"};
+    EXPECT_EQ(*ParseMissing(Encode(missing)), missing);
   }
   EXPECT_LE(Encode(Missing{.ranks = {kMostRanks - 1}}).size(), kMostMessageBytes);
   Status failure;

@@ -188,7 +188,7 @@ Status Visitor::Handle(std::span<const std::byte> message, std::vector<sys::Fd> 
 Status Visitor::TakeMissing(std::span<const std::byte> message) {
   const Result<Missing> missing = ParseMissing(message);
   if (!missing.ok()) return missing.status();
-  if (options_.missing != nullptr) options_.missing(missing->ranks);
+  if (options_.missing != nullptr) options_.missing(*missing);
   return Status::Ok();
 }
 

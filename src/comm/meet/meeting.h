@@ -20,6 +20,8 @@
 
 namespace tutti::comm {
 
+struct Missing;
+
 // How a meeting went, for logs and tests.
 struct MeetReport {
   int gatherer = -1;  // the rank that gathered the others; -1: not known
@@ -46,7 +48,7 @@ struct MeetOptions {
   std::function<Status()> look;
   // Told, on the thread that meets, which ranks have not come, once some have been waited for for a second, and when that changes.
   // Null: not wanted.
-  std::function<void(const std::vector<int>& ranks)> missing;
+  std::function<void(const Missing& missing)> missing;
 };
 
 struct Member {

@@ -26,6 +26,7 @@ namespace {
 // How long one try to connect lasts, and how often the thread looks whether it shall end.
 constexpr std::int64_t kTryNs = sys::kNsPerSecond, kLookNs = 200 * sys::kNsPerMs;
 constexpr std::int64_t kFarewellNs = 300 * sys::kNsPerMs;
+constexpr std::int64_t kSilentNs = 2 * sys::kNsPerSecond;  // something comes twice a second
 constexpr std::byte kNews{1};
 
 // "10.0.0.1:500", and "or up to port 507" where that is one of several.
@@ -76,9 +77,10 @@ struct Rendezvous::Shared {
   std::size_t sent = 0;                   // of them, over this connection
   Stage stage = Stage::kGathering;
   Status fault;
-  Status unreachable;   // why there is no connection yet
-  comm::Known known;    // who has come
-  comm::Known awaited;  // after kAll
+  Status unreachable;                    // why there is no connection yet
+  std::int64_t heard_ns = sys::NowNs();  // when something last came, or this began
+  comm::Known known;                     // who has come
+  comm::Known awaited;                   // after kAll
   std::vector<RemoteMember> members;
   All all;
 
@@ -153,6 +155,15 @@ std::vector<int> Rendezvous::Known() const {
   return ranks;
 }
 
+std::int64_t Rendezvous::SilentNs() const {
+  std::lock_guard lock(shared_->mutex);
+  return sys::NowNs() - shared_->heard_ns;
+}
+
+std::string Rendezvous::Place() const {
+  return fmt::format("{} of {}", Where(shared_->options.id), NameOfListener(shared_->options.id));
+}
+
 std::string Rendezvous::DescribeAwaited() const {
   const std::string where = Where(shared_->options.id);
   std::lock_guard lock(shared_->mutex);
@@ -169,6 +180,10 @@ std::string Rendezvous::Describe() const {
                        shared_->unreachable.message(), HintAtSecrets(shared_->options.id));
   }
   const std::string hosts = Listed(shared_->known);
+  if (const std::int64_t silent_ns = sys::NowNs() - shared_->heard_ns; silent_ns >= kSilentNs) {
+    return fmt::format("from where hosts meet, {}, nothing has come for {} s{}{}", where, silent_ns / sys::kNsPerSecond,
+                       hosts.empty() ? "" : "; before that had come: ", hosts);
+  }
   return fmt::format("to where hosts meet, {}, have come: {}", where, hosts.empty() ? "none" : hosts);
 }
 
@@ -250,6 +265,7 @@ Status Rendezvous::Shared::SendAll(sys::FramedConnection& connection) {
 
 Status Rendezvous::Shared::Take(const sys::NetMessage& message) {
   std::lock_guard lock(mutex);
+  heard_ns = sys::NowNs();
   Status failure;
   if (ParseFailure(message, failure).ok()) {
     fault = failure;

@@ -70,6 +70,10 @@ class Rendezvous {
   int own_host() const;
   // Ranks that have come to any host, as far as is known here.
   std::vector<int> Known() const;
+  // For how long nothing has come from where hosts meet; while it is long nobody knows who has come to other hosts.
+  std::int64_t SilentNs() const;
+  // That place: "10.0.0.1:500 of the process that made the id".
+  std::string Place() const;
   // What is known of other hosts, to complete "... have come": which have come to the rendezvous, or why it cannot be reached.
   std::string Describe() const;
   // After kAll, to complete "all have come, but ...": which hosts are not known to have heard of that.

@@ -9,7 +9,7 @@
 //   leader                                  rendezvous
 //      | -- Join: ranks, host ------------->  |
 //      | -- Arrivals: some ranks' data ---->  |  as they come to the leader
-//      | <- Known: who has come to it ------  |  now and then
+//      | <- Known: who has come to it ------  |  twice a second: where nothing comes, nobody knows any more who has come
 //      |      ... until all ranks have come   |
 //      | <- Remote: ranks of other hosts ---  |  as many messages as it takes
 //      | <- All: the hosts' names ----------  |

@@ -20,8 +20,10 @@ namespace {
 
 constexpr std::int64_t kIdleNs = 200 * sys::kNsPerMs;   // how often the thread looks whether it shall stop
 constexpr std::int64_t kKnownNs = 300 * sys::kNsPerMs;  // how often hosts are told who has come, or who is awaited
-constexpr std::size_t kMostUnsentBytes = 64u << 20;     // a leader that takes nothing for so long is given up
-constexpr std::size_t kRemoteBytes = 60u << 10;         // of a message of ranks
+constexpr std::int64_t kAgainNs =
+    500 * sys::kNsPerMs;  // until they are told again, so that they know of a place that answers
+constexpr std::size_t kMostUnsentBytes = 64u << 20;  // a leader that takes nothing for so long is given up
+constexpr std::size_t kRemoteBytes = 60u << 10;      // of a message of ranks
 
 }  // namespace
 
@@ -343,7 +345,9 @@ void RendezvousServer::Leave(Host& host) {
 void RendezvousServer::TellKnown() {
   const std::int64_t now_ns = sys::NowNs();
   for (const auto& [id, job] : jobs_) {
-    if (!job->changed || now_ns - job->told_ns < kKnownNs) continue;
+    const bool is_news = job->changed && now_ns - job->told_ns >= kKnownNs;
+    const bool is_old = !job->told_all && now_ns - job->told_ns >= kAgainNs;
+    if (!is_news && !is_old) continue;
     job->changed = false;
     job->told_ns = now_ns;
     Known known;

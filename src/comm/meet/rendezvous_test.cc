@@ -3,6 +3,7 @@
 // Ranks that count as being on several hosts, by ids of hosts, meet over this machine's network interfaces.
 #include "comm/meet/rendezvous.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 
 #include "comm/identity/unique_id.h"
 #include "comm/meet/bootstrap.h"
+#include "comm/meet/bootstrap_message.h"
 #include "comm/meet/rendezvous_server.h"
 #include "sys/net/tcp.h"
 #include "sys/os/clock.h"
@@ -168,6 +170,57 @@ TEST_F(RendezvousTest, AMissingRankIsNamedOnAllHosts) {
   // Who has come from where, as far as the one knows whose time ran out first.
   EXPECT_NE(said[0].message().find("host0 (ranks 0 and 1)"), std::string::npos) << said[0].message();
   EXPECT_NE(said[0].message().find("host1 (rank 2)"), std::string::npos) << said[0].message();
+}
+
+// What ranks 0 to 2 of 4, on three hosts, are told of who has not come until their time is over.
+std::vector<std::vector<Missing>> WhatIsMissing(const UniqueId& id) {
+  std::vector<std::vector<Missing>> told(3);
+  const auto meet = [&](int rank) {
+    std::vector<Missing>& own = told[static_cast<std::size_t>(rank)];
+    return Meet({.id = id,
+                 .rank = rank,
+                 .ranks = 4,
+                 .timeout_ms = 2600,
+                 .host = HostAt(rank),
+                 .missing = [&own](const Missing& missing) { own.push_back(missing); }},
+                [](int, Member&&) { return Status::Ok(); });
+  };
+  (void)OnThreads(UpTo(3), meet);
+  return told;
+}
+
+TEST_F(RendezvousTest, WhoHasComeIsToldWhileNobodyComes) {
+  const IdParts id = *ReadId(id_);
+  for (const std::vector<Missing>& told : WhatIsMissing(id_)) {
+    ASSERT_FALSE(told.empty());
+    EXPECT_EQ(told.back(), Missing{.ranks = {3}});
+    // It was known for all of the time that the place answers.
+    for (const Missing& missing : told) EXPECT_EQ(missing.place, "");
+  }
+}
+
+// Somebody takes the connections, and says nothing.
+TEST_F(RendezvousTest, APlaceThatDoesNotAnswerIsNamedInsteadOfRanks) {
+  const Result<sys::TcpListener> mute = sys::TcpListener::Open({.addresses = {sys::IpAddress::V4(127, 0, 0, 1)}});
+  ASSERT_TRUE(mute.ok()) << mute.status().message();
+  for (const std::vector<Missing>& told : WhatIsMissing(WithNobodyAt(mute->port()))) {
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].place, fmt::format("127.0.0.1:{} of the process that made the id", mute->port()));
+    EXPECT_EQ(told[0].ranks.size(), 3u);
+  }
+}
+
+// Where rank 0 itself is all that is missing nothing else has to be said.
+TEST_F(RendezvousTest, WhereHostsMeetAtRankZeroThatIsNamed) {
+  IdParts parts = *ReadId(WithNobodyAt(1));
+  parts.listener = IdListener::kRankZero;
+  std::vector<Missing> told;
+  const MeetOptions options{
+      .id = MakeId(parts), .rank = 1, .ranks = 2, .timeout_ms = 2600, .missing = [&](const Missing& missing) {
+        told.push_back(missing);
+      }};
+  EXPECT_EQ(Meet(options, [](int, Member&&) { return Status::Ok(); }).code(), Code::kTimeout);
+  EXPECT_EQ(told, std::vector{Missing{.ranks = {0}}});
 }
 
 TEST_F(RendezvousTest, DifferentNumbersOfRanksAreToldOnAllHosts) {

@@ -46,8 +46,8 @@ const FoldTable& BestTable() {
 }
 
 FoldFn Find(const FoldTable& table, DataType type, ReduceOp op) {
-  const bool sums = op == ReduceOp::kAvg || op == ReduceOp::kPreMulSum;
-  return table.fold[static_cast<int>(type)][static_cast<int>(sums ? ReduceOp::kSum : op)];
+  constexpr int kPlaces[kReduceOps] = {0, 1, 2, 3, 0, 0, 4, 5, 6};
+  return table.fold[static_cast<int>(type)][kPlaces[static_cast<int>(op)]];
 }
 
 }  // namespace

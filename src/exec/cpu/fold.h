@@ -18,7 +18,7 @@
 // of threads may call at once on disjoint memory.
 namespace tutti {
 
-// The fold for a type and operator; never null. kAvg and kPreMulSum fold as kSum: the caller scales (Scale) before, or
+// The fold for a type and operator; null where they are not Defined (tutti/types.h). kAvg and kPreMulSum fold as kSum: the caller scales (Scale) before, or
 // divides (DivideIntegers) after.
 FoldFn GetFold(DataType type, ReduceOp op);
 
@@ -26,7 +26,7 @@ FoldFn GetFold(DataType type, ReduceOp op);
 // beyond 64 bits are clamped to them.
 ScaleFactor MakeScaleFactor(double scalar);
 
-// out[i] = in[i] * factor. Integers wrap; floating types round the product once. `out` may equal `in`, otherwise the
+// out[i] = in[i] * factor. REQUIRES: type is not kBool. Integers wrap; floating types round the product once. `out` may equal `in`, otherwise the
 // two do not overlap.
 void Scale(void* out, const void* in, std::size_t count, DataType type, const ScaleFactor& factor);
 inline void Scale(void* out, const void* in, std::size_t count, DataType type, double scalar) {

@@ -121,7 +121,7 @@ void AddFolds(DataType type, Isa isa) {
 }
 
 int AddAll() {
-  for (int t = 0; t < kDataTypes; ++t) {
+  for (int t = 0; t < kNcclDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     for (int isa = 0; isa < kIsas; ++isa) AddFolds(type, static_cast<Isa>(isa));
     for (const std::size_t bytes : kBytes) {

@@ -73,7 +73,7 @@ TEST(FoldNumerics, HalfRoundsOnce) {
 }
 
 TEST(FoldNumerics, AverageAndPreMulSumFoldAsSum) {
-  for (int t = 0; t < kDataTypes; ++t) {
+  for (int t = 0; t < kNcclDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     EXPECT_EQ(GetFold(type, ReduceOp::kAvg), GetFold(type, ReduceOp::kSum));
     EXPECT_EQ(GetFold(type, ReduceOp::kPreMulSum), GetFold(type, ReduceOp::kSum));

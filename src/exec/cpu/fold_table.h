@@ -19,9 +19,10 @@ using DivideFn = void (*)(void* data, std::size_t count, std::uint32_t divisor);
 // What one instruction set's source file offers (fold_kernels.inc). Plain pointers, filled at compile time,
 // so that looking at a table never runs an instruction that this machine may lack.
 struct FoldTable {
-  FoldFn fold[kDataTypes][4];  // [type][kSum, kProd, kMax, kMin]
-  ScaleFn scale[kDataTypes];
-  DivideFn divide[6];  // the integer types
+  static constexpr int kOps = 7;
+  FoldFn fold[kDataTypes][kOps];  // [type][kSum, kProd, kMax, kMin, kAnd, kOr, kXor]; null where not Defined
+  ScaleFn scale[kDataTypes];      // null for kBool
+  DivideFn divide[kDataTypes];    // null but for integers
   void (*copy_by_vectors)(void* out, const void* in, std::size_t bytes);
   void (*copy_streaming)(void* out, const void* in, std::size_t bytes);
 };

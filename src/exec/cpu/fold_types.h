@@ -28,6 +28,7 @@ enum class Stores : std::uint8_t { kCached, kNonTemporal };
 //
 // Numerics:
 // * Integers wrap around.
+// * A complex product is (ac - bd) + (ad + bc)i in the parts' own type, each step rounded; complex numbers else are as their parts.
 // * float and double: sums and products in the type itself, each step rounded, no fused multiply-add.
 // * half, bfloat16 and the fp8 types: sums and products run in float over all operands, and are rounded once, at the
 //   end, to nearest even. Overflow gives infinity for half and bfloat16; the fp8 types saturate at their largest finite

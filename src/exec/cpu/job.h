@@ -136,7 +136,7 @@ struct Job {
   proto::Protocol protocol = proto::Protocol::kSimple;
   bool by_reference = false;
   std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
-  // Non-temporal where the output is far larger than the caches (docs/performance.md).
+  // Non-temporal where the output is far larger than the caches (docs/decisions/0022).
   Stores stores = Stores::kCached;
   // Set by the engine: the links to other hosts are told where what comes may be put.
   bool awaits = false;

@@ -31,6 +31,10 @@ struct Functions {
   int (*DeviceGetClockInfo)(Device, int, unsigned*);
   int (*DeviceGetMaxClockInfo)(Device, int, unsigned*);
   int (*DeviceGetTemperature)(Device, int, unsigned*);
+  int (*DeviceGetPowerUsage)(Device, unsigned*);
+  int (*DeviceGetEnforcedPowerLimit)(Device, unsigned*);
+  int (*DeviceGetFieldValues)(Device, int, FieldValue*);
+  int (*DeviceGetNvLinkErrorCounter)(Device, unsigned, int, unsigned long long*);
 };
 
 template <typename F>
@@ -57,6 +61,10 @@ Functions FindAll(const SharedLibrary& library) {
   Find(library, "nvmlDeviceGetClockInfo", f.DeviceGetClockInfo);
   Find(library, "nvmlDeviceGetMaxClockInfo", f.DeviceGetMaxClockInfo);
   Find(library, "nvmlDeviceGetTemperature", f.DeviceGetTemperature);
+  Find(library, "nvmlDeviceGetPowerUsage", f.DeviceGetPowerUsage);
+  Find(library, "nvmlDeviceGetEnforcedPowerLimit", f.DeviceGetEnforcedPowerLimit);
+  Find(library, "nvmlDeviceGetFieldValues", f.DeviceGetFieldValues);
+  Find(library, "nvmlDeviceGetNvLinkErrorCounter", f.DeviceGetNvLinkErrorCounter);
   return f;
 }
 
@@ -65,7 +73,36 @@ bool Says(F function, Arguments... arguments) {
   return function != nullptr && function(arguments...) == kSuccess;
 }
 
-NvmlHealth ReadGpu(const Functions& f, Device device, int index) {
+// By the field, which all but the newest GPUs have, or by the counter of older drivers.
+std::optional<std::uint64_t> ErrorsOf(const Functions& f, Device device, unsigned link, unsigned field, int counter) {
+  FieldValue value;
+  value.field = field;
+  value.scope = link;
+  value.result = kNotSupported;  // an old NVML leaves fields that it does not know as they are
+  if (Says(f.DeviceGetFieldValues, device, 1, &value) && value.result == kSuccess) {
+    return value.type == kUnsigned ? value.as_unsigned : value.as_unsigned_long_long;
+  }
+  unsigned long long count = 0;
+  if (Says(f.DeviceGetNvLinkErrorCounter, device, link, counter, &count)) return count;
+  return std::nullopt;
+}
+
+std::vector<NvLinkErrors> ReadNvLinks(const Functions& f, Device device) {
+  std::vector<NvLinkErrors> links;
+  for (unsigned link = 0; link < kMostNvLinks; ++link) {
+    const auto replays = ErrorsOf(f, device, link, kNvLinkReplays, kReplayCounter);
+    const auto recoveries = ErrorsOf(f, device, link, kNvLinkRecoveries, kRecoveryCounter);
+    const auto check_errors = ErrorsOf(f, device, link, kNvLinkCheckErrors, kCheckErrorCounter);
+    if (!replays && !recoveries && !check_errors) break;  // behind the last one
+    links.push_back({.number = static_cast<int>(link),
+                     .replays = replays.value_or(0),
+                     .recoveries = recoveries.value_or(0),
+                     .check_errors = check_errors.value_or(0)});
+  }
+  return links;
+}
+
+NvmlHealth ReadGpu(const Functions& f, Device device, int index, HealthOf what) {
   NvmlHealth health{.index = index};
   PciInfo pci{};
   if (Says(f.DeviceGetPciInfo, device, &pci)) {
@@ -89,12 +126,15 @@ NvmlHealth ReadGpu(const Functions& f, Device device, int index) {
   (void)Says(f.DeviceGetClockInfo, device, kClockOfMultiprocessors, &health.clock_mhz);
   (void)Says(f.DeviceGetMaxClockInfo, device, kClockOfMultiprocessors, &health.most_clock_mhz);
   (void)Says(f.DeviceGetTemperature, device, kSensorOfGpu, &health.temperature_c);
+  (void)Says(f.DeviceGetPowerUsage, device, &health.power_mw);
+  (void)Says(f.DeviceGetEnforcedPowerLimit, device, &health.power_limit_mw);
+  if (what == HealthOf::kGpusAndNvLinks) health.nvlinks = ReadNvLinks(f, device);
   return health;
 }
 
 }  // namespace
 
-Result<std::vector<NvmlHealth>> ReadNvmlHealth(const std::string& name) {
+Result<std::vector<NvmlHealth>> ReadNvmlHealth(const std::string& name, HealthOf what) {
   constexpr unsigned kMostGpus = 256;
   const Result<SharedLibrary> library = SharedLibrary::Open(name);
   if (!library.ok()) return library.status();
@@ -112,7 +152,7 @@ Result<std::vector<NvmlHealth>> ReadNvmlHealth(const std::string& name) {
   for (unsigned i = 0; i < std::min(count, kMostGpus); ++i) {
     Device device = nullptr;
     const bool answers = Says(functions.DeviceGetHandleByIndex, i, &device);
-    gpus.push_back(answers ? ReadGpu(functions, device, static_cast<int>(i))
+    gpus.push_back(answers ? ReadGpu(functions, device, static_cast<int>(i), what)
                            : NvmlHealth{.index = static_cast<int>(i)});
   }
   functions.Shutdown();

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/words.h"
+#include "sys/os/control_group.h"
 #include "sys/os/process.h"
 #include "sys/os/text_file.h"
 
@@ -106,53 +107,6 @@ std::vector<std::string> ReadChildren(const std::string& process, std::int32_t p
   return names;
 }
 
-// The number behind `key` in "key number" lines.
-std::optional<std::int64_t> ValueOf(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    std::string_view line = TakeLine(text);
-    if (TakeWord(line) == key) return ParseNumber<std::int64_t>(TakeWord(line));
-  }
-  return std::nullopt;
-}
-
-bool HasWord(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    if (list.substr(0, comma) == word) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
-}
-
-// Time that a control group was kept off the cores: version 2 has it in us, version 1 in ns.
-std::optional<std::int64_t> ThrottledIn(const std::string& folder) {
-  const std::string text = TextOf(folder + "/cpu.stat");
-  if (const auto us = ValueOf(text, "throttled_usec")) return *us * 1000;
-  return ValueOf(text, "throttled_time");
-}
-
-// The most on the way from the process's group up to the root: each of them can hold it up.
-std::int64_t ReadThrottled(const std::string& process, const ActivityRoots& roots) {
-  const std::string text = TextOf(process + "/cgroup");
-  std::int64_t most = -1;
-  for (std::string_view rest = text; !rest.empty();) {  // lines of number:controllers:path
-    const std::string_view line = TakeLine(rest);
-    const std::size_t first = line.find(':'), second = line.find(':', std::min(first + 1, line.size()));
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    std::string path(line.substr(second + 1));
-    if (path == "/" || path.find("/..") != std::string::npos) path.clear();
-    if (!controllers.empty() && !HasWord(controllers, "cpu")) continue;
-    const std::string root = controllers.empty() ? roots.cgroup : roots.cgroup + "/cpu";
-    while (true) {
-      most = std::max(most, ThrottledIn(root + path).value_or(-1));
-      if (path.empty()) break;
-      path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    }
-  }
-  return most;
-}
-
 // Field 52 of /proc/<pid>/stat: how a zombie has ended. 0 also where it may not be seen.
 std::optional<int> EndOf(std::string_view stat) {
   const std::size_t close = stat.rfind(')');
@@ -182,7 +136,9 @@ std::optional<ProcessActivity> ReadActivity(std::int32_t pid, const ActivityRoot
   std::string_view rest = times;
   seen.run_ns = ParseNumber<std::int64_t>(TakeWord(rest)).value_or(-1);
   seen.queue_ns = ParseNumber<std::int64_t>(TakeWord(rest)).value_or(-1);
-  seen.throttled_ns = ReadThrottled(process, roots);
+  const GroupTime group = ReadGroupTime(process, roots.proc, roots.cgroup);
+  seen.throttled_ns = group.throttled_ns;
+  seen.group_run_ns = group.run_ns;
   return seen;
 }
 

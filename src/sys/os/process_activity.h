@@ -34,8 +34,11 @@ struct ProcessActivity {
   // Of the main thread, since it began: time on a core, and ready to run without one. -1: not known.
   std::int64_t run_ns = -1;
   std::int64_t queue_ns = -1;
-  std::int64_t throttled_ns = -1;  // how long its control group was kept off the cores, in all; -1: not known
-  std::optional<int> end;          // of one that has ended and was not waited for: its status as waitpid has it
+  // How long the processes of its control group were kept off the cores, and on them, added up over the cores (control_group.h). -1: not
+  // known.
+  std::int64_t throttled_ns = -1;
+  std::int64_t group_run_ns = -1;
+  std::optional<int> end;  // of one that has ended and was not waited for: its status as waitpid has it
 };
 
 // Where to look; tests have a tree of their own.

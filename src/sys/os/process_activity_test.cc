@@ -159,6 +159,7 @@ TEST(Activity, ReadsWhatIsRare) {
   EXPECT_EQ(a->run_ns, 100);
   EXPECT_EQ(a->queue_ns, 200);
   EXPECT_EQ(a->throttled_ns, 7000);
+  EXPECT_EQ(a->group_run_ns, -1);
   const auto zombie = ReadActivity(81, roots);
   ASSERT_TRUE(zombie);
   EXPECT_EQ(zombie->end, 9);

@@ -27,6 +27,8 @@ constexpr std::int64_t kStalledNs = sys::kNsPerSecond;
 constexpr std::int64_t kStuckNs = 6 * sys::kNsPerSecond;
 // How often the other side's room is looked at, which is a system call.
 constexpr std::int64_t kAskNs = 10 * sys::kNsPerMs;
+// What was sent last may be acknowledged late, and is up to two segments, of 64 KiB within a host: only more tells how fast the network is.
+constexpr std::size_t kPacedBytes = 128 << 10;
 // Of a longer time in which nobody looked nothing is known.
 constexpr std::int64_t kUnseenNs = 3 * sys::kNsPerSecond;
 // Another flow has to be so much faster to take over what is small.
@@ -121,7 +123,7 @@ void RemoteRank::NotePace(Flow& flow, std::int64_t now_ns, std::int64_t ns, std:
     flow.peer_is_full = flow.wire->WaitsForRoom().value_or(false);
     flow.asked_ns = now_ns;
   }
-  if (flow.peer_is_full || ns > kUnseenNs) return;
+  if (flow.peer_is_full || ns > kUnseenNs || flow.backlog_then < kPacedBytes) return;
   flow.all_busy_ns.fetch_add(ns, std::memory_order_relaxed);
   flow.all_busy_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }

@@ -30,10 +30,10 @@ TUTTI_IMAGE(across)
 namespace tutti::exec::gpu {
 
 const void* KernelImage(DataType type) {
-  static const void* const kImages[kDataTypes] = {TUTTI_IMAGE_OF(i8),   TUTTI_IMAGE_OF(u8),   TUTTI_IMAGE_OF(i32),
-                                                  TUTTI_IMAGE_OF(u32),  TUTTI_IMAGE_OF(i64),  TUTTI_IMAGE_OF(u64),
-                                                  TUTTI_IMAGE_OF(f16),  TUTTI_IMAGE_OF(f32),  TUTTI_IMAGE_OF(f64),
-                                                  TUTTI_IMAGE_OF(bf16), TUTTI_IMAGE_OF(e4m3), TUTTI_IMAGE_OF(e5m2)};
+  static const void* const kImages[kNcclDataTypes] = {TUTTI_IMAGE_OF(i8),   TUTTI_IMAGE_OF(u8),   TUTTI_IMAGE_OF(i32),
+                                                      TUTTI_IMAGE_OF(u32),  TUTTI_IMAGE_OF(i64),  TUTTI_IMAGE_OF(u64),
+                                                      TUTTI_IMAGE_OF(f16),  TUTTI_IMAGE_OF(f32),  TUTTI_IMAGE_OF(f64),
+                                                      TUTTI_IMAGE_OF(bf16), TUTTI_IMAGE_OF(e4m3), TUTTI_IMAGE_OF(e5m2)};
   return kImages[static_cast<int>(type)];
 }
 
@@ -41,8 +41,8 @@ const void* MoveKernelImage() { return TUTTI_IMAGE_OF(move); }
 const void* AcrossKernelImage() { return TUTTI_IMAGE_OF(across); }
 
 std::string_view KernelTypeName(DataType type) {
-  constexpr std::string_view kNames[kDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",
-                                                   "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
+  constexpr std::string_view kNames[kNcclDataTypes] = {"i8",  "u8",  "i32", "u32",  "i64",  "u64",
+                                                       "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
   return kNames[static_cast<int>(type)];
 }
 

@@ -19,7 +19,7 @@ using sys::cuda::Kernel;
 
 namespace {
 
-constexpr int kImages = kDataTypes + 2;  // of types, of moves and between hosts
+constexpr int kImages = kNcclDataTypes + 2;  // of types, of moves and between hosts
 
 // The images that have been handed to the driver. They stay for as long as the process: taking one back would wait for
 // all kernels that run, also those of others.
@@ -181,7 +181,7 @@ Status Launcher::LoadAll() {
     TUTTI_RETURN_IF_ERROR(FindSendRecv(static_cast<GroupKernel>(kernel)).status());
   }
   TUTTI_RETURN_IF_ERROR(FindMoveRelay().status());
-  for (int type = 0; type < kDataTypes; ++type) {
+  for (int type = 0; type < kNcclDataTypes; ++type) {
     for (int op = 0; op < kOps; ++op) {
       TUTTI_RETURN_IF_ERROR(FindRelay(static_cast<DataType>(type), static_cast<ReduceOp>(op)).status());
     }
@@ -194,7 +194,7 @@ Status Launcher::LoadAll() {
         TUTTI_RETURN_IF_ERROR(FindBatchOf(type, protocol, static_cast<std::size_t>(items)).status());
       }
     }
-    for (int type = 0; type < kDataTypes; ++type) {
+    for (int type = 0; type < kNcclDataTypes; ++type) {
       for (int op = 0; op < kOps; ++op) {
         TUTTI_RETURN_IF_ERROR(Find(static_cast<DataType>(type), static_cast<ReduceOp>(op), protocol).status());
       }

@@ -108,8 +108,8 @@ class Launcher {
   Status StartAcross(sys::cuda::Kernel kernel, const Across& across, sys::cuda::Stream stream);
 
  private:
-  static constexpr int kMove = kDataTypes;   // index of the images and kernels of moves
-  static constexpr int kAcross = kMove + 1;  // likewise, of an image
+  static constexpr int kMove = kNcclDataTypes;  // index of the images and kernels of moves
+  static constexpr int kAcross = kMove + 1;     // likewise, of an image
   static constexpr int kOps = 4;
 
   Result<sys::cuda::Kernel> Load(int index, const char* name);
@@ -122,9 +122,9 @@ class Launcher {
 
   const sys::cuda::Driver* driver_;
   int most_clustered_ = 0;
-  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kDataTypes + 1> kernels_{};
-  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kDataTypes + 1> batch_kernels_{};
-  std::array<std::array<sys::cuda::Kernel, kOps>, kDataTypes + 1> relays_{};
+  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, kOps>, kNcclDataTypes + 1> kernels_{};
+  std::array<std::array<std::array<sys::cuda::Kernel, proto::kProtocols>, 2>, kNcclDataTypes + 1> batch_kernels_{};
+  std::array<std::array<sys::cuda::Kernel, kOps>, kNcclDataTypes + 1> relays_{};
   std::array<sys::cuda::Kernel, kGroupKernels> send_recv_{};
 };
 

@@ -164,11 +164,11 @@ TEST(Kernels, AreNeverLoadedAfterLoadAll) {
   Launcher launcher(&driver);
   ASSERT_TRUE(launcher.LoadAll().ok());
   // Per type four operators by three protocols and as relays, sums in batches of two sizes; moves; sends and receives.
-  EXPECT_EQ(g_loaded.size(), kDataTypes * (4u * 4 + 2 * 3) + (4 + 2 * 3) + kGroupKernels + 1);
+  EXPECT_EQ(g_loaded.size(), kNcclDataTypes * (4u * 4 + 2 * 3) + (4 + 2 * 3) + kGroupKernels + 1);
   const int loads = g_loads;
-  for (int t = 0; t < kDataTypes; ++t) {
+  for (int t = 0; t < kNcclDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
-    for (int o = 0; o < kReduceOps; ++o) {
+    for (int o = 0; o < kNcclReduceOps; ++o) {
       const auto op = static_cast<ReduceOp>(o);
       EXPECT_TRUE(launcher.FindRelay(type, op).ok());
       for (int p = 0; p < proto::kProtocols; ++p) {

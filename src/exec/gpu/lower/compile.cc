@@ -136,7 +136,7 @@ void SetScaling(Collective collective, const Work& work, int ranks, Scaling& sca
   scaling.divisor = 0;
   scaling.scalar = 1.0;
   if (!Reduces(collective)) return;
-  const bool integer = static_cast<int>(work.type) <= static_cast<int>(DataType::kUint64);
+  const bool integer = IsInteger(work.type);
   if (work.op == ReduceOp::kPreMulSum) {
     scaling.scale = work.device_scalar == nullptr ? kScaleByValue : kScaleFromMemory;
     scaling.scalar = work.scalar;
