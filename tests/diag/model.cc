@@ -350,8 +350,8 @@ diag::RankLook Model::Show(int r) const {
   }
   for (diag::LinkLook& link : look.links) {
     const Peer& peer = *std::ranges::find(rank.peers, link.peer, &Peer::rank);
-    const bool here = rank.runs && rank.waits.kind != WaitKind::kNothing &&
-                      &rank.peers[Index(rank.waits.peer)] == &peer;
+    const bool here =
+        rank.runs && rank.waits.kind != WaitKind::kNothing && &rank.peers[Index(rank.waits.peer)] == &peer;
     const std::int64_t since_ms = here ? now_ms_ - rank.seen_ms : 0;
     const bool data = rank.waits.kind == WaitKind::kData;
     link.data_wait_ns = (peer.data_ms + (data ? since_ms : 0)) * kMs;
