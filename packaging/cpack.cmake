@@ -36,7 +36,7 @@ set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/packaging/cpack_debian.cmake)
 
 set(version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
-# `about`: paragraph of lines, the width of which is Debian's.
+# The lines of `about` have at most 80 characters, as Debian wants it.
 function(tutti_debian_package package section depends summary about)
   string(TOUPPER ${package} name)
   set(CPACK_DEBIAN_${name}_PACKAGE_NAME ${package} PARENT_SCOPE)

@@ -3,7 +3,7 @@
 # What has names of NVIDIA's packages (nccl.h, libnccl.so.2, nccl.pc) lies in a prefix of its own inside the library folder, so that
 # nothing of theirs is overwritten or hidden: NCCL_HOME=<libdir>/tutti/nccl.
 #
-# Components are the Debian packages of cpack.cmake.
+# Components are those of the Debian packages (cpack.cmake), and two that only the tar and `cmake --install` have: tutti-zsh, documents.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

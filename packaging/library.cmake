@@ -15,8 +15,8 @@ foreach(folder ${folders})
   list(APPEND objects $<TARGET_OBJECTS:tutti_${folder}>)
 endforeach()
 
-# With hidden symbols left out by the version script, and --wrap=fmod for src/topo/xpath_remainder.cc. Loaded for good: its
-# threads may run when a program that has opened it closes it.
+# --wrap=fmod is for src/topo/xpath_remainder.cc. A library stays loaded (nodelete), since its threads may run when a program that has
+# opened it closes it.
 set(options_of_both -Wl,--wrap=fmod -Wl,--gc-sections -Wl,--as-needed -Wl,-z,nodelete -Wl,--exclude-libs,ALL)
 if(NOT TUTTI_SANITIZE)
   list(APPEND options_of_both -Wl,-z,defs)

@@ -1,8 +1,8 @@
 # Headers of the system, of fmt and of gtest are half of a compilation. They are compiled once: by a target for the sources of
-# the library and the tools, and by one for test programs, whose flags differ. A build with fuzzers and a debug build compile
-# every source by itself, and so find a source that lacks an #include. So does a build with a compiler cache, which works best without.
+# the library and the tools, and by one for test programs, whose flags differ. A debug build compiles every source by itself, and so
+# finds one that lacks an #include. So does a build with a compiler cache, which works best without.
 set(TUTTI_PRECOMPILE OFF)
-if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT TUTTI_FUZZ AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(TUTTI_PRECOMPILE ON)
 endif()
 set(TUTTI_PRECOMPILED_HEADERS
@@ -16,7 +16,7 @@ if(TUTTI_PRECOMPILE)
   if(TUTTI_TESTS)
     file(WRITE ${PROJECT_BINARY_DIR}/headers_of_tests.cpp "int main() {}\n")
     add_executable(tutti_precompiled_tests ${PROJECT_BINARY_DIR}/headers_of_tests.cpp)
-    target_compile_options(tutti_precompiled_tests PRIVATE ${TUTTI_LESS_OPTIMIZED})
+    target_compile_options(tutti_precompiled_tests PRIVATE ${TUTTI_NOT_OPTIMIZED})
     target_link_libraries(tutti_precompiled_tests PRIVATE tutti_public Threads::Threads GTest::gtest)
     target_precompile_headers(tutti_precompiled_tests PRIVATE ${TUTTI_PRECOMPILED_HEADERS} <gtest/gtest.h>)
   endif()

@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 LIMIT_S = 60
 ROW = re.compile(r"^\| ``(.*?)`` \| (.*) \| (.*) \| (.*) \|$")
 LETTERS_OF_ANCHOR = 80
+LETTERS_OF_TABLES = 130
 
 
 def tool(*words):
@@ -173,6 +174,13 @@ def rows_to_entries(app, docname, source):
     source[0] = "\n".join(result)
 
 
+def long_lines_wrap(app, doctree):
+    """Sentences that a command prints are wrapped, so that they can be read without a scroll bar. Tables have shorter lines."""
+    for block in doctree.findall(nodes.literal_block):
+        if any(len(line) > LETTERS_OF_TABLES for line in block.astext().split("\n")):
+            block["classes"].append("wrap")
+
+
 def all_are_drawn(app, exception):
     """Every algorithm of algorithms.md has a drawing somewhere on the site."""
     if exception is not None:
@@ -190,5 +198,6 @@ def setup(app):
     app.connect("source-read", without_pages_outside)
     app.connect("source-read", page_names)
     app.connect("source-read", rows_to_entries)
+    app.connect("doctree-read", long_lines_wrap)
     app.connect("build-finished", all_are_drawn)
     return {"version": hashlib.sha256(open(__file__, "rb").read()).hexdigest()[:8], "parallel_read_safe": False}

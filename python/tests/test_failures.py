@@ -127,6 +127,7 @@ def test_ctrl_c_ends_a_wait(what):
             except tutti.PeerLost as error:
                 return str(error)
             return None
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where the tests run in the background of a shell
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         begin = time.monotonic()
         try:

@@ -12,6 +12,8 @@
 In a program that a launcher starts (tutti run, torchrun, mpirun, srun): comm = tutti.init().
 """
 
+# The import is to take little time. So modules of this package import what is slow (typing, re, pickle, threading) where it is used, or,
+# for annotations, where a type checker reads: under `TYPE_CHECKING = False`.
 from ._communicator import Communicator, UniqueId, unique_id
 from ._core import __version__
 from ._launch import RankError, init, run

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from . import Communicator, __version__, run
 
 
+_BATCH_S = 0.1
+
+
 def _measure(comm: Communicator, largest: int) -> list[tuple[int, float, bool]]:
     """Bytes, microseconds of one all_reduce, and whether its result was right."""
     rows = []
@@ -21,7 +24,11 @@ def _measure(comm: Communicator, largest: int) -> list[tuple[int, float, bool]]:
         n = size // 4
         x = array.array("f", [float(comm.rank + 1)]) * n
         out = array.array("f", [0.0]) * n
-        times = max(5, min(20000, 20_000_000 // size))
+        begin = time.perf_counter()
+        for _ in range(5):
+            comm.all_reduce(x, out=out)
+        # The same number on all ranks, and so many that a batch is short even where ranks outnumber the free cores.
+        times = max(5, min(20000, int(5 * _BATCH_S / comm.all_reduce(time.perf_counter() - begin, "max"))))
         best = float("inf")
         for _ in range(3):
             comm.barrier()

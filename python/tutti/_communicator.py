@@ -7,17 +7,19 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 import weakref
-from collections.abc import Sequence
-from typing import Any
 
 from . import _core, _memory, _plan
 from ._objects import Objects
 from ._requests import CallGroup, Request, Start
 from .errors import InvalidArgument, InvalidUsage
 
-_ours = weakref.WeakSet()  # of communicators of this process
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_ours: weakref.WeakSet[Communicator] = weakref.WeakSet()  # the communicators of this process
 
 
 def unique_id() -> UniqueId:
@@ -70,7 +72,7 @@ class Communicator(Objects):
 
         id: the same on all ranks, from unique_id(). timeout: how long a wait for a late rank may last, in seconds (TUTTI_TIMEOUT_MS).
         """
-        if threading.current_thread() is threading.main_thread():
+        if _on_main_thread():
             _core.is_main_thread()
         if _recipe is None:
             if id is None and ranks > 1:
@@ -284,6 +286,11 @@ def from_environment(name: str = "", timeout: float | None = None, init_timeout:
     return Communicator._from_recipe(recipe, name)
 
 
+def _on_main_thread() -> bool:
+    threading = sys.modules.get("threading")  # without it Python has no other thread
+    return threading is None or threading.current_thread() is threading.main_thread()
+
+
 def _leave_all() -> None:
     """At the end of the program: says goodbye, so that the others do not take this rank for dead."""
     for communicator in list(_ours):
@@ -309,5 +316,5 @@ def _forget_all() -> None:
 
 atexit.register(_leave_all)
 os.register_at_fork(after_in_child=_forget_all)
-if threading.current_thread() is threading.main_thread():
+if _on_main_thread():
     _core.is_main_thread()

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from ._communicator import Communicator, from_environment, unique_id
 from .errors import Error, InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 _of_run: Communicator | None = None  # of a rank that run() has started
 _GRACE_S = 5.0
@@ -49,6 +51,8 @@ def _takes_communicator(fn: Callable[..., Any]) -> bool:
 def _rank_main(fn: Callable[..., Any], args: Sequence[Any], rank: int, ranks: int, id_: bytes, options: dict[str, Any],
                answer: Any) -> None:
     """What a started process does. Its answer: ("result", pickle) or ("error", text of the traceback, pickle of the exception or None)."""
+    import pickle
+
     global _of_run
     os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks)})
     try:
@@ -123,6 +127,8 @@ class _Job:
         return [results[rank] for rank in range(len(self.answers))]
 
     def _take(self, rank: int) -> tuple[str, Any, Any]:
+        import pickle
+
         try:
             told = self.answers[rank].recv()
         except EOFError:

@@ -7,14 +7,17 @@ What is not contiguous or not aligned is copied, and copied back where it is wri
 
 from __future__ import annotations
 
-import array
 import math
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from . import _core
 from .errors import InvalidArgument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import array
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 # tutti::DataType, by the names that numpy, ml_dtypes, torch and jax share.
 TYPES = {"int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5, "float16": 6, "float32": 7, "float64": 8,
@@ -26,6 +29,13 @@ _FORMATS = {0: "b", 1: "B", 2: "i", 3: "I", 4: "q", 5: "Q", 6: "e", 7: "f", 8: "
 # DLPack's type codes and bits.
 _DLPACK = {(0, 8): 0, (1, 8): 1, (0, 32): 2, (1, 32): 3, (0, 64): 4, (1, 64): 5, (2, 16): 6, (2, 32): 7, (2, 64): 8, (4, 16): 9,
            (10, 8): 10, (12, 8): 11, (6, 8): 12, (0, 16): 13, (1, 16): 14, (5, 64): 15, (5, 128): 16}
+
+
+def python_array(form: str, values: Sequence[Any]) -> array.array[Any]:
+    """An array of Python's own, of such a format."""
+    import array
+
+    return array.array(form, values)
 
 
 class Memory:
@@ -115,7 +125,7 @@ def _of_number(x: Any) -> Memory:
 
         memory = _of_numpy(numpy.array(x, dtype="complex128"), False, "the number")
     else:
-        held = array.array("d" if kind is float else "q", [x])
+        held = python_array("d" if kind is float else "q", [x])
         memory = Memory("number", x, held.buffer_info()[0], 8 if kind is float else 4, (), held)
     memory.kind = "number"
     memory.like = kind
@@ -198,7 +208,7 @@ def new(like: Memory, shape: tuple[int, ...]) -> Memory:
     if like.kind in ("number", "buffer") and like.type in _FORMATS:
         held = memoryview(bytearray(math.prod(shape) * BYTES[like.type]))
         if held.nbytes == 0:  # which cannot be cast
-            held = memoryview(array.array(_FORMATS[like.type], []))
+            held = memoryview(python_array(_FORMATS[like.type], []))
         else:
             held = held.cast(_FORMATS[like.type], list(shape) if shape else [1])
         memory = Memory(like.kind, like.like, _core.describe_buffer(held)[0], like.type, shape, held)

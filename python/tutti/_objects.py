@@ -4,22 +4,35 @@
 
 from __future__ import annotations
 
-import array
-import pickle
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from . import _core, _plan
+from ._memory import python_array
 from .errors import InvalidArgument
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import array
+    from collections.abc import Sequence
+    from typing import Any
+
     from ._communicator import Communicator
 
 _INT64, _UINT8 = 4, 1
 
 
-def _address(held: array.array) -> int:
+def _address(held: array.array[int]) -> int:
     return held.buffer_info()[0]
+
+
+def _dumps(obj: Any) -> bytes:
+    import pickle
+
+    return pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _loads(data: Any) -> Any:
+    import pickle
+
+    return pickle.loads(data)
 
 
 class Objects(_core.Communicator):
@@ -28,13 +41,13 @@ class Objects(_core.Communicator):
     # ---- numbers, which say how long what follows is
 
     def _numbers_of_all(self: Communicator, number: int) -> list[int]:
-        mine, all_ = array.array("q", [number]), array.array("q", [0] * self.size)
+        mine, all_ = python_array("q", [number]), python_array("q", [0] * self.size)
         call = _core.Call(_plan.ALL_GATHER, _address(mine), _address(all_), 1, _INT64)
         self._run_plan(_plan.Plan([call], None, lambda: None))
         return all_.tolist()
 
     def _numbers_to_all(self: Communicator, numbers: Sequence[int]) -> list[int]:
-        mine, theirs = array.array("q", numbers), array.array("q", [0] * self.size)
+        mine, theirs = python_array("q", numbers), python_array("q", [0] * self.size)
         call = _core.Call(_plan.ALL_TO_ALL, _address(mine), _address(theirs), 1, _INT64)
         self._run_plan(_plan.Plan([call], None, lambda: None))
         return theirs.tolist()
@@ -43,36 +56,36 @@ class Objects(_core.Communicator):
 
     def all_gather_object(self: Communicator, obj: Any) -> list[Any]:
         """All ranks' objects, by rank."""
-        mine = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
+        mine = _dumps(obj)
         lengths = self._numbers_of_all(len(mine))
         longest = max(lengths)
         if longest * self.size <= 1 << 16:  # one call for all, where what is too long costs little
             all_ = bytearray(longest * self.size)
             self.all_gather(mine.ljust(longest), out=all_)
-            return [pickle.loads(memoryview(all_)[i * longest:i * longest + n]) for i, n in enumerate(lengths)]
+            return [_loads(memoryview(all_)[i * longest:i * longest + n]) for i, n in enumerate(lengths)]
         all_ = bytearray(sum(lengths))
         self.all_gather_v(mine, counts=lengths, out=all_)
         objects, at = [], 0
         for n in lengths:
-            objects.append(pickle.loads(memoryview(all_)[at:at + n]))
+            objects.append(_loads(memoryview(all_)[at:at + n]))
             at += n
         return objects
 
     def broadcast_object(self: Communicator, obj: Any = None, *, root: int = 0) -> Any:
         """The root's object, on every rank; the root gets its own back."""
-        data = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
-        length = array.array("q", [len(data)])
+        data = _dumps(obj) if self.rank == root else b""
+        length = python_array("q", [len(data)])
         self.broadcast(length, root=root)
         if self.rank == root:
             self.broadcast(data, root=root)
             return obj
         received = bytearray(length[0])
         self.broadcast(received, root=root)
-        return pickle.loads(received)
+        return _loads(received)
 
     def gather_object(self: Communicator, obj: Any, *, root: int = 0) -> list[Any] | None:
         """All ranks' objects on the root; None elsewhere."""
-        mine = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
+        mine = _dumps(obj)
         lengths = self._numbers_of_all(len(mine))
         if self.rank != root:
             self.send(mine, to=root)
@@ -83,21 +96,21 @@ class Objects(_core.Communicator):
             for rank in range(self.size):
                 if rank != root:
                     g.recv(parts[rank], source=rank)
-        return [pickle.loads(part) for part in parts]
+        return [_loads(part) for part in parts]
 
     def scatter_object(self: Communicator, objects: Sequence[Any] | None = None, *, root: int = 0) -> Any:
         """Object r of the root's list, on rank r."""
         if self.rank != root:
-            length = array.array("q", [0])
+            length = python_array("q", [0])
             self.scatter(out=length, root=root)
             received = bytearray(length[0])
             self.recv(received, source=root)
-            return pickle.loads(received)
+            return _loads(received)
         if objects is None or len(objects) != self.size:
             raise InvalidArgument(f"scatter_object needs an object for each of {self.size} ranks on the root")
-        data = [pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL) for obj in objects]
-        length = array.array("q", [0])
-        self.scatter(array.array("q", [len(d) for d in data]), out=length, root=root)
+        data = [_dumps(obj) for obj in objects]
+        length = python_array("q", [0])
+        self.scatter(python_array("q", [len(d) for d in data]), out=length, root=root)
         with self.group() as g:
             for rank in range(self.size):
                 if rank != root:

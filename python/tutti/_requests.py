@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
-
 from . import _core, _plan
 from .errors import InvalidUsage, Timeout
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from typing import Any
+
     from ._communicator import Communicator
 
 

@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
-import re
 import time
-from typing import Any
 
 from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _CODES = {2: "system", 3: "internal", 4: "invalid argument", 5: "invalid usage", 6: "remote", 7: "in progress", 8: "timeout",
           9: "unsupported"}
@@ -93,12 +95,14 @@ def _remedy_of(message: str) -> str:
 _LINGER_S = 0.2
 
 _CLASSES: dict[int, type[Error]] = {4: InvalidArgument, 5: InvalidUsage, 6: PeerLost, 8: Timeout, 9: Unsupported}
-_CALLS = re.compile(r"rank (\d+) called [^;]*? as its operation (\d+) where rank (\d+) called ")
+_CALLS = r"rank (\d+) called [^;]*? as its operation (\d+) where rank (\d+) called "
 
 
 def _lines_of_calls(message: str, communicator: Any) -> dict[int, str] | None:
     """The lines of both calls that do not match; None where the message is not about such calls."""
-    found = _CALLS.search(message)
+    import re
+
+    found = re.search(_CALLS, message)
     if found is None:
         return {} if "do not match" in message or "must make the same calls" in message else None
     lines = {}

@@ -24,6 +24,22 @@ bool IsSlow(const Verdict& v) {
   return kind == Kind::kLinkSlow || kind == Kind::kGpuSlow;
 }
 
+// Whether it may have become the reason of a wait that others had begun: then it has not lasted for as long as that.
+bool MayComeLater(const Verdict& v) {
+  switch (v.kind) {
+    case Kind::kLateHost:
+    case Kind::kStarved:
+    case Kind::kGpuLate:
+    case Kind::kGpuHung:
+    case Kind::kLinkStalled:
+    case Kind::kNvLinkFault:
+    case Kind::kUnknown:
+      return !IsSlow(v);
+    default:
+      return false;
+  }
+}
+
 // All that makes a sentence worth saying again.
 std::string StateOf(const Verdict& v) {
   const bool varies = IsSlow(v) || v.kind == Kind::kNvLinkFault;
@@ -38,7 +54,39 @@ std::string StateOf(const Verdict& v) {
   return state;
 }
 
+// Slow links, in whichever direction, and the hosts that they leave.
+std::set<std::string> LinksOf(const Verdict& v) {
+  std::set<std::string> links;
+  if (v.kind != Kind::kLinkSlow) return links;
+  for (const LinkPlace& l : v.links) {
+    const auto [low, high] = std::minmax(l.from.rank, l.to.rank);
+    links.insert(fmt::format("{:x}|{}|{}", l.from.communicator, low, high));
+    if (!l.from.host.empty()) links.insert(fmt::format("{:x}|from {}", l.from.communicator, l.from.host));
+  }
+  return links;
+}
+
+std::set<std::string> SubjectsOf(const std::vector<Verdict>& verdicts) {
+  std::set<std::string> subjects;
+  for (const Verdict& v : verdicts) subjects.insert(Subject(v));
+  return subjects;
+}
+
 }  // namespace
+
+void Story::Continue(const std::string& subject, const Verdict& verdict, const std::set<std::string>& subjects) {
+  const std::set<std::string> links = LinksOf(verdict);
+  if (links.empty() || entries_.contains(subject)) return;
+  const auto is_same = [&](const auto& entry) {
+    const auto shared = [&](const std::string& link) { return links.contains(link); };
+    return !subjects.contains(entry.first) && std::ranges::any_of(entry.second.links, shared);
+  };
+  const auto found = std::ranges::find_if(entries_, is_same);
+  if (found == entries_.end()) return;
+  auto entry = entries_.extract(found);
+  entry.key() = subject;
+  entries_.insert(std::move(entry));
+}
 
 Severity Story::SeverityAfter(Verdict v, std::int64_t held_ns) const {
   v.held_ns = held_ns;
@@ -75,14 +123,33 @@ bool Story::IsOver(Entry& entry, std::int64_t now_ns) {
   return entry.told > Severity::kQuiet ? !persists : entry.seconds == 0;
 }
 
+void Story::EndThoseOver(std::int64_t now_ns, std::vector<Line>& lines) {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    if (!IsOver(entry, now_ns)) {
+      ++at;
+      continue;
+    }
+    if (entry.told > Severity::kQuiet) {
+      lines.push_back(
+          {.severity = entry.told, .text = fmt::format("cleared after {}: {}", Duration(entry.held_ns), entry.what)});
+    }
+    at = entries_.erase(at);
+  }
+}
+
 std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64_t now_ns) {
   std::vector<Line> lines;
   standing_.clear();
   for (auto& [subject, entry] : entries_) ++entry.missed;
   std::erase_if(excuses_, [&](const auto& e) { return now_ns - e.second.seen_ns >= kExcuseLastsNs; });
+  const std::set<std::string> subjects = SubjectsOf(verdicts);
   for (Verdict& v : verdicts) {
-    const auto [found, is_new] = entries_.try_emplace(Subject(v));
+    const std::string subject = Subject(v);
+    Continue(subject, v, subjects);
+    const auto [found, is_new] = entries_.try_emplace(subject);
     Entry& entry = found->second;
+    entry.links.merge(LinksOf(v));
     if (is_new) entry.first_ns = now_ns - v.held_ns, entry.seen_ns = now_ns;
     if (IsSlow(v)) {
       entry.slow = true;
@@ -93,6 +160,10 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     Excuse(v, now_ns);
     const bool stopped = v.kind == Kind::kStopped;
     if (stopped) v.severity = std::min(v.severity, SeverityAfter(v, now_ns - entry.seen_ns + kLeastApartNs));
+    if (MayComeLater(v)) {
+      const std::int64_t shown_ns = rules_.patience[static_cast<std::size_t>(v.kind)].info_ns;
+      v.severity = std::min(v.severity, std::max(SeverityAfter(v, now_ns - entry.seen_ns + shown_ns), Severity::kInfo));
+    }
     if (v.severity == Severity::kQuiet) {
       // Not worth a word yet. One that was told and is quiet now counts as missed.
       if (stopped) entry.missed = 0;
@@ -113,18 +184,7 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     entry.state = state;
     standing_.push_back(std::move(v));
   }
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    Entry& entry = at->second;
-    if (!IsOver(entry, now_ns)) {
-      ++at;
-      continue;
-    }
-    if (entry.told > Severity::kQuiet) {
-      lines.push_back(
-          {.severity = entry.told, .text = fmt::format("cleared after {}: {}", Duration(entry.held_ns), entry.what)});
-    }
-    at = entries_.erase(at);
-  }
+  EndThoseOver(now_ns, lines);
   std::ranges::stable_sort(standing_, std::ranges::greater{}, &Verdict::severity);
   return lines;
 }

@@ -24,9 +24,12 @@ class Story {
     std::string text;  // a sentence, or "cleared after 41.0 s: rank 3 (host a, pid 77) is stopped"
   };
   // Takes the verdicts of one moment; what is to be told now. `now_ns` never decreases. A verdict is told when it first is at INFO or
-  // above, when it rises to WARN, and when what it says of culprits or calls changes, or whether they have an excuse, and when the system gives a reason. An excuse holds for ten
-  // seconds after it was last seen: who saves something computes between its writes. It is over when two updates in a row have not had it. A process counts as stopped from when it was first seen so, also where others had waited for it before. What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the
-  // first of these.
+  // above, when it rises to WARN, when what it says of culprits or calls changes, or whether they have an excuse, and when the system
+  // gives a reason. It is over when two updates in a row have not had it.
+  //   An excuse holds for ten seconds after it was last seen: who saves something computes between its writes.
+  //   Others may have waited for something else before: WARN counts from when this culprit was first told of, and a process as stopped
+  // from when it was first seen so.
+  //   What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the first of these.
   std::vector<Line> Update(std::vector<Verdict> verdicts, std::int64_t now_ns);
 
   // Forgets a verdict without a word, as where something else has taken its place.
@@ -45,6 +48,7 @@ class Story {
     unsigned seconds = 0;      // bits: whether it was there at the last seconds that count, the latest lowest
     std::int64_t second_ns = 0;
     bool slow = false;
+    std::set<std::string> links;  // of slow links: which these have been, and the hosts that they leave
     Severity told = Severity::kQuiet;
     std::string state;  // what was told, but for what grows with time
     std::string what;
@@ -58,9 +62,13 @@ class Story {
   Severity SeverityAfter(Verdict verdict, std::int64_t held_ns) const;
   // Notes a verdict's excuse, or gives it that which all of its culprits had a moment ago.
   void Excuse(Verdict& verdict, std::int64_t now_ns);
+  // Where other links of the same place are slow than a second ago, that is the same story: gives its entry the new subject.
+  void Continue(const std::string& subject, const Verdict& verdict, const std::set<std::string>& subjects);
   // Counts a second of a verdict on slowness, once a second; whether it has been there for enough of them.
   static bool Persists(Entry& entry, bool there, std::int64_t now_ns);
   static bool IsOver(Entry& entry, std::int64_t now_ns);
+  // Forgets those that are over, and says so of what was told.
+  void EndThoseOver(std::int64_t now_ns, std::vector<Line>& lines);
 
   Rules rules_;
   std::map<std::string, Entry> entries_;       // by subject

@@ -99,6 +99,18 @@ TEST(Story, AnExcuseHoldsForAWhile) {
   EXPECT_EQ(told, (std::vector<std::string>{"INFO 2 true", "WARN 37 false"}));
 }
 
+// They have waited for another one before.
+TEST(Story, WarnsOfNobodyForWhatAnotherHasTaken) {
+  Story story;
+  std::vector<std::string> told;
+  for (int second = 2; second <= 40; ++second) {
+    std::vector<Verdict> verdicts = LateFor(second, second <= 9 ? 1 : 2);
+    for (const Story::Line& line : story.Update(std::move(verdicts), second * kSecond))
+      told.push_back(fmt::format("{} {} {}", Name(line.severity), second, line.text.substr(0, 6)));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"INFO 2 rank 1", "INFO 10 rank 2", "INFO 11 cleare", "WARN 19 rank 2"}));
+}
+
 // Those who wait for it may have waited long before it was stopped.
 TEST(Story, AStopCountsFromWhenItIsSeen) {
   Job job(4);
@@ -156,6 +168,35 @@ TEST(Story, TakesItsTimeOverWhatIsSlow) {
   Story story;
   for (int second = 0; second < 40; ++second) {
     EXPECT_TRUE(story.Update(second % 2 == 0 ? slow(0.1) : std::vector<Verdict>{}, second * kSecond).empty());
+  }
+}
+
+// A ring whose one link is slow: now and then the next link seems to be as well, and at times only that one.
+TEST(Story, GoesOnWhereOtherLinksOfThePlaceAreSlow) {
+  const auto slow = [](std::vector<std::pair<int, int>> ranks) {
+    Verdict v{.kind = Kind::kLinkSlow, .bytes_per_s = 10e6, .rated_bytes_per_s = 25e6};
+    for (const auto& [from, to] : ranks) {
+      const auto host = [](int rank) { return std::string(rank == 2 ? "west" : "east"); };
+      v.links.push_back({.from = {.rank = from, .host = host(from)}, .to = {.rank = to, .host = host(to)}});
+    }
+    return std::vector{v};
+  };
+  const std::vector<std::vector<std::pair<int, int>>> seen{{{1, 2}}, {{1, 2}, {2, 0}}, {{2, 0}}, {{1, 2}}};
+  Story story;
+  std::vector<int> told;
+  for (std::size_t second = 0; second <= 40; ++second) {
+    for (const Story::Line& line : story.Update(slow(seen[second % seen.size()]), static_cast<int>(second) * kSecond))
+      told.push_back(line.text.starts_with("data move ") ? static_cast<int>(second) : -1);
+  }
+  EXPECT_EQ(told, (std::vector{5, 30}));
+  // Links of other hosts are another story.
+  Story other;
+  for (int second = 0; second <= 12; ++second) {
+    const bool changed = second > 7;
+    auto verdict = slow({{0, 2}});
+    if (changed) verdict[0].links[0] = {.from = {.rank = 5, .host = "north"}, .to = {.rank = 6, .host = "south"}};
+    for (const Story::Line& line : other.Update(verdict, second * kSecond))
+      EXPECT_EQ(line.text.starts_with("cleared"), second > 7) << second << line.text;
   }
 }
 

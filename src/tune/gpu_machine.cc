@@ -92,6 +92,7 @@ void AddTimes(GpuMachine& m, Collector& add) {
   add.FittedUs("relay_fill_us", m.relay_us);
   add.FittedUs("relay_fold_fill_us", m.relay_fold_us);
   add.FittedUs("relay_root_fill_us", m.relay_root_us);
+  add.FittedUs("relay_chain_fill_us", m.relay_chain_us);
   add.FittedUs("passed_on_hop_us", m.chain_hop_us);
   add.FittedRate("passed_on_gb_per_s", m.passed_on_gb_per_s);
   add.FittedUs("copy_engines_us", m.copies_us);

@@ -82,8 +82,9 @@ struct GpuTimes {
   GpuWay relay;
   // Chains of relays, which have longer rings. A later hop is that of a pipeline that fills.
   GpuWay chain;
-  // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends.
-  double relay_us, relay_fold_us, relay_root_us;
+  // A reduce's root among several ranks owns no part: a step longer to fill and to drain, of all that the root sends. So does a
+  // chain that reduces.
+  double relay_us, relay_fold_us, relay_root_us, relay_chain_us;
   // Copy engines that write into peers' windows: what the ranks' agreement costs, and the rate out of one GPU.
   double copies_us, copies_gb_per_s;
 };

@@ -142,7 +142,8 @@ int GpuChooser::EndsOf(const Run& run) const {
 double GpuChooser::FillingUs(const Run& run) const {
   if (!run.relay) return 0;
   const GpuMachine& machine = options_.machine;
-  if (run.chain() || !Reduces(run.collective)) return machine.relay_us;
+  if (!Reduces(run.collective)) return machine.relay_us;
+  if (run.chain()) return machine.relay_us + machine.relay_chain_us;
   const bool to_root = run.collective == Collective::kReduce && run.known.cost.hops > 1;
   return machine.relay_us + machine.relay_fold_us + (to_root ? machine.relay_root_us : 0);
 }

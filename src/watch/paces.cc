@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kLeastBusyNs = 20'000'000;  // less tells no rate
 constexpr std::int64_t kShareOfCard = 5;
+// A way is what the rank waits for from two fifths of a second on: nobody looks at a connection all the time, so half is seen as a little
+// less in every other second.
+constexpr std::int64_t kLimitsFrom = 2, kLimitsOf = 5;
 constexpr std::size_t kLeastKnown = 3, kMostKnown = 61;
 
 double Median(std::vector<double> values) {
@@ -45,7 +48,7 @@ bool Paces::Note(std::span<const transport::FlowPace> flows, std::int64_t now_ns
   std::map<int, Way> worst;
   for (const auto& [key, second] : seconds) {
     // A second is shared by the peers that data go to by one card.
-    const bool limits = 2 * busy_ns[key.second] >= ns && second.busy_ns >= ns / kShareOfCard;
+    const bool limits = kLimitsOf * busy_ns[key.second] >= kLimitsFrom * ns && second.busy_ns >= ns / kShareOfCard;
     Way way = Judge(key, second, limits);
     const auto [known, is_new] = worst.try_emplace(key.first, way);
     const auto share = [](const Way& w) {

@@ -25,7 +25,7 @@ class Paces {
     int peer = -1;
     std::string card;
     double bytes_per_s =
-        0;  // 0: for less than half of the second the card had enough to send, or little of that to the peer
+        0;  // 0: for less than two fifths of the second the card had enough to send, or little of that to the peer
     double usual_bytes_per_s = 0;  // 0: not known yet
     bool is_slow() const { return bytes_per_s > 0 && bytes_per_s < kSlowBelow * usual_bytes_per_s; }
   };

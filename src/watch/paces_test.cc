@@ -77,7 +77,7 @@ TEST(Paces, NamesTheCardThatIsSlow) {
 TEST(Paces, SaysNothingWhereThereIsLittleToSend) {
   Job job;
   for (int i = 0; i < 6; ++i) job.Second(100);
-  EXPECT_TRUE(job.Second(10, 0.2));
+  EXPECT_TRUE(job.Second(10, 0.15));
   EXPECT_EQ(job.way(1).bytes_per_s, 0);
   EXPECT_FALSE(job.any_is_slow());
 }

@@ -33,7 +33,8 @@ RUN = ("README.md", "docs/tutorial.md", "docs/cost-model.md", "docs/howto/")
 BLOCK = re.compile(r"((?:<!-- (?:fails|needs: [^\n]*|not run: [^\n]*) -->\n)*)```console\n(.*?)```", re.S)
 # As README writes them; what has capitals or dots in place of words is no command yet.
 INDENTED = re.compile(r"^    (build/release/tools/tutti run -n (?:(?!\.\.\.)[^\nA-Z])*)$", re.M)
-TUTTI = re.compile(r"(?:^|[`$/ ])tutti ([a-z]+)((?: [^`\n|;&>#]*)?)", re.M)
+# Not `python -m tutti ...`, which has commands of its own.
+TUTTI = re.compile(r"(?:^|[`$/ ])(?<!-m )tutti ([a-z]+)((?: [^`\n|;&>#]*)?)", re.M)
 
 
 def read(page):
@@ -138,8 +139,8 @@ class QuotedCommands(unittest.TestCase):
                                           timeout=LIMIT_S, check=False)
                     helps[command] = done.stdout if done.returncode == 0 else None
                 if helps[command] is None:
-                    # "tutti has ..." is prose.
-                    self.assertFalse(re.match(r" -", rest), f"{page}: there is no command tutti {command}")
+                    with self.subTest(page=page, command=f"tutti {command}{rest}"):  # "tutti has ..." is prose
+                        self.assertFalse(re.match(r" -", rest), f"there is no command tutti {command}")
                     continue
                 for option in options_of(command, rest, helps[command]):
                     checked += 1
@@ -195,6 +196,7 @@ class ReadsPages(unittest.TestCase):
         text = "  -n,--ranks N   ...\n  --once   ...\n"
         self.assertEqual(list(options_of("run", " -n 4 --once prog --steps 3", text)), ["-n", "--once"])
         self.assertEqual(list(options_of("top", " --once 4711 --json", text)), ["--once", "--json"])
+        self.assertEqual(TUTTI.findall("$ tutti top 1\n`tutti env -v`, python -m tutti demo -n 2"), [("top", " 1"), ("env", " -v")])
 
 
 if __name__ == "__main__":

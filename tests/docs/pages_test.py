@@ -13,6 +13,7 @@ import unittest
 import explorer_test
 
 SITE = os.path.join(explorer_test.ROOT, "build", "site")
+PAGE_LIMIT_S = 180
 # Wide as a phone and as a screen, and the colours that are asked for there.
 PHONE, WIDE = (390, 844, "dark"), (1440, 1000, "light")
 ON_WIDE = ("index.html", "drawings.html", "explorer.html", "performance_explorer.html", "errors.html", "reference/cpp.html")
@@ -46,11 +47,8 @@ class Screen:
         return self.faults + wide + self.page.evaluate(bad)
 
 
-class Pages(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser, end = explorer_test.browser()
-        cls.addClassCleanup(end)
+class Pages(explorer_test.BrowserTest):
+    limit_s = 1800  # some sixty pages, each of which has a limit of its own
 
     def screen(self, which):
         screen = Screen(self.browser, *which)
@@ -63,7 +61,8 @@ class Pages(unittest.TestCase):
         for which, shown in ((PHONE, sorted(pages)), (WIDE, [os.path.join(SITE, name) for name in ON_WIDE])):
             screen = self.screen(which)
             for path in shown:
-                with self.subTest(page=os.path.relpath(path, SITE), screen=which):
+                name = os.path.relpath(path, SITE)
+                with self.subTest(page=name, screen=which), explorer_test.Deadline(f"{name} on a screen of {which}", PAGE_LIMIT_S):
                     self.assertEqual(screen.faults_of("file://" + path), [])
 
     def test_faults_are_noticed(self):

@@ -4,6 +4,7 @@
 """Whether what builds the site finds what is wrong, and makes of headers and errors what it should."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,16 @@ class Headers(unittest.TestCase):
             self.assertEqual(self.shown(text), text.split("\n"))
 
 
+class Commands(unittest.TestCase):
+    def test_every_command_is_on_the_page(self):
+        tool = os.path.join(ROOT, "build", "release", "tools", "tutti")
+        text = subprocess.run([tool, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+        names = set(re.findall(r"^  ([a-z]+)  ", text, re.M)) - {"version"}
+        self.assertGreater(len(names), 10)
+        with open(os.path.join(ROOT, "docs", "reference", "commands.md"), encoding="utf-8") as file:
+            self.assertEqual(set(re.findall(r"^```{command-help} (\w+)$", file.read(), re.M)), names)
+
+
 @unittest.skipIf(site_pages is None, "Sphinx is not installed here; ./dev docs installs it into build/docs-venv")
 class Errors(unittest.TestCase):
     def test_rows_become_entries(self):
@@ -91,6 +102,12 @@ class Errors(unittest.TestCase):
         site_pages.without_pages_outside(None, "x", source)
         site_pages.page_names(None, "x", source)
         self.assertEqual(source[0], "[](a.md#b), [a](a.md), ../README.md, [x.json](x.json)")
+
+    def test_sentences_are_wrapped_and_tables_are_not(self):
+        page = site_pages.nodes.section()
+        page += [site_pages.nodes.literal_block("", text) for text in ("$ x\n" + "word " * 40, "$ y\n" + "1  " * 40)]
+        site_pages.long_lines_wrap(None, page)
+        self.assertEqual([block["classes"] for block in page], [["wrap"], []])
 
     def test_the_tool_prints_the_same_addresses(self):
         """`tutti explain` makes them in C++."""

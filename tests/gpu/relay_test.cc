@@ -51,12 +51,14 @@ class Relays {
     return std::ranges::all_of(plans_, [](const auto& plan) { return plan->forms.relay; });
   }
   const Relay& relay(int rank) const { return *relays_[rank]; }
+  const std::byte* in() const { return &buffer_; }
+  const std::byte* out() const { return &buffer_ + 1; }
 
   // "": all is well.
   std::string Cut(std::size_t count) {
     ends_.clear();
     for (int r = 0; r < ranks_; ++r) {
-      const Work work{.in = &buffer_, .out = &buffer_ + 1, .count = count, .type = DataType::kUint32};
+      const Work work{.in = &buffer_, .out = const_cast<std::byte*>(out()), .count = count, .type = DataType::kUint32};
       Relay& relay = *relays_[r];
       CompileRelay(*plans_[r], work, layout_, Cuts(), most_blocks_, relay);
       if (relay.blocks > most_blocks_) return "more blocks than allowed";
@@ -150,6 +152,34 @@ TEST(Relay, EveryCollectiveManySizes) {
 }
 
 // What the chooser takes for direct has the shape of a relay, from every root.
+// Whatever the count, what is sent and what it is folded with begin at the same multiple of 16 bytes of the input.
+TEST(Relay, BlocksOfReduceScattersBeginAtVectors) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{4}, std::size_t{5592405}}) {
+    Relays relays(algo::Algorithm::kOneShot, Collective::kReduceScatter, 3, 0, 32, kScratch);
+    ASSERT_EQ(relays.Cut(count), "") << count;
+    for (int owner = 0; owner < 3; ++owner) {
+      const Relay& of_owner = relays.relay(owner);
+      const std::size_t begin = static_cast<std::size_t>(owner) * count * 4;
+      EXPECT_EQ(of_owner.skip, begin % 16) << count << " " << owner;
+      EXPECT_EQ(of_owner.owned.in, relays.in() + begin / 16 * 16) << count << " " << owner;
+      EXPECT_EQ(of_owner.owned.out + of_owner.skip, relays.out()) << count << " " << owner;
+      EXPECT_EQ(of_owner.owned.bytes, count * 4 + begin % 16) << count << " " << owner;
+      EXPECT_LE(of_owner.owned.bytes, of_owner.slices * of_owner.slice) << count << " " << owner;
+      for (int sender = 0; sender < 3; ++sender) {
+        const Relay& relay = relays.relay(sender);
+        const RelayRole* end = relay.role + relay.roles;
+        const RelayRole* role = std::find_if(relay.role, end, [](const auto& r) { return r.kind == RelayRole::kSend; });
+        ASSERT_NE(role, end);
+        for (int k = 0; k < role->targets; ++k) {
+          if (role->target[k] != owner) continue;
+          EXPECT_EQ(relay.send[k].in, of_owner.owned.in) << count << " " << sender << " to " << owner;
+          EXPECT_EQ(relay.send[k].bytes, of_owner.owned.bytes) << count << " " << sender << " to " << owner;
+        }
+      }
+    }
+  }
+}
+
 TEST(Relay, EveryRootsPlanIsOne) {
   for (const Collective collective : {Collective::kReduce, Collective::kBroadcast}) {
     for (const int root : {0, 1, 3}) {

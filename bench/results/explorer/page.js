@@ -519,6 +519,7 @@ function update() {
 }
 
 function start() {
+  if (self !== top) document.documentElement.dataset.embedded = "";  // the page around it has a heading
   radios(byId("shows"), "show", Object.fromEntries(Object.entries(SHOWS).map(([name, show]) => [name, show.title])));
   radios(byId("bys"), "by", BY_TITLES);
   for (const name of DIMENSIONS) {

@@ -7,8 +7,8 @@ set(FOLD_SOURCES cpu/fold.cc cpu/fold_baseline.cc)
 set(FOLD_TESTS cpu/fold_numerics_test.cc cpu/fold_test.cc)
 set(FOLD_BENCHES cpu/fold_bench.cc)
 # Contraction to fused multiply-add would make variants disagree. -O3 whatever the build type: without optimisation
-# the kernels are two orders of magnitude slower.
-set(fold_options -O3 -ffp-contract=off -fno-math-errno)
+# the kernels are two orders of magnitude slower. With sanitizers -O3 would take a minute for each.
+set(fold_options $<IF:$<CONFIG:RelWithDebInfo>,-O1,-O3> -ffp-contract=off -fno-math-errno)
 if(TUTTI_SANITIZE MATCHES undefined)
   list(APPEND fold_options -fno-sanitize=undefined)  # which takes clang more than a minute for each; addresses are still checked
 endif()

@@ -163,8 +163,10 @@ void RemoteRank::Rate(Flow& flow) {
 
 // Where a flow does not go on, the others are asked for an acknowledgement, since nothing may go over them while all wait for it.
 bool RemoteRank::HasStalled(Flow& flow) {
-  // Over one that has not been spoken over, or is the only one, nobody looks otherwise.
-  if (sys::NowNs() - flow.looked_ns >= kStalledNs / 2) Rate(flow);
+  // Over one that has not been spoken over, or is the only one, nobody looks otherwise. What is under way there tells its rate the better
+  // the more often it is looked at.
+  const std::int64_t apart_ns = flow.backlog_then > 0 ? kStalledNs / 10 : kStalledNs / 2;
+  if (sys::NowNs() - flow.looked_ns >= apart_ns) Rate(flow);
   const std::int64_t since_ns = flow.well_ns.load(std::memory_order_relaxed), silent_ns = sys::NowNs() - since_ns;
   if (silent_ns < kStalledNs / 2) return false;
   bool others_go_on = false;

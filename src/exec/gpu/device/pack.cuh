@@ -98,6 +98,17 @@ __device__ __forceinline__ void StorePack(std::byte* at, const Pack<W>& v, u32 v
   StoreElements(at, v, valid, element);
 }
 
+// What of it lies behind the first `bytes` bytes.
+__device__ __forceinline__ Pack<4> WithoutFirst(const Pack<4>& v, u32 bytes) {
+  u64 low = v.w[0] | static_cast<u64>(v.w[1]) << 32, high = v.w[2] | static_cast<u64>(v.w[3]) << 32;
+#pragma unroll 1
+  for (u32 i = 0; i < bytes; ++i) {
+    low = low >> 8 | high << 56;
+    high >>= 8;
+  }
+  return {{static_cast<u32>(low), static_cast<u32>(low >> 32), static_cast<u32>(high), static_cast<u32>(high >> 32)}};
+}
+
 // Of eight words, four that begin `bits` bits behind word kFirst.
 template <int kFirst>
 __device__ __forceinline__ Pack<4> Shifted(const u32 (&words)[8], u32 bits) {
@@ -127,6 +138,12 @@ __device__ __forceinline__ Pack<4> LoadAnywhere(const std::byte* at) {
     default:
       return Shifted<3>(words, bits);
   }
+}
+// 16 bytes to memory that is aligned to 4 bytes.
+__device__ __forceinline__ void StoreInWords(std::byte* at, const Pack<4>& v) {
+  if (IsAligned(at, 16)) return StoreWhole(at, v);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) reinterpret_cast<u32*>(at)[i] = v.w[i];
 }
 // 16 bytes to any address, in parts as long as its alignment allows.
 __device__ __forceinline__ void StoreAnywhere(std::byte* at, const Pack<4>& v) {

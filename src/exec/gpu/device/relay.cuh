@@ -193,9 +193,28 @@ struct RelayTeam {
       v[j] = LoadShared16(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16);
     }
   }
+  // Likewise, of a result. Of the first vector the first `skip` bytes are not stored. kWhole: the output is aligned to 4 bytes.
+  template <int N, bool kWhole>
+  __device__ __forceinline__ void StoreOwned(const RelayRange& range, u32 at, u32 end, u32 valid, u32 skip,
+                                             const Pack<4> (&v)[N]) const {
+    std::byte* out = r.owned.out + range.offset;
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      if (!Has(j, at, end)) break;
+      std::byte* to = out + static_cast<u64>(at + j * team.threads) * 16;
+      if constexpr (kWhole) {
+        StoreInWords(to, v[j]);
+      } else if (skip != 0) {
+        StoreElements(to + skip, WithoutFirst(v[j], skip), valid - skip, r.element);
+      } else {
+        StorePack(to, v[j], valid, r.element);
+      }
+    }
+  }
   // kOperands: that are loaded at once. Vectors that this thread does not have are folded from anything, and not stored.
   template <int kOperands, int N, bool kWhole>
-  __device__ __forceinline__ void FoldBatch(u32 step, const RelayRange& range, u32 at, u32 end, u32 valid) const {
+  __device__ __forceinline__ void FoldBatch(u32 step, const RelayRange& range, u32 at, u32 end, u32 valid,
+                                            u32 skip = 0) const {
     const std::byte* in = r.owned.in + range.offset;
     Pack<4> v[N];
     if constexpr (kFolds<Codec>) {
@@ -241,31 +260,24 @@ struct RelayTeam {
         StoreRing16(ring + static_cast<u64>((start + j * team.threads) & Mask()) * 16, v[j]);
       }
     }
-    if (r.owned.out == nullptr) return;
-    std::byte* out = r.owned.out + range.offset;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      if (!Has(j, at, end)) break;
-      std::byte* to = out + static_cast<u64>(at + j * team.threads) * 16;
-      if constexpr (kWhole) {
-        StoreWhole(to, v[j]);
-      } else {
-        StorePack(to, v[j], valid, r.element);
-      }
-    }
+    if (r.owned.out != nullptr) StoreOwned<N, kWhole>(range, at, end, valid, skip, v);
   }
   __device__ __forceinline__ void Own(u32 step) const {
     constexpr int kVectors = FoldVectors<Codec>();
     const RelayRange range = RangeOf(r.owned, step);
-    const bool aligned = (r.own == kNoInput || IsAligned(r.owned.in, 16)) && IsAligned(r.owned.out, 16);
+    const bool aligned = (r.own == kNoInput || IsAligned(r.owned.in, 16)) && IsAligned(r.owned.out, 4);
+    const u32 first = r.skip != 0 && range.offset == 0 && range.bytes != 0 ? 1 : 0;
     const u32 whole = aligned ? range.bytes / 16 : 0;
 #pragma unroll 1
-    for (u32 i = team.thread; i < whole; i += team.threads * kVectors) {
+    for (u32 i = first + team.thread; i < whole; i += team.threads * kVectors) {
       FoldBatch<kFoldedOperands, kVectors, true>(step, range, i, whole, 16);
     }
+    // The others: the first one, where some of it is not stored, and those from `rest` on.
+    const u32 rest = whole > first ? whole : first;
 #pragma unroll 1
-    for (u32 i = whole + team.thread; i * 16 < range.bytes; i += team.threads) {
-      FoldBatch<1, 1, false>(step, range, i, i + 1, range.bytes - i * 16 < 16 ? range.bytes - i * 16 : 16);
+    for (u32 k = team.thread; k < first || (rest - first + k) * 16 < range.bytes; k += team.threads) {
+      const u32 i = k < first ? 0 : rest - first + k, left = range.bytes - i * 16;
+      FoldBatch<1, 1, false>(step, range, i, i + 1, left < 16 ? left : 16, i < first ? r.skip : 0);
     }
   }
   __device__ __forceinline__ void Play(u32 step) const {

@@ -16,6 +16,9 @@
 // A chain (plan::Forms::chain) is a relay in which every rank has one role, one source and one target at most. Its links have
 // longer rings and more channels: those of all sends and receives.
 //
+// A block of a reduce_scatter begins anywhere where the count is odd, or the ranks are 3. There a block has in front what lies between
+// the last multiple of 16 bytes of the input and its own beginning. That is sent and folded with it, but not stored.
+//
 // In every role, channel c deals with the c-th slice of each block, in steps of one message per link, and waits at each step
 // for all of the role's links. Messages go by the links of sends and receives (transfer.h), with Simple. Where a plan sends
 // two messages per link, the second ones have channels of their own; so each link's end has one team.
@@ -71,7 +74,8 @@ struct Relay : Links, Scaling {
   // A block's teams: number t has warps first_warp[t] to first_warp[t + 1] - 1. Behind the last one are their heralds.
   std::uint8_t first_warp[kUsualTeams + 1];
   std::uint8_t roles;
-  std::uint8_t own;  // the own input's place among the operands of the owner's fold; kNoInput: there is none
+  std::uint8_t own;   // the own input's place among the operands of the owner's fold; kNoInput: there is none
+  std::uint8_t skip;  // first bytes of the owner's block that are not stored, less than 16
   RelayRole role[kMaxRelayRoles];
   RelayBlock send[kMaxRelayPeers];     // by target of the sender
   RelayBlock owned;                    // of the owner

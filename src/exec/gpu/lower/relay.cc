@@ -15,6 +15,7 @@ namespace {
 
 // Slices and blocks begin at multiples of so many bytes.
 constexpr std::size_t kGranuleBytes = 128;
+constexpr std::size_t kVectorBytes = 16;
 // Of a team: one for the links on each side.
 constexpr int kLeastWarps = 2;
 
@@ -59,19 +60,30 @@ struct Memory {
   const Work& work;
   std::size_t element;
   plan::BlockCut cut;
+  bool by_piece;  // a block is what an owner keeps for itself of a piece of the input: a reduce_scatter's
 
   std::size_t Offset(std::uint32_t piece, std::uint32_t block) const {
     return (piece * work.count + cut.Begin(static_cast<int>(block))) * element;
   }
-  RelayBlock Find(const Program& program, const ProgramStep& step) const {
+  // What a block has in front (relay.h), the same on all ranks.
+  std::size_t Front(std::uint32_t piece, std::uint32_t block) const {
+    return by_piece && cut.Size(static_cast<int>(block)) > 0 ? Offset(piece, block) % kVectorBytes : 0;
+  }
+  std::size_t MostBytes() const {
+    return cut.block * element + (by_piece && work.count * element % kVectorBytes != 0 ? kVectorBytes : 0);
+  }
+  // `front`: as the function of that name says.
+  RelayBlock Find(const Program& program, const ProgramStep& step, std::size_t& front) const {
     RelayBlock found{.bytes = cut.Size(step.block) * element};
+    front = 0;
     for (int k = 0; k < step.operands; ++k) {
       const ProgramOperand& operand = program.operand(step.first_operand + k);
       if (operand.kind != ProgramOperand::kIn) continue;
-      found.in = static_cast<const std::byte*>(work.in) + Offset(operand.index, operand.block);
-      found.bytes = cut.Size(static_cast<int>(operand.block)) * element;
+      front = Front(operand.index, operand.block);
+      found.in = static_cast<const std::byte*>(work.in) + Offset(operand.index, operand.block) - front;
+      found.bytes = cut.Size(static_cast<int>(operand.block)) * element + front;
     }
-    if (step.stores != 0) found.out = static_cast<std::byte*>(work.out) + Offset(step.piece, step.block);
+    if (step.stores != 0) found.out = static_cast<std::byte*>(work.out) + Offset(step.piece, step.block) - front;
     return found;
   }
 };
@@ -193,17 +205,20 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
   relay.element = static_cast<std::uint32_t>(element);
   const Memory memory{
       work, element,
-      plan::BlockCut::Equal(work.count, plan.blocks_per_piece, std::max<std::size_t>(kGranuleBytes / element, 1))};
+      plan::BlockCut::Equal(work.count, plan.blocks_per_piece, std::max<std::size_t>(kGranuleBytes / element, 1)),
+      plan.collective == Collective::kReduceScatter && !plan.forms.chain};
   relay.lent = {};
   if (plan.forms.chain) Borrow(layout, relay);
 
   Roles roles(program);
   int sends = 0, receives = 0;
   relay.own = kNoInput;
+  relay.skip = 0;
   for (int i = 0; i < program.steps; ++i) {
     const ProgramStep& step = program.step(i);
     roles.Add(step);
-    RelayBlock block = memory.Find(program, step);
+    std::size_t front = 0;
+    RelayBlock block = memory.Find(program, step, front);
     switch (KindOf(program, step)) {
       case RelayRole::kSend:
         if (block.out == block.in) block.out = nullptr;
@@ -214,6 +229,7 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
         break;
       case RelayRole::kOwner:
         relay.owned = block;
+        relay.skip = static_cast<std::uint8_t>(front);
         for (int k = 0; k < step.operands; ++k) {
           if (program.operand(step.first_operand + k).kind == ProgramOperand::kIn)
             relay.own = static_cast<std::uint8_t>(k);
@@ -229,7 +245,7 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
     if (!roles[kind]) continue;
     relay.role[relay.roles++] = *roles[kind];
   }
-  Cut(plan, cuts, memory.cut.block * element, most_blocks, relay);
+  Cut(plan, cuts, memory.MostBytes(), most_blocks, relay);
   for (RelayRole& role : std::span(relay.role, relay.roles)) {
     role.source_channel = static_cast<std::uint16_t>(role.source_channel * relay.slices);
     role.target_channel = static_cast<std::uint16_t>(role.target_channel * relay.slices);
