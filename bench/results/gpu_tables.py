@@ -21,7 +21,7 @@ def gpu_bench():
     return module
 
 
-COMPARED = "2026-11-26-h200-4-gpus/compare_bf53890.json"
+COMPARED = "2026-11-27-h200-4-gpus/compare_65908a4.json"
 
 
 def ranges():

