@@ -48,9 +48,8 @@ class Story {
     unsigned seconds = 0;      // bits: whether it was there at the last seconds that count, the latest lowest
     std::int64_t second_ns = 0;
     bool slow = false;
-    std::map<std::string, int>
-        links;        // of slow links: which these have been and the hosts that they leave, and at how many updates
-    int updates = 0;  // of slow links: at which there were any
+    std::map<std::string, int> links;  // slow ones and the hosts that they leave, and at how many updates
+    int updates = 0;                   // with slow links
     Severity told = Severity::kQuiet;
     std::string state;  // what was told, but for what grows with time
     std::string what;

@@ -39,6 +39,12 @@ def _alike(sent: Place, received: Place) -> None:
         raise NcclInvalid(f"sendbuf has elements of type {sent.dtype}, recvbuf of type {received.dtype}; both must have the same")
 
 
+def _both(sendbuf: NcclBufferSpec, recvbuf: NcclBufferSpec) -> tuple[Place, Place]:
+    s, r = place(sendbuf, "sendbuf", writing=False), place(recvbuf, "recvbuf", writing=True)
+    _alike(s, r)
+    return s, r
+
+
 def _room(buffer: Place, name: str, needed: int, why: str) -> None:
     if buffer.count < needed:
         raise NcclInvalid(f"{name} has {buffer.count} elements; it needs {needed}: {why}")
@@ -101,8 +107,7 @@ class Operations:
                   stream: NcclStreamSpec | None = None) -> None:
         """The reduction of all ranks' sendbuf, which may be recvbuf itself."""
         self._usable("allreduce")
-        s, r = place(sendbuf, "sendbuf", writing=False), place(recvbuf, "recvbuf", writing=True)
-        _alike(s, r)
+        s, r = _both(sendbuf, recvbuf)
         _room(r, "recvbuf", s.count, "as many as sendbuf has")
         self._run("ncclAllReduce", [s, r], s.ptr, r.ptr, s.count, int(s.dtype), _operator(op), stream=stream)
 
@@ -133,8 +138,7 @@ class Operations:
     def allgather(self, sendbuf: NcclBufferSpec, recvbuf: NcclBufferSpec, *, stream: NcclStreamSpec | None = None) -> None:
         """All ranks' sendbuf, one after the other."""
         self._usable("allgather")
-        s, r = place(sendbuf, "sendbuf", writing=False), place(recvbuf, "recvbuf", writing=True)
-        _alike(s, r)
+        s, r = _both(sendbuf, recvbuf)
         _room(r, "recvbuf", s.count * self.nranks, "those of sendbuf for each rank")
         self._run("ncclAllGather", [s, r], s.ptr, r.ptr, s.count, int(s.dtype), stream=stream)
 
@@ -166,8 +170,7 @@ class Operations:
                        stream: NcclStreamSpec | None = None) -> None:
         """Of the reduction of all ranks' sendbuf, this rank's part. Elements of sendbuf that do not divide by the ranks are left out."""
         self._usable("reduce_scatter")
-        s, r = place(sendbuf, "sendbuf", writing=False), place(recvbuf, "recvbuf", writing=True)
-        _alike(s, r)
+        s, r = _both(sendbuf, recvbuf)
         _room(s, "sendbuf", self.nranks, "at least one for each rank")
         part = s.count // self.nranks
         _room(r, "recvbuf", part, "a rank's part of sendbuf")
@@ -176,8 +179,7 @@ class Operations:
     def alltoall(self, sendbuf: NcclBufferSpec, recvbuf: NcclBufferSpec, *, stream: NcclStreamSpec | None = None) -> None:
         """Cuts sendbuf into a part for each rank; recvbuf gets the parts from ranks 0, 1, ... in turn."""
         self._usable("alltoall")
-        s, r = place(sendbuf, "sendbuf", writing=False), place(recvbuf, "recvbuf", writing=True)
-        _alike(s, r)
+        s, r = _both(sendbuf, recvbuf)
         _room(s, "sendbuf", self.nranks, "at least one for each rank")
         part = s.count // self.nranks
         _room(r, "recvbuf", part * self.nranks, "as many as sendbuf sends")

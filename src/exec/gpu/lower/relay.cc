@@ -72,10 +72,9 @@ struct Memory {
   std::size_t MostBytes() const {
     return cut.block * element + (by_piece && work.count * element % kVectorBytes != 0 ? kVectorBytes : 0);
   }
-  // `front`: as the function of that name says.
-  RelayBlock Find(const Program& program, const ProgramStep& step, std::size_t& front) const {
+  RelayBlock Find(const Program& program, const ProgramStep& step) const {
     RelayBlock found{.bytes = cut.Size(step.block) * element};
-    front = 0;
+    std::size_t front = 0;
     for (int k = 0; k < step.operands; ++k) {
       const ProgramOperand& operand = program.operand(step.first_operand + k);
       if (operand.kind != ProgramOperand::kIn) continue;
@@ -217,8 +216,7 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
   for (int i = 0; i < program.steps; ++i) {
     const ProgramStep& step = program.step(i);
     roles.Add(step);
-    std::size_t front = 0;
-    RelayBlock block = memory.Find(program, step, front);
+    RelayBlock block = memory.Find(program, step);
     switch (KindOf(program, step)) {
       case RelayRole::kSend:
         if (block.out == block.in) block.out = nullptr;
@@ -229,10 +227,11 @@ void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p
         break;
       case RelayRole::kOwner:
         relay.owned = block;
-        relay.skip = static_cast<std::uint8_t>(front);
         for (int k = 0; k < step.operands; ++k) {
-          if (program.operand(step.first_operand + k).kind == ProgramOperand::kIn)
-            relay.own = static_cast<std::uint8_t>(k);
+          const ProgramOperand& operand = program.operand(step.first_operand + k);
+          if (operand.kind != ProgramOperand::kIn) continue;
+          relay.own = static_cast<std::uint8_t>(k);
+          relay.skip = static_cast<std::uint8_t>(memory.Front(operand.index, operand.block));
         }
         if (plan.forms.chain && step.targets > 0) relay.divisor = 0;  // the last one divides
         break;
