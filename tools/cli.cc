@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace tutti::tools {
 namespace {
@@ -53,6 +55,14 @@ std::string FormatBytes(std::size_t bytes) {
 int UsageError(std::string_view command, std::string_view message) {
   fmt::print(stderr, "{0}: {1}\nTry '{0} --help'.\n", command, message);
   return kExitUsage;
+}
+
+Status WriteText(const std::string& path, std::string_view text) {
+  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) written = (path == "-" ? std::fflush(file) : std::fclose(file)) == 0 && written;
+  if (written) return Status::Ok();
+  return Status(Code::kSystem, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
 }  // namespace tutti::tools

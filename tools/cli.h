@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "tutti/status.h"
 
 namespace tutti::tools {
 
@@ -31,6 +32,9 @@ using tutti::Nearest;
 
 // Prints "tutti perf: <message>" and a hint at --help to stderr. Returns kExitUsage.
 int UsageError(std::string_view command, std::string_view message);
+
+// Writes a text to a file, or to the standard output for "-". Fails with a sentence that names the file.
+Status WriteText(const std::string& path, std::string_view text);
 
 }  // namespace tutti::tools
 

@@ -45,6 +45,53 @@ CommandPage::Option Describe(CLI::Option& option) {
   return described;
 }
 
+// The part of a footer that begins with a line "Examples:", up to the next empty line; {} where there is none.
+struct FooterParts {
+  std::string examples, rest;
+};
+
+FooterParts SplitFooter(const std::string& footer) {
+  constexpr std::string_view kHead = "Examples:\n";
+  const std::size_t begin = footer.find(kHead);
+  if (begin == footer.npos || (begin > 0 && footer[begin - 1] != '\n')) return {.examples = {}, .rest = footer};
+  const std::size_t end = std::min(footer.find("\n\n", begin), footer.size());
+  std::string rest = footer.substr(0, begin);
+  while (rest.ends_with('\n')) rest.pop_back();
+  std::string behind = footer.substr(std::min(end + 2, footer.size()));
+  if (!rest.empty() && !behind.empty()) rest += "\n\n";
+  return {.examples = footer.substr(begin, end - begin), .rest = rest + behind};
+}
+
+// Examples come before the options: most readers look for one like their own call.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    const std::string examples = SplitFooter(app->get_footer()).examples;
+    return CLI::Formatter::make_usage(app, name) + (examples.empty() ? "" : "\n" + examples + "\n");
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    const std::string rest = SplitFooter(app->get_footer()).rest;
+    return rest.empty() ? "" : "\n" + rest + "\n";
+  }
+};
+
+// What an option that does not exist may have been meant to be: "; did you mean --minbytes?" or nothing.
+std::string MeantBy(const std::vector<std::string>& unknown, const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  for (const std::string& word : unknown) {
+    if (!word.starts_with("--")) continue;
+    const std::string_view option = std::string_view(word).substr(0, word.find('='));
+    if (const std::optional<std::string_view> nearest = Nearest(option, views)) {
+      return fmt::format("; did you mean {}?", *nearest);
+    }
+  }
+  return "";
+}
+
 // nullopt where the word asks for no page.
 std::optional<std::string> PrintedPage(std::string_view word, const CommandPage& page) {
   if (word == "--page=man") return ManPage(page);
@@ -118,6 +165,7 @@ CommandLine::CommandLine(const std::string& about, const std::string& name)
     : app_(std::make_unique<CLI::App>(about, name)) {
   app_->set_help_flag("-h,--help", "print this help");
   app_->set_version_flag("--version", fmt::format("tutti {}", Version()), "print the version");
+  app_->formatter(std::make_shared<Formatter>());
   app_->get_formatter()->column_width(28);
 }
 
@@ -183,7 +231,7 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
       app_->exit(error);
       return kExitOk;
     }
-    return UsageError(app_->get_name(), error.what());
+    return UsageError(app_->get_name(), error.what() + MeantBy(app_->remaining(), *app_));
   }
   return std::nullopt;
 }

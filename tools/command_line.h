@@ -65,7 +65,7 @@ class CommandLine {
   Option Add(const std::string& names, double& value, const std::string& help);
   // What is added from here on stands in the help under this head.
   void Group(const std::string& head);
-  // The end of the help.
+  // The end of the help. What begins with a line "Examples:", up to an empty line, stands before the options instead.
   void Footer(const std::string& text);
 
   // nullopt: go on. Otherwise the process's exit code: help or the version was asked for and has been printed (kExitOk),

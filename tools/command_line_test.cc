@@ -38,7 +38,7 @@ Parsed Parse(std::vector<const char*> words) {
   const CommandLine::Option first = line.AddFlag("--first", v.first, "the first");
   line.AddFlag("--second", v.second, "the second").Needs(first);
   line.AddFlag("--third", v.third, "the third").Excludes(first);
-  line.Footer("The end.");
+  line.Footer("About words.\n\nExamples:\n  tutti try all\n\nThe end.");
   words.insert(words.begin(), "try");
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -83,7 +83,21 @@ TEST(CommandLine, HelpHasGroupsAndWhatStandsForValues) {
   EXPECT_NE(p.out.find("--seconds SECONDS"), std::string::npos) << p.out;
   EXPECT_LT(p.out.find("Others:"), p.out.find("--mode MODE")) << p.out;
   EXPECT_NE(p.out.find("--list LIST"), std::string::npos) << p.out;
-  EXPECT_NE(p.out.find("The end."), std::string::npos) << p.out;
+  EXPECT_NE(p.out.find("About words.\n\nThe end."), std::string::npos) << p.out;
+}
+
+TEST(CommandLine, ExamplesStandBeforeOptions) {
+  const Parsed p = Parse({"--help"});
+  const std::size_t examples = p.out.find("Examples:\n  tutti try all\n");
+  ASSERT_NE(examples, std::string::npos) << p.out;
+  EXPECT_LT(examples, p.out.find("Positionals:")) << p.out;
+  EXPECT_EQ(p.out.find("Examples:", examples + 1), std::string::npos) << p.out;
+}
+
+TEST(CommandLine, AsksWhetherAnotherOptionWasMeant) {
+  EXPECT_NE(Parse({"all", "--nubmer", "3"}).error.find("; did you mean --number?"), std::string::npos);
+  EXPECT_NE(Parse({"all", "--sceonds=3"}).error.find("; did you mean --seconds?"), std::string::npos);
+  EXPECT_EQ(Parse({"all", "--entirely-different"}).error.find("did you mean"), std::string::npos);
 }
 
 }  // namespace

@@ -73,12 +73,4 @@ Json FindingsAsJson(std::span<const doctor::Finding> findings) {
   return {{"severity", doctor::Name(worst)}, {"exit_code", doctor::ExitCodeOf(findings)}, {"findings", list}};
 }
 
-Status WriteText(const std::string& path, std::string_view text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) written = (path == "-" ? std::fflush(file) : std::fclose(file)) == 0 && written;
-  if (written) return Status::Ok();
-  return Status(Code::kSystem, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-}
-
 }  // namespace tutti::tools

@@ -22,9 +22,6 @@ std::string FormatFindings(std::span<const doctor::Finding> findings, int hosts,
 // {"severity": ..., "exit_code": ..., "findings": [{"severity", "check", "host", "what", "evidence", "remedy"}, ...]}
 Json FindingsAsJson(std::span<const doctor::Finding> findings);
 
-// Writes a text to a file, or to the standard output for "-".
-Status WriteText(const std::string& path, std::string_view text);
-
 }  // namespace tutti::tools
 
 #endif  // TUTTI_TOOLS_DOCTOR_REPORT_H_

@@ -9,11 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/protocol.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
 #include "tools/explanation.h"
+#include "tools/json.h"
 #include "tools/predictor_source.h"
 #include "topo/gpu_models.h"
 #include "topo/rates.h"
@@ -38,7 +40,7 @@ constexpr std::string_view kFooter =
 
 struct Options {
   PredictorSource source;
-  std::string collective, begin = "8", end = "8G";
+  std::string collective, begin = "8", end = "8G", json;
   int factor = 8, version = 22809;
   bool nccl = false;
 };
@@ -51,17 +53,49 @@ struct Row {
   std::optional<double> error;
 };
 
-void PrintHead(std::string_view choice) {
-  fmt::print("# {:>12} {:>12} {:>9} {:>9} {:>9} {:<44} {:<18} {}\n", "size (B)", "time (us)", "algbw", "busbw",
-             "wire/NIC", choice, "bound by", "error");
-}
+// The table, as it is printed and for --json.
+class Table {
+ public:
+  // `file`: of --json; empty: none. With "-" nothing else is printed.
+  Table(const std::string& file, std::string_view library, std::string_view operation)
+      : file_(file), json_({{"library", library}, {"operation", operation}, {"rows", Json::Array()}}) {}
 
-void PrintRow(const Row& row) {
-  fmt::print("{:>14} {:>12.2f} {:>9.2f} {:>9.2f} {:>9} {:<44} {:<18} {:>6}\n", row.bytes, row.us,
-             static_cast<double>(row.bytes) / row.us / 1e3, row.bus_gb_per_s,
-             row.wire_gb_per_s > 0 ? fmt::format("{:.2f}", row.wire_gb_per_s) : "-", row.choice, row.bound,
-             row.error ? fmt::format("{:.0f} %", 100 * *row.error) : "-");
-}
+  void Head(const std::string& about, std::string_view choice) {
+    if (file_ == "-") return;
+    fmt::print("{}# {:>12} {:>12} {:>9} {:>9} {:>9} {:<44} {:<18} {}\n", about, "size (B)", "time (us)", "algbw",
+               "busbw", "wire/NIC", choice, "bound by", "error");
+  }
+
+  void Describe(std::string_view machine, int ranks, int hosts, const std::vector<std::string>& notes) {
+    json_["machine"] = machine;
+    json_["ranks"] = ranks;
+    json_["hosts"] = hosts;
+    json_["notes"] = notes;
+  }
+
+  void Add(const Row& row) {
+    const double algorithm_gb_per_s = static_cast<double>(row.bytes) / row.us / 1e3;
+    json_["rows"].Append({{"bytes", row.bytes},
+                          {"us", row.us},
+                          {"algbw_gb_per_s", algorithm_gb_per_s},
+                          {"busbw_gb_per_s", row.bus_gb_per_s},
+                          {"wire_gb_per_s", row.wire_gb_per_s > 0 ? Json(row.wire_gb_per_s) : Json()},
+                          {"choice", row.choice},
+                          {"bound_by", row.bound},
+                          {"error", row.error ? Json(*row.error) : Json()}});
+    if (file_ == "-") return;
+    fmt::print("{:>14} {:>12.2f} {:>9.2f} {:>9.2f} {:>9} {:<44} {:<18} {:>6}\n", row.bytes, row.us, algorithm_gb_per_s,
+               row.bus_gb_per_s, row.wire_gb_per_s > 0 ? fmt::format("{:.2f}", row.wire_gb_per_s) : "-", row.choice,
+               row.bound, row.error ? fmt::format("{:.0f} %", 100 * *row.error) : "-");
+  }
+
+  // Writes --json, where it was given.
+  Status Finish() const { return file_.empty() ? Status::Ok() : WriteText(file_, json_.Dump(2) + "\n"); }
+
+ private:
+  std::string file_;
+  Json json_;
+};
 
 int Failed(const std::string& why) {
   fmt::print(stderr, "tutti expect: {}\n", why);
@@ -110,19 +144,24 @@ int ExpectNccl(const Options& o, Collective collective, const Sizes& sizes) {
   if (!figures.ok()) return Failed(figures.status().message());
   tune::NcclMachine nccl = *figures;
   nccl.version = o.version;
-  fmt::print("# {}: {} ranks on {} host{}; NCCL {}\n", read->machine->name, nccl.ranks(), hosts, hosts == 1 ? "" : "s",
-             o.version);
-  PrintHead("NCCL's choice");
-  sizes.ForEach([&](std::size_t bytes) { PrintRow(RowOf(nccl, collective, bytes)); });
-  return kExitOk;
+  Table table(o.json, fmt::format("NCCL {}", o.version), o.collective);
+  table.Describe(read->machine->name, nccl.ranks(), hosts, {});
+  table.Head(fmt::format("# {}: {} ranks on {} host{}; NCCL {}\n", read->machine->name, nccl.ranks(), hosts,
+                         hosts == 1 ? "" : "s", o.version),
+             "NCCL's choice");
+  sizes.ForEach([&](std::size_t bytes) { table.Add(RowOf(nccl, collective, bytes)); });
+  const Status written = table.Finish();
+  return written.ok() ? kExitOk : Failed(written.message());
 }
 
 int ExpectTutti(const Options& o, Collective collective, const Sizes& sizes) {
   const Result<OpenedPredictor> opened = OpenPredictor(o.source);
   if (!opened.ok()) return Failed(opened.status().message());
   Predictor& predictor = *opened->predictor;
-  fmt::print("{}", HeadOf(predictor.about(), fmt::format("Tutti's {}", Name(collective))));
-  PrintHead("choice");
+  const Predictor::About& about = predictor.about();
+  Table table(o.json, fmt::format("Tutti {}", Version()), o.collective);
+  table.Describe(about.machine, about.ranks, about.hosts, about.notes);
+  table.Head(HeadOf(about, fmt::format("Tutti's {}", Name(collective))), "choice");
   std::size_t before = 0;
   Status failed;
   sizes.ForEach([&](std::size_t size) {
@@ -134,14 +173,15 @@ int ExpectTutti(const Options& o, Collective collective, const Sizes& sizes) {
     }
     if (p->size == before) return;  // less than a byte for each rank
     before = p->size;
-    PrintRow({.bytes = p->size,
-              .us = p->us,
-              .bus_gb_per_s = BusGbPerS(collective, predictor.about().ranks, *p),
-              .wire_gb_per_s = p->wire_gb_per_s,
-              .choice = p->brief,
-              .bound = p->bound,
-              .error = p->error ? std::optional(p->error->error) : std::nullopt});
+    table.Add({.bytes = p->size,
+               .us = p->us,
+               .bus_gb_per_s = BusGbPerS(collective, about.ranks, *p),
+               .wire_gb_per_s = p->wire_gb_per_s,
+               .choice = p->brief,
+               .bound = p->bound,
+               .error = p->error ? std::optional(p->error->error) : std::nullopt});
   });
+  if (failed.ok()) failed = table.Finish();
   return failed.ok() ? kExitOk : Failed(failed.message());
 }
 
@@ -195,6 +235,8 @@ int ExpectCommand(int argc, char** argv) {
   line.Add("-b,--minbytes", o.begin, "smallest size (default 8)").Shown("BYTES");
   line.Add("-e,--maxbytes", o.end, "largest size (default 8G)").Shown("BYTES");
   line.Add("-f,--stepfactor", o.factor, "from a size to the next (default 8)").Between(2, 1 << 20);
+  line.Add("--json", o.json, "write the table to a file as JSON, too; - is the standard output, without the table")
+      .Shown("FILE");
   if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;
   const std::optional<Collective> collective = ParseCollective(o.collective);
   if (!collective || *collective == Collective::kBarrier) {

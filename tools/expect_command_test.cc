@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,29 @@ TEST(ExpectCommand, IsNearWhatWasMeasured) {
   const std::size_t at = said.out.rfind("8589934592");
   ASSERT_NE(at, std::string::npos) << said.out;
   EXPECT_NEAR(std::stod(said.out.substr(at + 10)), 34500, 6900) << said.out;
+}
+
+TEST(ExpectCommand, WritesJson) {
+  const Said both = Expect({"all_reduce", "--machine", "hgx-h200", "--ranks", "4", "-b", "64K", "-e", "64K", "--json",
+                            testing::TempDir() + "expected.json"});
+  EXPECT_EQ(both.exit, kExitOk) << both.err;
+  EXPECT_NE(both.out.find("one_shot LL128"), std::string::npos) << both.out;
+  std::ifstream file(testing::TempDir() + "expected.json");
+  const std::string written(std::istreambuf_iterator<char>(file), {});
+  const Said alone =
+      Expect({"all_reduce", "--machine", "hgx-h200", "--ranks", "4", "-b", "64K", "-e", "64K", "--json", "-"});
+  EXPECT_EQ(alone.out, written);
+  EXPECT_TRUE(written.starts_with("{")) << written;
+  for (const char* part : {"\"operation\": \"all_reduce\"", "\"ranks\": 4", "\"bytes\": 65536",
+                           "\"choice\": \"one_shot LL128, 22 channels of 128 threads\"", "\"bound_by\": \"latency\""}) {
+    EXPECT_NE(written.find(part), std::string::npos) << part << " in " << written;
+  }
+  const Said nccl = Expect({"all_reduce", "--nccl", "--machine", "hgx-h100", "-b", "8", "-e", "8", "--json", "-"});
+  EXPECT_NE(nccl.out.find("\"library\": \"NCCL 22809\""), std::string::npos) << nccl.out;
+  const Said nowhere =
+      Expect({"all_reduce", "--machine", "hgx-h200", "-b", "8", "-e", "8", "--json", "/nowhere/at.json"});
+  EXPECT_EQ(nowhere.exit, kExitFailed);
+  EXPECT_NE(nowhere.err.find("cannot write /nowhere/at.json"), std::string::npos) << nowhere.err;
 }
 
 TEST(ExpectCommand, SaysWhatIsWrong) {

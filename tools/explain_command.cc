@@ -15,6 +15,7 @@
 #include "tools/cli.h"
 #include "tools/command_line.h"
 #include "tools/errors_page.h"
+#include "tools/json.h"
 
 namespace tutti::tools {
 namespace {
@@ -91,6 +92,18 @@ void Print(const ErrorRow& row) {
              row.remedy, row.Anchor(), row.source);
 }
 
+Json AsJson(const std::vector<const ErrorRow*>& errors) {
+  Json list = Json::Array();
+  for (const ErrorRow* row : errors) {
+    list.Append({{"message", row->message},
+                 {"cause", row->cause},
+                 {"remedy", row->remedy},
+                 {"address", "errors.html#" + row->Anchor()},
+                 {"from", row->source}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string ErrorRow::Anchor() const {
@@ -150,7 +163,9 @@ std::vector<const ErrorRow*> FindErrors(const std::vector<ErrorRow>& rows, std::
 int ExplainCommand(int argc, char** argv) {
   CommandLine line("Says what an error message means and what to do, from the page of errors.", "tutti explain");
   std::vector<std::string> words;
+  std::string json;
   line.Add("MESSAGE", words, "the message, or a piece of it, or a line of the log; without it, standard input");
+  line.Add("--json", json, "write what is found to a file as JSON, instead; - is the standard output").Shown("FILE");
   line.Footer(
       "The address is that of the message on the documentation site (./dev docs).\n\n"
       "Examples:\n  tutti explain \"the ranks did not meet within 60000 ms: 3 of 4 ranks have come\"\n"
@@ -169,6 +184,11 @@ int ExplainCommand(int argc, char** argv) {
         "of it in a row; docs/errors.md has all\n",
         kFewestLetters);
     return kExitFailed;
+  }
+  if (!json.empty()) {
+    const Status written = WriteText(json, AsJson(errors).Dump(2) + "\n");
+    if (!written.ok()) fmt::print(stderr, "tutti explain: {}\n", written.message());
+    return written.ok() ? kExitOk : kExitFailed;
   }
   for (std::size_t i = 0; i < std::min(errors.size(), kMostShown); ++i) {
     if (i > 0) fmt::print("\n");

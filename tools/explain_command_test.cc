@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include "tools/errors_page.h"
 
@@ -62,6 +64,19 @@ TEST(Explain, FindsEverySentenceOfThePage) {
     ASSERT_FALSE(found.empty()) << row.message;
     EXPECT_EQ(found[0]->message, row.message);
   }
+}
+
+TEST(Explain, WritesJson) {
+  std::vector<std::string> words = {"explain", "--json", "-",
+                                    "the ranks did not meet within 60000 ms: 3 of 4 ranks have come"};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(ExplainCommand(static_cast<int>(argv.size()), argv.data()), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(out.starts_with("[")) << out;
+  EXPECT_NE(out.find("\"remedy\": "), std::string::npos) << out;
+  EXPECT_NE(out.find("\"address\": \"errors.html#the-ranks-did-not-meet-within-ms"), std::string::npos) << out;
 }
 
 }  // namespace

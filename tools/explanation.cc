@@ -56,6 +56,38 @@ std::string TableOf(const std::vector<PredictedWay>& ways) {
 
 }  // namespace
 
+Json ExplainAsJson(const Predictor::About& about, Collective collective, const Prediction& prediction) {
+  Json json = {{"machine", about.machine},
+               {"memory", about.memory},
+               {"hosts", about.hosts},
+               {"ranks", about.ranks},
+               {"notes", about.notes},
+               {"operation", Name(collective)},
+               {"bytes", prediction.size},
+               {"why", SentenceOf(prediction)},
+               {"model_us", prediction.model_us()},
+               {"us", prediction.us},
+               {"busbw_gb_per_s", BusGbPerS(collective, about.ranks, prediction)},
+               {"wire_gb_per_s", prediction.wire_gb_per_s > 0 ? Json(prediction.wire_gb_per_s) : Json()},
+               {"bound_by", prediction.bound},
+               {"error", prediction.error ? Json(prediction.error->error) : Json()}};
+  Json ways = Json::Array(), parts = Json::Array();
+  for (const PredictedWay& way : prediction.ways) {
+    Json terms;
+    for (int i = 0; i < tune::kTerms; ++i) {
+      const auto term = static_cast<tune::Term>(i);
+      terms[std::string(tune::Name(term)) + "_us"] = way.terms[term];
+    }
+    ways.Append({{"way", way.name}, {"us", way.us()}, {"terms", terms}});
+  }
+  for (const PredictedPart& part : prediction.parts) {
+    parts.Append({{"part", part.what}, {"way", part.way}, {"us", part.us}});
+  }
+  json["ways"] = ways;
+  json["parts"] = parts;
+  return json;
+}
+
 double BusGbPerS(Collective collective, int ranks, const Prediction& prediction) {
   return AlgorithmBandwidth(prediction.size, prediction.us / 1e6) * BusFactor(collective, ranks);
 }

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "tools/json.h"
 #include "tools/prediction.h"
 #include "tools/predictor.h"
 
@@ -18,6 +19,9 @@ std::string ReasonOf(const Prediction& prediction);
 std::string SentenceOf(const Prediction& prediction);
 // All of it: the sentence, the figures, the parts and a table of ways.
 std::string Explain(const Predictor::About& about, Collective collective, const Prediction& prediction);
+
+// The same figures.
+Json ExplainAsJson(const Predictor::About& about, Collective collective, const Prediction& prediction);
 
 // Lines that begin with "# ": whom predictions are about, and what was assumed. `what` ends the first line.
 std::string HeadOf(const Predictor::About& about, const std::string& what);

@@ -3,7 +3,6 @@
 #include "tools/perf_report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +13,7 @@ PerfReport::PerfReport(const PerfOptions& options, Voice voice)
     : options_(options),
       speaks_(voice == Voice::kSpeaks),
       columns_(options.show_choice ? Columns::kWithChoice : Columns::kStandard),
-      terminal_(speaks_ && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) {
+      progress_(0, speaks_) {
   if (const char* required = std::getenv("NCCL_TESTS_MIN_BW")) summary_.required_gbps = std::atof(required);
 }
 
@@ -41,7 +40,7 @@ void PerfReport::Add(const Row& row) {
     ++measurements_;
   }
   if (!speaks_) return;
-  EraseProgress();
+  progress_.Erase();
   Print(FormatRow(row, columns_));
   if (json_) json_->Add(row, options_.iterations);
 }
@@ -50,19 +49,14 @@ void PerfReport::Note(std::string_view text) { Line(fmt::format("# {}", text)); 
 
 void PerfReport::Line(std::string_view text) {
   if (!speaks_) return;
-  EraseProgress();
+  progress_.Erase();
   Print(fmt::format("{}\n", text));
 }
 
-void PerfReport::Progress(std::string_view what) {
-  if (!terminal_) return;
-  fmt::print(stderr, "\r\033[K{} ...", what);
-  std::fflush(stderr);
-  progress_shown_ = true;
-}
+void PerfReport::Progress(std::string_view what) { progress_.Show(what); }
 
 Status PerfReport::Finish(const std::string& error) {
-  EraseProgress();
+  progress_.Erase();
   summary_.mean_bus_gbps = measurements_ > 0 ? bus_sum_ / measurements_ : 0;
   summary_.error = error;
   if (!speaks_) return Status::Ok();
@@ -73,13 +67,6 @@ Status PerfReport::Finish(const std::string& error) {
 void PerfReport::Print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
-}
-
-void PerfReport::EraseProgress() {
-  if (!progress_shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
-  progress_shown_ = false;
 }
 
 }  // namespace tutti::tools

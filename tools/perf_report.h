@@ -11,6 +11,7 @@
 #include "tools/perf_json.h"
 #include "tools/perf_options.h"
 #include "tools/perf_table.h"
+#include "tools/progress_line.h"
 
 namespace tutti::tools {
 
@@ -40,13 +41,11 @@ class PerfReport {
 
  private:
   void Print(std::string_view text);
-  void EraseProgress();
 
   const PerfOptions& options_;
   const bool speaks_;
   const Columns columns_;
-  bool terminal_ = false;
-  bool progress_shown_ = false;
+  ProgressLine progress_;
   std::optional<JsonReport> json_;
   Summary summary_;
   double bus_sum_ = 0;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,6 +27,7 @@
 #include "tools/algorithms_page.h"
 #include "tools/cli.h"
 #include "tools/command_line.h"
+#include "tools/json.h"
 #include "tools/plan_explain.h"
 #include "tools/plan_svg.h"
 
@@ -50,7 +52,7 @@ constexpr std::string_view kFooter =
     "Exit code: 0, or 1 when the checker found a fault, 2 for a wrong command line.";
 
 struct Options {
-  std::string collective, algorithm, fault, svg, hosts;
+  std::string collective, algorithm, fault, svg, hosts, json;
   int ranks = 0, root = 0, rank = -1, channel = 0;
   ExplainOptions explain;
   bool check = false, cost = false, page = false, page_hosts = false;
@@ -70,6 +72,10 @@ void AddOptions(CommandLine& line, Options& options) {
   line.Add("--plant-fault", options.fault, "damage the plan first: drop-send, wrong-block, double, swap, drop-receive")
       .Shown("KIND");
   line.Add("--svg", options.svg, "draw the plan to this file").Shown("FILE");
+  line.Add("--json", options.json,
+           "write steps, costs and what the checker says to a file as JSON, instead; with --explain what that says; - "
+           "is the standard output")
+      .Shown("FILE");
   line.AddFlag("--cost", options.cost, "print what the plan costs");
   line.AddFlag("--page", options.page, "print the table of docs/algorithms.md and nothing else");
   line.AddFlag("--page-hosts", options.page_hosts, "print the table of docs/hierarchy.md and nothing else");
@@ -238,6 +244,39 @@ Status CheckClaims(const Target& target, std::span<const plan::RankPlan> plans) 
                              .host_of = target.hosts.host_of()});
 }
 
+// Steps as they are printed, by rank, or of one rank.
+Json PlanAsJson(const Options& options, const Target& target, std::span<const plan::RankPlan> plans) {
+  const plan::Cost cost = plan::Evaluate(plans);
+  const Status checked = CheckClaims(target, plans);
+  Json json = {{"operation", Name(target.collective)},
+               {"algorithm", algo::Get(target.algorithm).name},
+               {"ranks", target.hosts.ranks()},
+               {"hosts", target.hosts.count()},
+               {"correct", checked.ok()},
+               {"wrong", checked.ok() ? Json() : Json(checked.message())},
+               {"cost",
+                {{"hops", cost.hops},
+                 {"stages", cost.stages},
+                 {"steps", cost.steps_max},
+                 {"messages", cost.messages_max},
+                 {"peers", cost.peers_max},
+                 {"sent", cost.sent_max},
+                 {"received", cost.received_max},
+                 {"folded", cost.folded_max}}}};
+  Json ranks = Json::Array();
+  for (int rank = 0; rank < target.hosts.ranks(); ++rank) {
+    if (options.rank >= 0 && options.rank != rank) continue;
+    std::vector<std::string> steps;
+    std::istringstream text(plan::Print(plans[static_cast<std::size_t>(rank)]));
+    std::string step;
+    std::getline(text, step);  // what the plan is of
+    while (std::getline(text, step)) steps.push_back(step.substr(std::min(step.find_first_not_of(' '), step.size())));
+    ranks.Append({{"rank", rank}, {"steps", steps}});
+  }
+  json["plans"] = ranks;
+  return json;
+}
+
 int RunPlan(const Options& options, const Target& target) {
   std::vector<plan::RankPlan> plans =
       algo::BuildAll(target.algorithm, target.collective, target.hosts, options.root, options.channel);
@@ -248,7 +287,12 @@ int RunPlan(const Options& options, const Target& target) {
       fmt::print(stderr, "tutti plan: {} has no place for the fault {}\n", what, plan::Name(*target.fault));
       return kExitFailed;
     }
-    fmt::print("planted: {}\n", *planted);
+    if (options.json.empty()) fmt::print("planted: {}\n", *planted);
+  }
+  if (!options.json.empty()) {
+    const Status written = WriteText(options.json, PlanAsJson(options, target, plans).Dump(2) + "\n");
+    if (!written.ok()) fmt::print(stderr, "tutti plan: {}\n", written.message());
+    return written.ok() ? kExitOk : kExitFailed;
   }
   if (options.rank >= 0 || (!options.check && !options.cost && options.svg.empty())) {
     fmt::print("{}", options.rank < 0 ? plan::Print(plans) : plan::Print(plans[options.rank]));
@@ -287,6 +331,7 @@ int PlanCommand(int argc, char** argv) {
     return kExitOk;
   }
   if (options.explain.wanted) {
+    options.explain.json = options.json;
     return ExplainPlan(options.explain, options.collective, options.hosts, options.ranks);
   }
   const Result<Target> target = Understand(options);

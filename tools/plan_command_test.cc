@@ -113,6 +113,20 @@ TEST(PlanCommandTest, ExplainsAChoice) {
       << memory.out;
 }
 
+TEST(PlanCommandTest, WritesJson) {
+  const Outcome plan = Plan({"all_reduce", "--algo", "ring", "--ranks", "3", "--rank", "0", "--json", "-"});
+  EXPECT_EQ(plan.exit, kExitOk) << plan.err;
+  EXPECT_NE(plan.out.find("\"in1 + <2 -> >1\""), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find("\"correct\": true"), std::string::npos) << plan.out;
+  const Outcome damaged =
+      Plan({"all_reduce", "--algo", "ring", "--ranks", "3", "--plant-fault", "drop-send", "--json", "-"});
+  EXPECT_NE(damaged.out.find("\"correct\": false"), std::string::npos) << damaged.out;
+  EXPECT_TRUE(damaged.out.starts_with("{")) << damaged.out;
+  const Outcome explained = Plan({"all_reduce", "--explain", "--machine", "hgx-h200", "-b", "64K", "--json", "-"});
+  EXPECT_NE(explained.out.find("\"why\": \"two_shot LL, "), std::string::npos) << explained.out;
+  EXPECT_NE(explained.out.find("\"hops_us\": "), std::string::npos) << explained.out;
+}
+
 TEST(PlanCommandTest, SaysWhatCannotBeExplained) {
   EXPECT_EQ(Plan({"barrier", "--explain"}).exit, kExitUsage);
   EXPECT_EQ(Plan({"nothing", "--explain"}).exit, kExitUsage);

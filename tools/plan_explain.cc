@@ -77,8 +77,14 @@ int ExplainPlan(ExplainOptions options, const std::string& collective, const std
     fmt::print(stderr, "tutti plan: {}\n", prediction.status().message());
     return kExitFailed;
   }
-  fmt::print("{}", Explain(opened->predictor->about(), *parsed, *prediction));
-  return kExitOk;
+  if (options.json.empty()) {
+    fmt::print("{}", Explain(opened->predictor->about(), *parsed, *prediction));
+    return kExitOk;
+  }
+  const Status written =
+      WriteText(options.json, ExplainAsJson(opened->predictor->about(), *parsed, *prediction).Dump(2) + "\n");
+  if (!written.ok()) fmt::print(stderr, "tutti plan: {}\n", written.message());
+  return written.ok() ? kExitOk : kExitFailed;
 }
 
 }  // namespace tutti::tools

@@ -16,6 +16,7 @@ struct ExplainOptions {
   bool wanted = false;
   PredictorSource source;
   std::string bytes = "1M";
+  std::string json;  // of --json: written instead; "-" is the standard output
 };
 // --explain, and what goes with it; hosts and ranks are those of `tutti plan`.
 void AddExplain(CommandLine& line, ExplainOptions& options);

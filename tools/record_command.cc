@@ -238,7 +238,12 @@ int RecordCommand(int argc, char** argv) {
   line.Add("--every", options.every_s, "write again so often, until a signal comes or no job is left")
       .BetweenSeconds(0.2, 86400.0);
   line.Footer(
-      "Files are replaced as a whole. Exit code: 0 done, 1 it failed, 2 for a wrong command line, 3 where there is "
+      "Files are replaced as a whole.\n\n"
+      "Examples:\n"
+      "  tutti record --trace last.json --last 30        for ui.perfetto.dev\n"
+      "  tutti record --flight-recorder dumps/rank_      then: torchfrtrace --prefix rank_ dumps\n"
+      "  tutti record --prometheus /var/lib/node_exporter/tutti.prom --every 15\n\n"
+      "Exit code: 0 done, 1 it failed, 2 for a wrong command line, 3 where there is "
       "nothing "
       "to look at.");
   if (const std::optional<int> exit = line.Parse(argc, argv)) return *exit;

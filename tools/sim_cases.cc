@@ -100,7 +100,9 @@ Status SetUpCase(const SimOptions& options, const TopoSource& source, SimCase& m
   made.hosts = source.hosts;
   made.name = made.topology.graph.name;
   if (made.name.empty() && !source.file.empty()) made.name = StemOf(source.file);
-  made.setup = SetUp(made.topology);
+  Result<SimSetup> setup = SetUp(made.topology);
+  if (!setup.ok()) return setup.status();
+  made.setup = std::move(*setup);
   sim::RoutingOptions& routing = made.setup.options.routing;
   routing.seed = static_cast<std::uint64_t>(options.seed);
   if (!options.gdr_level.empty()) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -250,6 +251,27 @@ TEST(SimCommand, WorkloadsTracesAndGoal) {
   std::ifstream trace_file(trace);
   const std::string json(std::istreambuf_iterator<char>(trace_file), {});
   EXPECT_NE(json.find("traceEvents"), std::string::npos);
+}
+
+TEST(SimCommand, WritesJson) {
+  const std::string box = Write("json_box.txt", kBox);
+  const Said alone = Sim({"all_reduce", "--file", box, "--hosts", "8", "--algo", "ring,tree", "--channels", "1",
+                          "--proto", "LL", "--sizes", "1K", "--json", "-"});
+  ASSERT_EQ(alone.exit, kExitOk) << alone.err;
+  EXPECT_TRUE(alone.out.starts_with("{")) << alone.out;
+  for (const char* part : {"\"algorithm\": \"ring\"", "\"algorithm\": \"tree\"", "\"bytes\": 1024", "\"hosts\": 8",
+                           "\"protocol\": \"LL\"", "\"slow\": null"}) {
+    EXPECT_NE(alone.out.find(part), std::string::npos) << part << " in " << alone.out;
+  }
+  const std::string workload = Write("json_step.txt", "ranks data=8\nbackward\n  compute 1ms\n  all_reduce data 1MB\n");
+  const std::string path = testing::TempDir() + "step.json";
+  const Said step = Sim({"--workload", workload, "--file", box, "--hosts", "8", "--json", path});
+  ASSERT_EQ(step.exit, kExitOk) << step.err;
+  EXPECT_NE(step.out.find("communication"), std::string::npos) << step.out;
+  std::ifstream file(path);
+  const std::string written(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(written.find("\"workload\": \"json_step\""), std::string::npos) << written;
+  EXPECT_NE(written.find("\"compute_us\": 1000.0"), std::string::npos) << written;
 }
 
 TEST(SimCommand, SaysWhatIsWrong) {

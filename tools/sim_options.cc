@@ -107,6 +107,8 @@ void AddSimOptions(CommandLine& line, SimOptions& o) {
       .SplitAtCommas();
   line.Add("--trace", o.trace, "write the last size's tasks and messages for about:tracing or ui.perfetto.dev")
       .Shown("FILE");
+  line.Add("--json", o.json, "write all rows to a file as JSON, too; - is the standard output, without the tables")
+      .Shown("FILE");
   line.Add("--goal", o.goal, "write the last size's plan as GOAL, the input of LogGOPSim").Shown("FILE");
 }
 

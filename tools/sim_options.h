@@ -31,7 +31,7 @@ struct SimOptions {
   std::vector<std::string> workloads;
   std::vector<std::string> late, slow;
   std::string gdr_level;
-  std::string trace, goal;
+  std::string trace, goal, json;
   int seed = 1;
   bool merge = false;
 };

@@ -3,12 +3,27 @@
 #include "tools/sim_setup.h"
 
 #include "sim/simulator.h"
+#include "tools/gpu_choices.h"
 #include "tune/gpu_machine.h"
 #include "tune/machine.h"
+#include "tutti/settings.h"
 
 namespace tutti::tools {
 
-SimSetup SetUp(const SourcedTopology& topology) {
+namespace {
+
+// Of the GPUs of a host. A graph whose first host has none gets what holds for any.
+Result<sim::Costs> CostsOfGpus(const SourcedTopology& topology) {
+  const int ranks = static_cast<int>(topology.graph.All(topo::NodeKind::kGpu, 0).size());
+  if (ranks == 0) return sim::CostsOf(tune::ShippedGpuTable("generic").machine);
+  const Result<GpuFacts> facts = GpuFactsOf(topology, ranks, Settings::FromEnvironment());
+  if (!facts.ok()) return facts.status();
+  return sim::CostsOf(tune::FindGpuTable(facts->stored, facts->situation).machine);
+}
+
+}  // namespace
+
+Result<SimSetup> SetUp(const SourcedTopology& topology) {
   SimSetup setup;
   setup.machine.graph = &topology.graph;
   setup.machine.nodes = topology.graph.All(topo::NodeKind::kGpu);
@@ -16,11 +31,10 @@ SimSetup SetUp(const SourcedTopology& topology) {
     setup.machine.nodes = topology.graph.All(topo::NodeKind::kNumaNode);
     setup.options.costs = sim::CostsOf(tune::Machine{});
   } else {
-    const topo::Gpu& gpu = *topology.graph.node(setup.machine.nodes.front()).gpu();
-    const tune::GpuSituation situation{
-        .gpu = gpu.name, .compute_capability = gpu.sm, .ranks = static_cast<int>(setup.machine.nodes.size())};
-    setup.options.costs = sim::CostsOf(tune::FindGpuTable({}, situation).machine);
-    setup.options.costs.switches = sim::SwitchCostsOf(gpu.sm);
+    Result<sim::Costs> costs = CostsOfGpus(topology);
+    if (!costs.ok()) return costs.status();
+    setup.options.costs = *costs;
+    setup.options.costs.switches = sim::SwitchCostsOf(topology.graph.node(setup.machine.nodes.front()).gpu()->sm);
   }
   for (sim::WayCosts& way : setup.options.costs.ways) way.network_hop_us = kNetworkHopUs;
   setup.options.costs.nic_message_us = kNicMessageUs;

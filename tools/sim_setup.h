@@ -10,6 +10,7 @@
 
 #include "sim/job.h"
 #include "tools/topo_source.h"
+#include "tutti/status.h"
 
 namespace tutti::tools {
 
@@ -24,9 +25,10 @@ struct SimSetup {
   sim::Options options;
 };
 
-// Every GPU is a rank, in the order of the graph; without GPUs every NUMA node. Constants are those of the library's table for such GPUs
-// (tune/gpu_machine.h), or of host memory, and of networks those above. Switches choose as the machine's text says.
-SimSetup SetUp(const SourcedTopology& topology);
+// Every GPU is a rank, in the order of the graph; without GPUs every NUMA node. Constants are those of the table by which communicators
+// of the first host's GPUs choose (GpuFactsOf), or of host memory, and of networks those above. Switches choose as the machine's text
+// says. Fails where a file of tables cannot be read.
+Result<SimSetup> SetUp(const SourcedTopology& topology);
 
 // How messages find their way on a machine: as its text says switches choose, and around pairs of GPUs that do not reach each other.
 sim::RoutingOptions RoutingOf(const SourcedTopology& topology);

@@ -18,8 +18,10 @@
 #include "sim/trace.h"
 #include "tools/cli.h"
 #include "tools/perf_shape.h"
+#include "tools/progress_line.h"
 #include "tools/sim_cases.h"
 #include "tools/sim_output.h"
+#include "tools/sim_report.h"
 #include "tools/sim_trials.h"
 
 namespace tutti::tools {
@@ -33,6 +35,8 @@ struct Question {
   Collective collective;
   SimWays ways;
   std::vector<std::size_t> sizes;
+  SimReport& report;
+  ProgressLine& progress;
 };
 
 // Times on the sound machine, in the order in which they are printed, for the tables of the same machine with slow cables.
@@ -85,17 +89,24 @@ Status PrintTable(const Question& question, const SimCase& which, std::vector<do
   std::optional<algo::Algorithm> algorithm;
   if (!question.ways.algorithms.empty()) algorithm = question.ways.algorithms.front();
   SoundTimes times(sound_us, which);
-  PrintCase(which);
-  fmt::print("# {:>10} {:>12}{} {:>9} {:>9}  {:<28} {}\n", "size (B)", "time (us)",
-             times.sound() ? std::string() : fmt::format(" {:>9}", "/ sound"), "algbw", "busbw", "way", "busiest link");
+  if (question.report.prints()) {
+    PrintCase(which);
+    fmt::print("# {:>10} {:>12}{} {:>9} {:>9}  {:<28} {}\n", "size (B)", "time (us)",
+               times.sound() ? std::string() : fmt::format(" {:>9}", "/ sound"), "algbw", "busbw", "way",
+               "busiest link");
+  }
   const bool last = which.number + 1 == CountCases(question.options);
   for (const std::size_t size : question.sizes) {
+    question.progress.Show(fmt::format("simulating {}", FormatBytes(size)));
     const Result<sim::Way> way = trials.Fastest(algorithm, size);
     if (!way.ok()) return way.status();
     sim::MessageLog log(kMostLogged);
     const Result<SimTrials::Done> done = trials.Run(*way, size, question.options.trace.empty() ? nullptr : &log);
     if (!done.ok()) return done.status();
-    PrintLine(which, question.collective, size, *way, done->outcome, times);
+    question.progress.Erase();
+    question.progress.PieceDone();
+    question.report.Add(which, question.collective, size, *way, done->outcome);
+    if (question.report.prints()) PrintLine(which, question.collective, size, *way, done->outcome, times);
     if (!last || size != question.sizes.back()) continue;
     TUTTI_RETURN_IF_ERROR(WriteFiles(question.options, *done, log, trials.ranks()));
   }
@@ -116,43 +127,55 @@ void PrintWinners(const std::vector<std::pair<std::size_t, std::string_view>>& w
   fmt::print("# fastest: {}\n", text);
 }
 
-// Several algorithms, each in its fastest way.
-Status PrintComparison(const Question& question, const SimCase& which, std::vector<double>& sound_us) {
-  const SimTrials trials(which, question.collective, question.ways);
-  SoundTimes times(sound_us, which);
+void PrintHead(const Question& question, const SimCase& which, const SoundTimes& times) {
   PrintCase(which);
   fmt::print("# {:>10}", "size (B)");
   for (const algo::Algorithm each : question.ways.algorithms) {
     fmt::print(" {:>20}", fmt::format("{} (us)", algo::Get(each).name));
   }
   fmt::print("  {:>16}{}  {}\n", "others / fastest", times.sound() ? "" : "  all / sound", "fastest");
+}
+
+// Of one size: by algorithm, its fastest way and how long that takes.
+void PrintComparedLine(const Question& question, std::size_t size, const std::vector<double>& us, std::size_t best,
+                       const sim::Way& best_way, SoundTimes& times) {
+  std::string own, by_best, by_sound;
+  for (std::size_t i = 0; i < us.size(); ++i) {
+    own += fmt::format(" {:>20.2f}", us[i]);
+    by_sound += " " + times.Factor(us[i]);
+    if (i != best) by_best += fmt::format(" {:.2f}", us[i] / us[best]);
+  }
+  const std::string chunk =
+      question.ways.chunks.size() > 1 ? ", chunk " + FormatBytes(best_way.chunk_bytes) : std::string();
+  fmt::print("{:>12}{}  {:>16}{}  {}\n", size, own, by_best,
+             times.sound() ? std::string() : fmt::format("  {:>11}", by_sound), NameOf(best_way) + chunk);
+}
+
+// Several algorithms, each in its fastest way.
+Status PrintComparison(const Question& question, const SimCase& which, std::vector<double>& sound_us) {
+  const SimTrials trials(which, question.collective, question.ways);
+  SoundTimes times(sound_us, which);
+  if (question.report.prints()) PrintHead(question, which, times);
   std::vector<std::pair<std::size_t, std::string_view>> winners;
   for (const std::size_t size : question.sizes) {
-    fmt::print("{:>12}", size);
     std::vector<double> us;
     std::vector<sim::Way> ways;
-    std::string by_sound;
     for (const algo::Algorithm each : question.ways.algorithms) {
+      question.progress.Show(fmt::format("simulating {} by {}", FormatBytes(size), algo::Get(each).name));
       const Result<sim::Way> way = trials.Fastest(each, size);
       const Result<SimTrials::Done> done = way.ok() ? trials.Run(*way, size, nullptr) : way.status();
       if (!done.ok()) return done.status();
       us.push_back(sim::ToUs(done->outcome.end));
       ways.push_back(*way);
-      by_sound += " " + times.Factor(us.back());
-      fmt::print(" {:>20.2f}", us.back());
+      question.report.Add(which, question.collective, size, *way, done->outcome);
     }
+    question.progress.Erase();
+    question.progress.PieceDone();
     const auto best = static_cast<std::size_t>(std::ranges::min_element(us) - us.begin());
-    std::string by_best;
-    for (std::size_t i = 0; i < us.size(); ++i) {
-      if (i != best) by_best += fmt::format(" {:.2f}", us[i] / us[best]);
-    }
-    const std::string chunk =
-        question.ways.chunks.size() > 1 ? ", chunk " + FormatBytes(ways[best].chunk_bytes) : std::string();
-    fmt::print("  {:>16}{}  {}\n", by_best, times.sound() ? std::string() : fmt::format("  {:>11}", by_sound),
-               NameOf(ways[best]) + chunk);
+    if (question.report.prints()) PrintComparedLine(question, size, us, best, ways[best], times);
     winners.emplace_back(size, algo::Get(ways[best].algorithm).name);
   }
-  if (winners.size() > 1) PrintWinners(winners);
+  if (winners.size() > 1 && question.report.prints()) PrintWinners(winners);
   return Status::Ok();
 }
 
@@ -176,12 +199,19 @@ Status SimulateSizes(const SimOptions& options) {
     return Status(Code::kInvalidArgument,
                   "several sizes of --chunk are tried for algorithms that --algo names; name some, or give one size");
   }
-  const Question question{
-      .options = options, .collective = *collective, .ways = std::move(*ways), .sizes = std::move(*sizes)};
+  SimReport report(options.json);
+  ProgressLine progress(CountCases(options) * static_cast<int>(sizes->size()));
+  const Question question{.options = options,
+                          .collective = *collective,
+                          .ways = std::move(*ways),
+                          .sizes = std::move(*sizes),
+                          .report = report,
+                          .progress = progress};
   std::vector<double> sound_us;
-  return ForEachCase(options, [&](SimCase& which) {
+  TUTTI_RETURN_IF_ERROR(ForEachCase(options, [&](SimCase& which) {
     return several ? PrintComparison(question, which, sound_us) : PrintTable(question, which, sound_us);
-  });
+  }));
+  return report.Write();
 }
 
 }  // namespace tutti::tools

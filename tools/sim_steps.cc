@@ -19,6 +19,7 @@
 #include "tools/sim_cases.h"
 #include "tools/sim_options.h"
 #include "tools/sim_output.h"
+#include "tools/sim_report.h"
 
 namespace tutti::tools {
 namespace {
@@ -133,14 +134,17 @@ Status SimulateSteps(const SimOptions& options) {
   const int cases = CountCases(options);
   const bool one = cases == 1 && workloads->size() == 1;
   Table table;
+  SimReport report(options.json);
   const Status status = ForEachCase(options, [&](SimCase& which) {
     for (const NamedWorkload& named : *workloads) {
       const Result<Step> step = Simulate(named.workload, which, *ways);
       if (!step.ok()) return step.status();
-      if (one)
-        PrintStep(step->times);
-      else
+      report.Add(which, StemOf(named.path), step->times);
+      if (!one) {
         table.Add(named, which, step->times);
+      } else if (report.prints()) {
+        PrintStep(step->times);
+      }
       if (options.trace.empty() || which.number + 1 < cases || &named != &workloads->back()) continue;
       TUTTI_RETURN_IF_ERROR(WriteBy(options.trace, [&](const auto& write) {
         sim::WriteChromeTrace(step->job.job, step->outcome, nullptr, write);
@@ -149,8 +153,9 @@ Status SimulateSteps(const SimOptions& options) {
     }
     return Status::Ok();
   });
-  if (status.ok() && !one) table.Print();
-  return status;
+  if (!status.ok()) return status;
+  if (!one && report.prints()) table.Print();
+  return report.Write();
 }
 
 }  // namespace tutti::tools

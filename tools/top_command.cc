@@ -217,6 +217,11 @@ int TopCommand(int argc, char** argv) {
            "write it once to FILE (-: to stdout), of a process with the last calls and all links")
       .Shown("FILE");
   line.Footer(
+      "Examples:\n"
+      "  tutti top                      all jobs, until it is interrupted\n"
+      "  tutti top --once               once; the exit code says how bad it is\n"
+      "  tutti top --once --json -      the same for programs\n"
+      "  tutti top 4711                 the communicators of one process\n\n"
       "Exit code where it shows it once: 0 all is well, 1 a warning, 2 a job cannot go on, 3 not known, also where "
       "nothing can be "
       "looked at. Else 1 when it cannot look. 2 for a wrong command line, which prints nothing but the error.");
