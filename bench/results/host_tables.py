@@ -359,3 +359,16 @@ def cards(measured):
         return f"{row['us']:.0f}" + (f" ({number(row['over_one'])})" if "over_one" in row else "")
     return table(["bytes", *(f"{way}, us" for way in ways)], [[size_text(size), *(cell(size, way) for way in ways)] for size in sizes]) + \
         "\n" + caption([run])
+
+
+def walks(measured):
+    run = measured.file("2026-11-27-xeon-2-cores/walks.json")
+    rows = []
+    for row in run.rows:
+        longest = max(row["steps"], key=lambda step: step["seconds"])
+        rows.append((row["walk"], f"{row['seconds']:.0f} s", f"`{longest['command'].split(' ./')[0]}`: {longest['seconds']:.0f} s",
+                     "met" if row["seconds"] <= row["limit_s"] else "missed"))
+    size = run.data["wheel_bytes"] / 1e6
+    rows.append(("size of the wheel", f"{size:.1f} MB", "", "met" if size < 10 else "missed"))
+    rows.append(("`import tutti`", f"{run.data['import_ms']:.0f} ms", "", "met" if run.data["import_ms"] < 50 else "missed"))
+    return table(("what", "in all", "longest command", "goal: 3 minutes, 10 MB, 50 ms"), rows) + "\n" + caption([run])

@@ -36,6 +36,7 @@ KINDS = {  # what a file holds -> what each of its rows must have
     "overlap": ("scheme", "mib", "products", "both_tutti_us", "both_nccl_us"),
     "calls": ("ranks", "op", "bytes", "cpp_ns", "more_ns", "low_ns", "high_ns"),
     "cards": ("ranks", "op", "bytes", "cards", "us"),
+    "walks": ("walk", "seconds", "limit_s", "steps"),
     "init": ("ranks", "processes", "hosts", "median_s", "worst_s", "mb_per_rank"),
 }
 

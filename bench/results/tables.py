@@ -30,7 +30,7 @@ TABLES = {
     "host-goals": host.host_goals, "host-ratios": host.host_ratios, "host-runs": host.host_runs, "choice": host.choice,
     "choice-runs": host.choice_runs, "c-interface": host.c_interface, "hosts-goals": host.hosts_goals,
     "hosts-ratios": host.hosts_ratios, "hosts-sizes": host.hosts_sizes, "hosts-gpu-sizes": host.hosts_gpu_sizes,
-    "init": host.init, "cards": host.cards, "gpu-ratios": gpu.ratios_in_graphs, "gpu-ratios-whole": gpu.ratios_whole,
+    "init": host.init, "walks": host.walks, "cards": host.cards, "gpu-ratios": gpu.ratios_in_graphs, "gpu-ratios-whole": gpu.ratios_whole,
     "gpu-goals": gpu.goals_missed, "gpu-beside-products": gpu.beside_products, "gpu-groups": gpu.groups,
     "gpu-windows": gpu.windows, "gpu-blocks": gpu.blocks_of_relays,
 }

@@ -27,7 +27,9 @@ std::vector<LinkLook> ReadLinks(const trace::View& box) {
                           .room_wait_ns = words.credit_wait_ns,
                           .pace_bytes_per_s = words.pace,
                           .usual_bytes_per_s = words.usual_pace,
-                          .card = words.card};
+                          .card = words.card,
+                          .arrived_bytes_per_s = words.arrived,
+                          .queued_percent = words.queued_percent};
       const bool used = link.sent != decltype(link.sent){} || link.received != decltype(link.received){} ||
                         link.data_wait_ns != 0 || link.room_wait_ns != 0 || link.usual_bytes_per_s != 0;
       if (used) links.push_back(link);

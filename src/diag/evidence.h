@@ -109,6 +109,8 @@ struct LinkLook {
   // by which card.
   std::uint64_t pace_bytes_per_s = 0, usual_bytes_per_s = 0;
   std::string card;
+  std::uint64_t arrived_bytes_per_s = 0;  // likewise, of all that there was to send; 0 also where it is not known
+  int queued_percent = 0;  // of the time in which it was slow, in which something waited in the card's own queues
   // What the rank has handed to the network card for the peer, and how much of it that has said is done; none where no card is
   // between them or it is not known.
   std::optional<std::uint64_t> posted, completed;

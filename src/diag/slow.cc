@@ -3,13 +3,20 @@
 #include "diag/slow.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace tutti::diag {
 namespace {
 
 constexpr double kLimits = 0.5;       // of the time that must have been waited on the edge
+constexpr int kQueuedPercent = 30;    // of the time that what is sent must have waited in the own card
 constexpr std::size_t kFewLinks = 4;  // of fewer it does not tell much that all are alike
+
+// Whether so many slow links of so many say that it is something else.
+bool AreTooMany(std::size_t slow, std::size_t rated) { return rated >= kFewLinks && 2 * slow > rated; }
 
 EndIs EndOf(const RankLook& rank) {
   if (!rank.inside()) return EndIs::kDone;
@@ -101,7 +108,60 @@ std::optional<Slow> ByPace(int from, const LinkLook* old, const LinkLook& now, d
               .channel = now.channel,
               .bytes_per_s = static_cast<double>(now.pace_bytes_per_s),
               .rated_bytes_per_s = static_cast<double>(now.usual_bytes_per_s),
-              .card = now.card};
+              .card = now.card,
+              .queued = now.queued_percent >= kQueuedPercent};
+}
+
+// The host of a rank; -1: not known.
+int IslandOf(const CommunicatorLook& c, int rank) {
+  const RankLook* look = c.Find(rank);
+  return look == nullptr ? -1 : look->island;
+}
+
+// Whether all these links begin or end at one host.
+bool HaveHostInCommon(const CommunicatorLook& c, const std::vector<Slow>& slow) {
+  const auto is_common = [&](int island) {
+    return std::ranges::all_of(
+        slow, [&](const Slow& s) { return IslandOf(c, s.from) == island || IslandOf(c, s.to) == island; });
+  };
+  return is_common(IslandOf(c, slow.front().from)) || is_common(IslandOf(c, slow.front().to));
+}
+
+// That data have arrived is told over the way back. Where that goes through a slow link the way there looks slow too: so of two links,
+// one of which ends where the other begins, only one counts: that whose data are known to wait on their way there, else the slower one.
+void LeaveOutWaysBack(const CommunicatorLook& c, std::vector<Slow>& slow) {
+  std::ranges::sort(slow, {}, [](const Slow& s) { return std::pair(!s.queued, s.bytes_per_s / s.rated_bytes_per_s); });
+  std::vector<Slow> kept;
+  for (const Slow& s : slow) {
+    const bool is_way_back = std::ranges::any_of(kept, [&](const Slow& worse) {
+      return IslandOf(c, worse.from) == IslandOf(c, s.to) || IslandOf(c, worse.to) == IslandOf(c, s.from);
+    });
+    if (!is_way_back) kept.push_back(s);
+  }
+  std::ranges::sort(kept, {}, [](const Slow& s) { return std::tuple(s.from, s.to, s.channel); });
+  slow = std::move(kept);
+}
+
+// Links to other hosts, by what their senders say.
+void FindByPace(const CommunicatorLook& old, const CommunicatorLook& c, double below, std::vector<Slow>& slow,
+                std::size_t& rated) {
+  std::size_t known = 0;
+  for (const RankLook& rank : c.seen) {
+    const RankLook* then = old.Find(rank.rank);
+    for (const LinkLook& link : rank.links) {
+      if (link.usual_bytes_per_s == 0 || then == nullptr || c.Find(link.peer) == nullptr) continue;
+      ++known;
+      if (const std::optional<Slow> one = ByPace(rank.rank, then->LinkTo(link.peer, link.channel), link, below))
+        slow.push_back(*one);
+    }
+  }
+  rated += known;
+  if (slow.empty()) return;
+  if (AreTooMany(slow.size(), known) && !HaveHostInCommon(c, slow)) {
+    slow.clear();
+    return;
+  }
+  LeaveOutWaysBack(c, slow);
 }
 
 }  // namespace
@@ -128,18 +188,11 @@ std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator
       all.push_back(*slow);
     }
   }
-  for (const RankLook& rank : c.seen) {
-    const RankLook* then = old->Find(rank.rank);
-    for (const LinkLook& link : rank.links) {
-      if (link.usual_bytes_per_s == 0 || then == nullptr || c.Find(link.peer) == nullptr) continue;
-      ++rated;
-      const std::optional<Slow> slow = ByPace(rank.rank, then->LinkTo(link.peer, link.channel), link, below);
-      if (!slow) continue;
-      ++links;
-      all.push_back(*slow);
-    }
-  }
-  if (rated >= kFewLinks && 2 * links > rated) {
+  std::vector<Slow> by_pace;
+  FindByPace(*old, c, below, by_pace, rated);
+  links += by_pace.size();
+  std::ranges::copy(by_pace, std::back_inserter(all));
+  if (AreTooMany(links, rated)) {
     std::erase_if(all, [](const Slow& s) { return s.what == EdgeFinding::kLink; });
   }
   return all;

@@ -108,6 +108,11 @@ bool Story::Persists(Entry& entry, bool there, std::int64_t now_ns) {
   return std::popcount(entry.seconds) >= kSlowSeconds;
 }
 
+bool Story::TellsOfSlowness() const {
+  return std::ranges::any_of(
+      entries_, [](const auto& entry) { return entry.second.slow && entry.second.told > Severity::kQuiet; });
+}
+
 void Story::Forget(const Verdict& verdict) { entries_.erase(Subject(verdict)); }
 
 void Story::Excuse(Verdict& v, std::int64_t now_ns) {

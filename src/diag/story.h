@@ -35,6 +35,9 @@ class Story {
   // Forgets a verdict without a word, as where something else has taken its place.
   void Forget(const Verdict& verdict);
 
+  // Whether something slow has been told of that is not over: it takes more updates to be.
+  bool TellsOfSlowness() const;
+
   // What stands at the latest update, as loud as it is now; the loudest first.
   const std::vector<Verdict>& standing() const { return standing_; }
 

@@ -23,6 +23,23 @@ std::int32_t ThreadOf(const RankLook& rank) { return rank.wait.thread != 0 ? ran
 constexpr std::int64_t kAsleepNs = kSecond;
 constexpr int kAsleepLooks = 2;
 
+// Of what arrives on a link on which nothing moves; the rest are a connection's own words.
+constexpr std::uint64_t kMovesBytesPerS = 16 << 10;
+
+// Whether whole messages do not arrive between two looks, and parts of them do, or the card that they leave or come back by is slow: then
+// they take their time. Whether it is too slow is another question.
+bool IsSlowPlace(const CommunicatorLook& c, const Edge& edge) {
+  const LinkLook* out = edge.sender->LinkTo(edge.receiver->rank, 0);
+  if (out != nullptr && out->arrived_bytes_per_s >= kMovesBytesPerS) return true;
+  return std::ranges::any_of(c.seen, [&](const RankLook& rank) {
+    if (rank.island != edge.sender->island && rank.island != edge.receiver->island) return false;
+    return std::ranges::any_of(rank.links, [](const LinkLook& link) {
+      return link.arrived_bytes_per_s >= kMovesBytesPerS && link.pace_bytes_per_s > 0 &&
+             link.pace_bytes_per_s < link.usual_bytes_per_s / 2;
+    });
+  });
+}
+
 bool IsCollective(const RankLook::Running& running) { return running.call.valid() && !running.call.is_transfer(); }
 
 }  // namespace
@@ -255,6 +272,7 @@ Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding
       return BadNvLink(from, to, std::move(faults));
     return {.verdict = Unknown(node.communicator, Describe(edge) + ", though they share memory")};
   }
+  if (IsSlowPlace(CommunicatorOf(node), edge)) return {};
   const int stalled =
       docket_.Open(fmt::format("link|{}|{}|{}", node.communicator, from.rank, to.rank), Kind::kLinkStalled);
   Verdict& v = docket_[stalled];

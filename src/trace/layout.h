@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 6;
+inline constexpr std::uint32_t kBoxVersion = 7;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -172,6 +172,9 @@ struct alignas(128) LinkWords {
   Word pace, usual_pace;
   static constexpr std::size_t kCardWords = 2;
   Word card[kCardWords];
+  // Likewise, by all cards, whatever there was to send, in KiB/s; and in which part of slow seconds, in hundredths, something waited in the
+  // card's own queues.
+  std::atomic<std::uint32_t> arrived_kib, queued_percent;
 };
 static_assert(sizeof(LinkWords) == 128);
 

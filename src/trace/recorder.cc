@@ -124,6 +124,8 @@ void NotePace(std::byte* memory, int peer, const Pace& pace) {
   std::memcpy(card.data(), pace.card.data(), std::min(pace.card.size(), sizeof(card)));
   for (std::size_t i = 0; i < card.size(); ++i) words.card[i].store(card[i], std::memory_order_relaxed);
   words.usual_pace.store(pace.usual_bytes_per_s, std::memory_order_relaxed);
+  words.arrived_kib.store(static_cast<std::uint32_t>(pace.arrived_bytes_per_s >> 10), std::memory_order_relaxed);
+  words.queued_percent.store(static_cast<std::uint32_t>(pace.queued_percent), std::memory_order_relaxed);
   words.pace.store(pace.bytes_per_s, std::memory_order_release);
 }
 

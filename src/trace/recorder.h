@@ -130,6 +130,8 @@ void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t t
 struct Pace {
   std::uint64_t bytes_per_s = 0;  // 0: there was not enough to send
   std::uint64_t usual_bytes_per_s = 0;
+  std::uint64_t arrived_bytes_per_s = 0;
+  int queued_percent = 0;
   std::string_view card;
 };
 void NotePace(std::byte* memory, int peer, const Pace& pace);

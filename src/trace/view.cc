@@ -251,6 +251,8 @@ LinkView View::link(int channel, int peer) const {
   view.credit_wait_ns = words.credit_wait_ns.load(std::memory_order_relaxed);
   view.pace = words.pace.load(std::memory_order_acquire);
   view.usual_pace = words.usual_pace.load(std::memory_order_relaxed);
+  view.arrived = std::uint64_t{words.arrived_kib.load(std::memory_order_relaxed)} << 10;
+  view.queued_percent = static_cast<int>(std::min(words.queued_percent.load(std::memory_order_relaxed), 100u));
   if (view.usual_pace == 0) return view;
   char card[sizeof(words.card)];
   for (std::size_t i = 0; i < LinkWords::kCardWords; ++i) {

@@ -62,7 +62,8 @@ struct LinkView {
   std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
   std::int64_t data_wait_ns = 0;
   std::int64_t credit_wait_ns = 0;
-  std::uint64_t pace = 0, usual_pace = 0;  // of channel 0
+  std::uint64_t pace = 0, usual_pace = 0, arrived = 0;  // of channel 0, in bytes/s
+  int queued_percent = 0;
   std::string card;
 };
 

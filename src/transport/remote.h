@@ -13,6 +13,15 @@
 
 namespace tutti::transport {
 
+// What has gone over a connection, as the system counts it, however little it was.
+struct Traffic {
+  std::int64_t busy_ns = 0;        // in which something had not reached the peer's host, and the peer took what came
+  std::uint64_t arrived = 0;       // bytes that reached it
+  std::int64_t round_trip_ns = 0;  // how long the latest took, and the word that they had come
+  std::uint32_t packet_bytes = 0;  // at most
+  bool is_queued = false;          // now something waits in the queues of the own card
+};
+
 // What was sent to a peer by one connection, since the beginning.
 struct FlowPace {
   int peer = -1;
@@ -20,6 +29,7 @@ struct FlowPace {
   std::string card;          // the own one that it leaves by; empty: not known
   std::int64_t busy_ns = 0;  // in which it had enough to send, and the peer took what came
   std::uint64_t bytes = 0;   // that reached the peer's host in that time
+  Traffic traffic;           // of the connection that there is now; all 0 where the system does not say
 };
 
 // Threads: Open, Written, Await, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.

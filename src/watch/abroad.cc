@@ -11,7 +11,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint32_t kLooksVersion = 2;  // of what monitors of different hosts say to each other
+constexpr std::uint32_t kLooksVersion = 3;  // of what monitors of different hosts say to each other
 
 }  // namespace
 

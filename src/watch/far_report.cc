@@ -259,6 +259,8 @@ void LinkFields(Archive& a, Link& l) {
   a.Field(l.pace_bytes_per_s);
   a.Field(l.usual_bytes_per_s);
   a.Field(l.card);
+  a.Field(l.arrived_bytes_per_s);
+  a.Field(l.queued_percent);
   a.Field(l.posted);
   a.Field(l.completed);
 }

@@ -50,10 +50,11 @@ void NotePaces(Subject& subject, std::int64_t now_ns) {
   std::lock_guard lock(subject.mutex);
   if (subject.closed || subject.paces_of == nullptr || !subject.paces->Note(subject.paces_of(), now_ns)) return;
   for (const Paces::Way& way : subject.paces->ways()) {
-    if (way.usual_bytes_per_s == 0) continue;
     trace::NotePace(subject.terms.box, way.peer,
                     {.bytes_per_s = static_cast<std::uint64_t>(way.bytes_per_s),
                      .usual_bytes_per_s = static_cast<std::uint64_t>(way.usual_bytes_per_s),
+                     .arrived_bytes_per_s = static_cast<std::uint64_t>(way.arrived_bytes_per_s),
+                     .queued_percent = static_cast<int>(100 * way.queued),
                      .card = way.card});
   }
 }

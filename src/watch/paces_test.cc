@@ -82,6 +82,17 @@ TEST(Paces, SaysNothingWhereThereIsLittleToSend) {
   EXPECT_FALSE(job.any_is_slow());
 }
 
+TEST(Paces, GoesOnWhereASlowWayHasLessToSend) {
+  Job job;
+  for (int i = 0; i < 6; ++i) job.Second(100);
+  job.Second(10, 0.17);
+  EXPECT_FALSE(job.any_is_slow());
+  for (const double part : {0.3, 0.22, 0.3, 0.22}) {
+    job.Second(10, part);
+    EXPECT_TRUE(job.any_is_slow()) << part;
+  }
+}
+
 // Nor is what is sent seldom and slowly learned as usual.
 TEST(Paces, DoesNotLearnFromSlowSeconds) {
   Job job;
@@ -107,6 +118,114 @@ TEST(Paces, LearnsFromShortBursts) {
   for (int i = 0; i < 6; ++i) job.Second(100, 0.05);
   EXPECT_TRUE(job.Second(20, 0.9));
   EXPECT_TRUE(job.any_is_slow());
+}
+
+// One connection of which the system counts what goes over it, with packets of 1448 bytes.
+class CountedJob {
+ public:
+  // For such a part of a second something is under way, and a round trip takes so long; for the part `much` there is much to send.
+  void Second(double mb_per_s, double part, double trip_ms, double much = 0) {
+    now_ns_ += kSecondNs;
+    transport::FlowPace& flow = flows_[0];
+    flow.busy_ns += static_cast<std::int64_t>(much * 1e9);
+    flow.bytes += static_cast<std::uint64_t>(mb_per_s * much * 1e6);
+    flow.traffic.busy_ns += static_cast<std::int64_t>(part * 1e9);
+    flow.traffic.arrived += static_cast<std::uint64_t>(mb_per_s * part * 1e6);
+    flow.traffic.round_trip_ns = static_cast<std::int64_t>(trip_ms * 1e6);
+    flow.traffic.is_queued = is_queued;
+    paces_.Note(flows_, now_ns_);
+  }
+  bool is_queued = true;  // in the card
+  void Reconnect() { flows_[0].traffic = {.busy_ns = 1, .packet_bytes = 1448}; }
+  const Paces::Way& way() const { return paces_.ways().at(0); }
+
+ private:
+  std::int64_t now_ns_ = 100 * kSecondNs;
+  std::vector<transport::FlowPace> flows_ = {
+      {.peer = 1, .flow = 0, .card = "eth0", .traffic = {.busy_ns = 1, .packet_bytes = 1448}}};
+  Paces paces_;
+};
+
+// LL along a tree: 8 KiB at a time.
+TEST(Paces, FindsASlowWayWithLittleUnderWay) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 0.9, 0.2);
+  EXPECT_DOUBLE_EQ(job.way().usual_bytes_per_s, 24e6);
+  EXPECT_FALSE(job.way().is_slow());
+  for (int i = 0; i < 100; ++i) {
+    job.Second(i % 2 == 0 ? 8 : 10, 1, 0.6);
+    EXPECT_TRUE(job.way().is_slow()) << i;
+    if (i < 2) {
+      EXPECT_DOUBLE_EQ(job.way().bytes_per_s, i == 0 ? 8e6 : 9e6);
+    }
+    EXPECT_DOUBLE_EQ(job.way().usual_bytes_per_s, 24e6);
+    EXPECT_NEAR(job.way().arrived_bytes_per_s, 9e6, 1.1e6);
+  }
+  // One round trip that happens to be short does not end it.
+  job.Second(9, 1, 0.2);
+  EXPECT_TRUE(job.way().is_slow());
+  job.Second(24, 0.9, 0.2);
+  EXPECT_FALSE(job.way().is_slow());
+  job.Second(9, 1, 0.2);
+  EXPECT_FALSE(job.way().is_slow());
+}
+
+// Who sends less at a time gets less through while each round trip takes as long as ever.
+TEST(Paces, DoesNotCallShorterMessagesSlow) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 0.9, 0.3);
+  for (int i = 0; i < 20; ++i) {
+    job.Second(3, 0.9, 0.3);
+    EXPECT_FALSE(job.way().is_slow());
+  }
+  // Nor where the word that the last packet has come is put off.
+  CountedJob sparse;
+  for (int i = 0; i < 6; ++i) sparse.Second(24, 0.9, 0.3);
+  for (int i = 0; i < 20; ++i) {
+    sparse.Second(0.01, 0.9, 40);
+    EXPECT_FALSE(sparse.way().is_slow());
+  }
+}
+
+// Cores that have no time for packets make all of it longer, and nothing waits in the card.
+TEST(Paces, CallsNoWaySlowWhereNothingWaitsInItsCard) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 0.9, 0.2);
+  for (int i = 0; i < 20; ++i) {
+    job.is_queued = i % 3 == 1;
+    job.Second(2, 0.9, 4);
+    EXPECT_FALSE(job.way().is_slow()) << i;
+  }
+  job.is_queued = true;
+  for (int i = 0; i < 8; ++i) job.Second(2, 0.9, 4);
+  EXPECT_TRUE(job.way().is_slow());
+}
+
+// A round trip on a way that much is sent over takes as long as there is to send.
+TEST(Paces, ComparesSecondsWithMuchToSendAmongThemselves) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 1, 8, 0.9);
+  job.Second(9, 1, 9, 0.9);
+  EXPECT_TRUE(job.way().is_slow());
+  // For half of the time something is under way, and little: that its way back is slow says nothing.
+  job.Second(9, 0.5, 9, 0.1);
+  EXPECT_FALSE(job.way().is_slow());
+}
+
+TEST(Paces, LearnsFromThePartOfASecondInWhichThereWasMuchToSend) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 0.8, 2, 0.1);
+  job.Second(9, 1, 9, 0.9);
+  EXPECT_DOUBLE_EQ(job.way().usual_bytes_per_s, 24e6);
+  EXPECT_TRUE(job.way().is_slow());
+}
+
+TEST(Paces, BeginsAnewWithAnotherConnection) {
+  CountedJob job;
+  for (int i = 0; i < 6; ++i) job.Second(24, 0.9, 0.2);
+  job.Reconnect();
+  job.Second(24, 0.9, 0.2);
+  EXPECT_NEAR(job.way().bytes_per_s, 24e6, 1e5);
 }
 
 TEST(Paces, ForgetsASecondInWhichNobodyLooked) {

@@ -158,7 +158,7 @@ void Vigil::Remember(const std::vector<std::int32_t>& pids) {
 }
 
 void Vigil::Attend(bool wanted) {
-  if (!wanted) return;
+  if (!wanted && !story_->TellsOfSlowness()) return;
   if (looks_left_ == 0) {
     begin_ns_ = next_ns_ = sys::NowNs();
     before_.reset();

@@ -17,9 +17,9 @@ namespace tutti::tests {
 namespace {
 
 constexpr double kTenth = 0.1, kHalf = 0.4;
-constexpr auto kSampled = std::chrono::milliseconds(200);
+constexpr auto kSampled = std::chrono::milliseconds(200), kSampledForRate = std::chrono::milliseconds(1000);
 
-std::string Rate(double mbit) { return fmt::format("{:.0f}mbit", mbit); }
+std::string Rate(double mbit) { return fmt::format("{:.0f}kbit", mbit * 1000); }
 
 }  // namespace
 
@@ -33,16 +33,34 @@ std::string LinkFault::Begin(const std::vector<pid_t>& pids) {
       hosts_.Unplug(victim_host());
       return "";
     case HostFault::kLinkTenth:
-      hosts_.Slow(victim_host(), Rate(what_.card_mbit * kTenth));
-      return "";
+      return SlowDown(kTenth);
     case HostFault::kLinkHalf:
-      hosts_.Slow(victim_host(), Rate(what_.card_mbit * kHalf));
-      return "";
+      return SlowDown(kHalf);
     case HostFault::kLinkStalled:
       return Stall(pids);
     default:
       return "";
   }
+}
+
+// Of what it carries, where that is less than it could: a cable that is never full does not hold a job up at half of its speed.
+std::string LinkFault::SlowDown(double part) {
+  const auto sent = [&] {
+    std::uint64_t bytes = 0;
+    for (const Hosts::Connection& c : hosts_.Connections(victim_host())) bytes += c.sent;
+    return bytes;
+  };
+  const std::uint64_t before = sent();
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(kSampledForRate);
+  const std::uint64_t bytes = sent() - before;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (bytes == 0) return "no data flow";
+  const double used_mbit = static_cast<double>(bytes) * 8e-6 / seconds;
+  const double mbit = std::min<double>(what_.card_mbit, used_mbit) * part;
+  hosts_.Slow(victim_host(), Rate(mbit));
+  chosen_ = fmt::format("{:.0f} of {} Mbit/s were used, {:.1f} are left", used_mbit, what_.card_mbit, mbit);
+  return "";
 }
 
 // All connections between the two processes between which most is sent, in that direction: a firewall that has forgotten them. What they

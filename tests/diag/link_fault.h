@@ -31,10 +31,11 @@ class LinkFault {
   // Of a stalled link: between whom. Over one connection go the data of one direction and what is said of those of the other.
   bool IsBetween(int from, int to) const;
   std::set<int> ends() const { return {from_, to_}; }
-  // "rank 1 to rank 2, 10.77.0.1:5000 to 10.77.0.2:37000"; empty where nothing was chosen.
+  // "rank 1 to rank 2, 10.77.0.1:5000 to 10.77.0.2:37000", or which speed; empty where nothing was chosen.
   const std::string& chosen() const { return chosen_; }
 
  private:
+  std::string SlowDown(double part);
   std::string Stall(const std::vector<pid_t>& pids);
   int victim_host() const { return what_.host_of[static_cast<std::size_t>(what_.victim)]; }
 

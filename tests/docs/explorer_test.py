@@ -153,7 +153,10 @@ class ExplorerTest(BrowserTest):
         page = self.open()
         self.assertEqual(self.lines(page), 2)
         self.assertIn("all_reduce", page.locator("#title").text_content())
-        self.assertIn("Tutti bf53890", page.locator("#sources").text_content())
+        sources = page.locator("#sources").text_content()
+        shown = [run for run in results.load_all() if f"File: {run.path}." in sources]
+        self.assertEqual(len(shown), 1, sources)
+        self.assertIn(f"Tutti {shown[0].library}", sources)
 
     def test_what_a_page_does_wrong_is_noticed(self):
         page = self.open()

@@ -260,6 +260,8 @@ std::optional<bool> TcpConnection::PeerIsFull() const {
   return window->bytes < window->packet_bytes;
 }
 
+std::optional<TcpTraffic> TcpConnection::Traffic() const { return FindTcpTraffic(socket_.get()); }
+
 Status TcpConnection::WaitFor(short events, std::int64_t deadline_ns) const {
   while (true) {
     pollfd entry = {.fd = socket_.get(), .events = events, .revents = 0};

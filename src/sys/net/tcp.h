@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sys/net/address.h"
+#include "sys/net/tcp_window.h"
 #include "sys/os/fd.h"
 #include "tutti/status.h"
 
@@ -63,6 +64,8 @@ class TcpConnection {
   std::size_t Unacknowledged() const;
   // Whether the other process has left so much unread that its system takes less than a packet. None: the system does not say.
   std::optional<bool> PeerIsFull() const;
+  // What has gone over it so far. None: the system does not say.
+  std::optional<TcpTraffic> Traffic() const;
 
   // Nothing more is sent: the other side reads an end behind what was, also where a forked child has the socket too.
   void EndSending();

@@ -265,5 +265,29 @@ TEST(TcpTest, APeerThatReadsIsNotFull) {
   EXPECT_FALSE(pair.caller.PeerIsFull().value());
 }
 
+TEST(TcpTest, CountsWhatArrives) {
+  Pair pair = MakePair();
+  const std::optional<TcpTraffic> before = pair.caller.Traffic();
+  ASSERT_TRUE(before);
+  const std::vector<std::byte> some(10'000);
+  std::vector<std::byte> taken(some.size());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(pair.caller.Send(some).ok());
+    for (std::size_t got = 0; got < some.size();) {
+      const Result<std::size_t> came = pair.listener.Receive(taken);
+      ASSERT_TRUE(came.ok());
+      got += *came;
+    }
+  }
+  for (const std::int64_t deadline_ns = In(20'000); pair.caller.Unacknowledged() > 0 && NowNs() < deadline_ns;)
+    SleepNs(kNsPerMs);
+  const std::optional<TcpTraffic> after = pair.caller.Traffic();
+  EXPECT_EQ(after->arrived - before->arrived, 3 * some.size());
+  EXPECT_GE(after->busy_ns, before->busy_ns);
+  EXPECT_LT(after->busy_ns - before->busy_ns, 20 * kNsPerSecond);
+  EXPECT_GT(after->round_trip_ns, 0);
+  EXPECT_GT(after->packet_bytes, 100u);
+}
+
 }  // namespace
 }  // namespace tutti::sys

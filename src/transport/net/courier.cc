@@ -184,12 +184,17 @@ Route Courier::RouteTo(const Peer& peer, int flow) const {
 std::vector<FlowPace> Courier::Paces() const {
   std::vector<FlowPace> paces;
   for (int rank = 0; rank < options_.ranks; ++rank) {
-    const Peer* const peer = IsServed(rank) ? Find(rank) : nullptr;
+    Peer* const peer = IsServed(rank) ? Find(rank) : nullptr;
     for (int flow = 0; peer != nullptr && flow < peer->rank.flows(); ++flow) {
       const auto [busy_ns, bytes] = peer->rank.BusyOf(flow);
-      if (busy_ns == 0) continue;
-      paces.push_back(
-          {.peer = rank, .flow = flow, .card = RouteTo(*peer, flow).card, .busy_ns = busy_ns, .bytes = bytes});
+      const Traffic traffic = peer->rank.TrafficOf(flow);
+      if (busy_ns == 0 && traffic.busy_ns == 0) continue;
+      paces.push_back({.peer = rank,
+                       .flow = flow,
+                       .card = RouteTo(*peer, flow).card,
+                       .busy_ns = busy_ns,
+                       .bytes = bytes,
+                       .traffic = traffic});
     }
   }
   return paces;

@@ -68,6 +68,12 @@ std::pair<std::int64_t, std::uint64_t> RemoteRank::BusyOf(int flow) const {
   return {of.all_busy_ns.load(std::memory_order_relaxed), of.all_busy_bytes.load(std::memory_order_relaxed)};
 }
 
+Traffic RemoteRank::TrafficOf(int flow) {
+  Flow& of = *flows_[static_cast<std::size_t>(flow)];
+  std::lock_guard lock(of.mutex);
+  return of.wire == nullptr ? Traffic{} : of.wire->Traffic().value_or(Traffic{});
+}
+
 double RemoteRank::BytesPerSecond() const {
   double sum = 0;
   for (const auto& flow : flows_) {

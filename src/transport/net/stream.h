@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "transport/remote.h"
 #include "tutti/status.h"
 
 namespace tutti::sys {
@@ -38,6 +39,8 @@ class Stream {
   virtual std::size_t Unacknowledged() const = 0;
   // Whether that waits for the other process, which has no room for more, and not for the network. None: it is not known.
   virtual std::optional<bool> WaitsForRoom() const = 0;
+  // What has gone over it. None: nobody counts it.
+  virtual std::optional<transport::Traffic> Traffic() const { return std::nullopt; }
   // What becomes readable when something has come; -1: it says so only when it is asked.
   virtual int fd() const = 0;
 };

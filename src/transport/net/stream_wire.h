@@ -33,6 +33,7 @@ class StreamWire final : public Wire {
   std::uint64_t Added() const override { return added_; }
   std::size_t Backlog() const override;
   std::optional<bool> WaitsForRoom() const override { return stream_->WaitsForRoom(); }
+  std::optional<transport::Traffic> Traffic() const override { return stream_->Traffic(); }
   Result<bool> Receive(FrameSink& sink) override;
   void Divert(std::byte* instead) override {
     if (direct_ != nullptr) direct_ = instead;

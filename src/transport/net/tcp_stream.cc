@@ -22,6 +22,15 @@ class TcpStream final : public Stream {
   bool busy() const override { return false; }
   std::size_t Unacknowledged() const override { return connection_.Unacknowledged(); }
   std::optional<bool> WaitsForRoom() const override { return connection_.PeerIsFull(); }
+  std::optional<transport::Traffic> Traffic() const override {
+    const std::optional<sys::TcpTraffic> traffic = connection_.Traffic();
+    if (!traffic) return std::nullopt;
+    return transport::Traffic{.busy_ns = traffic->busy_ns,
+                              .arrived = traffic->arrived,
+                              .round_trip_ns = traffic->round_trip_ns,
+                              .packet_bytes = traffic->packet_bytes,
+                              .is_queued = traffic->queued_bytes > 0};
+  }
   int fd() const override { return connection_.socket().get(); }
 
  private:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transport/net/frame.h"
+#include "transport/remote.h"
 #include "tutti/status.h"
 
 namespace tutti::transport::net {
@@ -54,6 +55,8 @@ class Wire {
   virtual std::size_t Backlog() const = 0;
   // Whether these wait for the other process, and not for the network. None: it is not known.
   virtual std::optional<bool> WaitsForRoom() const = 0;
+  // What has gone over it, as the system counts it. None: it does not.
+  virtual std::optional<transport::Traffic> Traffic() const { return std::nullopt; }
 
   // Takes what has come, up to the end of a piece of data. Whether that was anything.
   virtual Result<bool> Receive(FrameSink& sink) = 0;
