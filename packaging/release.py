@@ -84,7 +84,7 @@ def commit_of(root):
 def source_tar(root, path, name, epoch):
     """Writes the tar of the commit, with all in a folder `name`. The same commit gives the same bytes."""
     plain = path.removesuffix(".gz")
-    run("git", "archive", "--format=tar", f"--prefix={name}/", "-o", plain, "HEAD", folder=root)
+    run("git", "-c", "tar.umask=0022", "archive", "--format=tar", f"--prefix={name}/", "-o", plain, "HEAD", folder=root)
     with open(plain, "rb") as tar, open(path, "wb") as out, gzip.GzipFile("", "wb", 9, out, mtime=epoch) as packed:
         shutil.copyfileobj(tar, packed)
     os.remove(plain)
@@ -103,7 +103,7 @@ def build(source, folder, epoch, own, cuda):
     def step(*command):
         run(*command, folder=tree, log=log, environment=environment, umask=own["umask"])
 
-    run("tar", "-xf", source, "-C", folder, "--no-same-permissions", "--no-same-owner", umask=own["umask"])
+    run("tar", "-xf", source, "-C", folder, "--same-permissions", "--no-same-owner")
     tree = os.path.join(folder, os.path.basename(source).removesuffix(".tar.gz"))
     made = os.path.join(tree, "build/release")
     gpu = ["-DTUTTI_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={cuda}"] if cuda else []

@@ -74,7 +74,7 @@ class SourceTest(FolderTest):
             release.source_tar(self.tree, path, "tutti-4.5.6", 1700000000)
         self.assertEqual(release.digest(paths[0]), release.digest(paths[1]))
         with tarfile.open(paths[0]) as tar:
-            self.assertEqual([(m.name, m.mtime) for m in tar if m.isfile()], [("tutti-4.5.6/CMakeLists.txt", 1700000000)])
+            self.assertEqual([(m.name, m.mtime, m.mode) for m in tar if m.isfile()], [("tutti-4.5.6/CMakeLists.txt", 1700000000, 0o644)])
 
 
 class CompareTest(FolderTest):

@@ -31,6 +31,7 @@ class Box {
                                                .window = {128, 256, 32},
                                                .gpu_bus_id = "0000:1b:00.0"});
   }
+  std::byte* memory() const { return memory_.get(); }
   trace::View View() const { return *trace::View::Open(memory_.get(), trace::BoxBytes(3, 1)); }
   std::uint64_t Add(Collective kind, std::uint64_t count, std::uint64_t sequence, int root = 0) {
     return recorder.Add(trace::PackCall({.kind = kind, .type = DataType::kFloat32, .root = root}), count, sequence,
@@ -66,6 +67,24 @@ TEST(Evidence, OfAnIdleRank) {
   EXPECT_EQ(c.name, "dp");
   EXPECT_EQ(c.ranks, 3);
   EXPECT_EQ(c.window[1], 256u);
+}
+
+TEST(Evidence, OfHowFastDataGoToAnotherHost) {
+  Box box;
+  trace::NotePace(box.memory(), 2,
+                  {.bytes_per_s = 5'000'000,
+                   .usual_bytes_per_s = 50'000'000,
+                   .arrived_bytes_per_s = 3 << 20,
+                   .queued_percent = 70,
+                   .card = "mlx5_1"});
+  const RankLook rank = ReadRank(box.View());
+  const LinkLook* link = rank.LinkTo(2, 0);
+  ASSERT_NE(link, nullptr);
+  EXPECT_EQ(link->pace_bytes_per_s, 5'000'000u);
+  EXPECT_EQ(link->usual_bytes_per_s, 50'000'000u);
+  EXPECT_EQ(link->arrived_bytes_per_s, 3u << 20);
+  EXPECT_EQ(link->queued_percent, 70);
+  EXPECT_EQ(link->card, "mlx5_1");
 }
 
 TEST(Evidence, OfARankThatWaits) {

@@ -101,12 +101,22 @@ class Finder {
           Say("rank {} has sent {} units to rank {} beyond what that has consumed, and the link holds {}", rank.rank,
               sent - credit, link.peer, communicator_.window[p]);
         }
-        if (theirs != nullptr && theirs->received[p] > sent) {
-          Say("rank {} has received {} units of rank {}, which has sent {}", link.peer, theirs->received[p], rank.rank,
-              sent);
+        const std::uint64_t received = theirs == nullptr ? 0 : ReceivedBy(rank, *peer, *theirs, p);
+        if (received > sent) {
+          Say("rank {} has received {} units of rank {}, which has sent {}", link.peer, received, rank.rank, sent);
         }
       }
     }
+  }
+
+  // What a peer has received of a rank. Hosts look one after another, and over a slow network long after: of a peer on another host it is
+  // what it had at the look before.
+  std::uint64_t ReceivedBy(const RankLook& rank, const RankLook& peer, const LinkLook& theirs, std::size_t p) const {
+    if (peer.island == rank.island) return theirs.received[p];
+    const CommunicatorLook* old = before_.Find(communicator_.id);
+    const RankLook* then = old == nullptr ? nullptr : old->Find(peer.rank);
+    const LinkLook* link = then == nullptr ? nullptr : then->LinkTo(rank.rank, theirs.channel);
+    return link == nullptr ? 0 : std::min(link->received[p], theirs.received[p]);
   }
 
   // A collective in which everybody's data reach everybody ends nowhere before all have called it.

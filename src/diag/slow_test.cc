@@ -126,5 +126,25 @@ TEST(SlowLinks, AreNotStalled) {
   EXPECT_EQ(network.SlowLinks(), (Links{{1, 2}}));
 }
 
+// The answer of the receiver's host is newer than that of the sender's, over a slow network: that contradicts nothing.
+TEST(SlowLinks, DoNotMakeWhatHostsSayImplausible) {
+  Job job(3);
+  job.Spread();
+  job.WaitOnRing(4.5);
+  for (int r = 0; r < 3; ++r) job.Edge(r, (r + 1) % 3, 500, 500, 490);
+  job.LinkOf(1, 0).received[0] = 501;
+  const auto implausible = [&](std::uint64_t received_before) {
+    const auto before = [&](Look& look) {
+      for (LinkLook& link : look.communicators[0].seen[1].links) {
+        if (link.peer == 0) link.received[0] = received_before;
+      }
+    };
+    const std::vector<Verdict> verdicts = job.Judged(before);
+    return !verdicts.empty() && Sentence(verdicts[0]).find("implausible: ") != std::string::npos;
+  };
+  EXPECT_FALSE(implausible(500));
+  EXPECT_TRUE(implausible(501));
+}
+
 }  // namespace
 }  // namespace tutti::diag

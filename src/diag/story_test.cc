@@ -189,6 +189,10 @@ TEST(Story, GoesOnWhereOtherLinksOfThePlaceAreSlow) {
       told.push_back(line.text.starts_with("data move ") ? static_cast<int>(second) : -1);
   }
   EXPECT_EQ(told, (std::vector{5, 30}));
+  // It is looked at until it is over.
+  EXPECT_TRUE(story.TellsOfSlowness());
+  for (int second = 41; second < 45; ++second) story.Update({}, second * kSecond);
+  EXPECT_FALSE(story.TellsOfSlowness());
   // Links of other hosts are another story.
   Story other;
   for (int second = 0; second <= 12; ++second) {
