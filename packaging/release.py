@@ -100,8 +100,8 @@ def build(source, folder, epoch, own, cuda):
     jobs = os.environ.get("TUTTI_JOBS") or str(os.cpu_count() or 2)
     environment = {"SOURCE_DATE_EPOCH": str(epoch), "TZ": own["TZ"], "LC_ALL": "C.UTF-8", "CMAKE_BUILD_PARALLEL_LEVEL": jobs}
 
-    def step(*command):
-        run(*command, folder=tree, log=log, environment=environment, umask=own["umask"])
+    def step(*command, umask=own["umask"]):
+        run(*command, folder=tree, log=log, environment=environment, umask=umask)
 
     run("tar", "-xf", source, "-C", folder, "--same-permissions", "--no-same-owner")
     tree = os.path.join(folder, os.path.basename(source).removesuffix(".tar.gz"))
@@ -109,7 +109,8 @@ def build(source, folder, epoch, own, cuda):
     gpu = ["-DTUTTI_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={cuda}"] if cuda else []
     step("cmake", "--preset", "release", "-DTUTTI_TESTS=OFF", *gpu)
     step("cmake", "--build", made)
-    step("cpack", "--config", os.path.join(made, "CPackConfig.cmake"), "-B", packages)
+    # cpack writes the permissions of its own scratch files into Debian packages.
+    step("cpack", "--config", os.path.join(made, "CPackConfig.cmake"), "-B", packages, umask=0o022)
     shutil.rmtree(os.path.join(packages, "_CPack_Packages"), ignore_errors=True)
     # The wheel takes the objects of this build: what it is compiled with is the same.
     python = os.path.join(folder, "venv/bin/python")
@@ -128,17 +129,15 @@ def members(path, into):
                 content = hashlib.sha256(archive.read(member)).hexdigest()
                 found[member.filename] = (content, member.date_time, member.external_attr)
         return found
-    plain = os.path.join(into, "plain.tar")
-    if path.endswith(".deb"):
+    for part, prefix in (("--fsys-tarfile", ""), ("--ctrl-tarfile", "control: ")) if path.endswith(".deb") else (("", ""),):
+        plain = os.path.join(into, "plain.tar")
         with open(plain, "wb") as out:
-            subprocess.run(["dpkg-deb", "--fsys-tarfile", path], stdout=out, check=True)
-    else:
-        subprocess.run(["zstd", "-dqf", path, "-o", plain], check=True)
-    with tarfile.open(plain) as archive:
-        for member in archive:
-            content = hashlib.sha256(archive.extractfile(member).read()).hexdigest() if member.isfile() else member.linkname
-            found[member.name] = (content, member.mtime, member.mode, member.uname, member.gname)
-    os.remove(plain)
+            subprocess.run(["dpkg-deb", part, path] if part else ["zstd", "-dqc", path], stdout=out, check=True)
+        with tarfile.open(plain) as archive:
+            for member in archive:
+                content = hashlib.sha256(archive.extractfile(member).read()).hexdigest() if member.isfile() else member.linkname
+                found[prefix + member.name] = (content, member.mtime, member.mode, member.uname, member.gname)
+        os.remove(plain)
     return found
 
 

@@ -118,13 +118,14 @@ class CompareTest(FolderTest):
             os.utime(os.path.join(root, "file"), (0, 0))
             os.makedirs(os.path.join(root, "../DEBIAN"))
             with open(os.path.join(root, "../DEBIAN/control"), "w", encoding="utf-8") as file:
-                file.write("Package: a\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.org>\nDescription: a\n")
+                file.write(f"Package: a\nVersion: 1{content}\nArchitecture: all\nMaintainer: A <a@example.org>\nDescription: a\n")
             self.made(build)
             subprocess.run(["dpkg-deb", "--build", "--root-owner-group", os.path.dirname(root), self.path(build, "a.deb")], check=True,
                            stdout=subprocess.DEVNULL, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
             subprocess.run(["tar", "--zstd", "--mtime=@0", "-cf", self.path(build, "a.tar.zst"), "-C", root, "file"], check=True)
         found = self.differences()
         self.assertRegex(found[0], r"^a\.deb: .*\./usr/file")
+        self.assertIn("control: ./control", found[0])
         self.assertEqual(found[1], "a.tar.zst: file")
 
 

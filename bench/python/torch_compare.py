@@ -47,13 +47,16 @@ def operations(dist, sizes):
     import torch
 
     n = dist.get_world_size()
+    # Their names from PyTorch 2.14 on, and before.
+    all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+    reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
     for size in sizes:
         x = torch.ones(max(size // 4, 1))
         yield "all_reduce", size, lambda x=x: dist.all_reduce(x)
         yield "broadcast", size, lambda x=x: dist.broadcast(x, 0)
         whole = torch.ones(x.numel() * n)
-        yield "all_gather_single", size, lambda x=x, w=whole: dist.all_gather_single(w, x)
-        yield "reduce_scatter_single", size, lambda x=x, w=whole: dist.reduce_scatter_single(x, w)
+        yield "all_gather_single", size, lambda x=x, w=whole: all_gather(w, x)
+        yield "reduce_scatter_single", size, lambda x=x, w=whole: reduce_scatter(x, w)
         other = torch.ones_like(whole)
         yield "all_to_all_single", size * n, lambda w=whole, o=other: dist.all_to_all_single(o, w)
     yield "barrier", 0, dist.barrier
@@ -90,7 +93,7 @@ def steps(dist, how: str):
     return step
 
 
-def rank_main(rank, ranks, backend, folder, sizes, least_s, answer):
+def rank_main(rank, ranks, backend, folder, sizes, least_s, trained, answer):
     import torch
     import torch.distributed as dist
 
@@ -103,20 +106,20 @@ def rank_main(rank, ranks, backend, folder, sizes, least_s, answer):
     rows = []
     for name, size, call in operations(dist, sizes):
         rows.append((name, size, timed(dist, call, least_s) * 1e6))
-    for how in ("ddp", "fsdp"):
+    for how in trained:
         rows.append((how, 0, timed(dist, steps(dist, how), least_s * 4) * 1e6))
     if rank == 0:
         answer.put(rows)
     dist.destroy_process_group()
 
 
-def measure(backend, ranks, sizes, least_s):
+def measure(backend, ranks, sizes, least_s, trained):
     import torch.multiprocessing as mp
 
     context = mp.get_context("fork")
     answer = context.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        processes = [context.Process(target=rank_main, args=(r, ranks, backend, folder, sizes, least_s, answer)) for r in range(ranks)]
+        processes = [context.Process(target=rank_main, args=(r, ranks, backend, folder, sizes, least_s, trained, answer)) for r in range(ranks)]
         for process in processes:
             process.start()
         rows = answer.get()
@@ -131,6 +134,8 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 1024, 16384, 65536, 1 << 20, 16 << 20], help="bytes of a rank's tensor")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.2, help="how long each call is repeated in a round")
+    parser.add_argument("--steps", nargs="*", choices=("ddp", "fsdp"), default=["ddp", "fsdp"],
+                        help="training steps to measure; fsdp needs PyTorch 2.14")
     parser.add_argument("--json", help="where the times are written")
     args = parser.parse_args()
     import torch
@@ -141,7 +146,7 @@ def main() -> int:
         best = {}
         for _ in range(args.rounds):
             for backend in BACKENDS:
-                for name, size, us in measure(backend, ranks, args.sizes, args.seconds):
+                for name, size, us in measure(backend, ranks, args.sizes, args.seconds, args.steps):
                     key = (name, size)
                     best.setdefault(key, {})[backend] = min(us, best.get(key, {}).get(backend, float("inf")))
         print(f"\n{ranks} ranks {'operation':>22} {'bytes':>10} {'gloo':>12} {'tutti':>12} {'x':>7}")

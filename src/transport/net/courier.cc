@@ -186,15 +186,10 @@ std::vector<FlowPace> Courier::Paces() const {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     Peer* const peer = IsServed(rank) ? Find(rank) : nullptr;
     for (int flow = 0; peer != nullptr && flow < peer->rank.flows(); ++flow) {
-      const auto [busy_ns, bytes] = peer->rank.BusyOf(flow);
-      const Traffic traffic = peer->rank.TrafficOf(flow);
-      if (busy_ns == 0 && traffic.busy_ns == 0) continue;
-      paces.push_back({.peer = rank,
-                       .flow = flow,
-                       .card = RouteTo(*peer, flow).card,
-                       .busy_ns = busy_ns,
-                       .bytes = bytes,
-                       .traffic = traffic});
+      FlowPace pace = peer->rank.PaceOf(flow);
+      if (pace.busy_ns == 0 && pace.traffic.busy_ns == 0) continue;
+      pace.card = RouteTo(*peer, flow).card;
+      paces.push_back(std::move(pace));
     }
   }
   return paces;

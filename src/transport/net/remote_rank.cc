@@ -63,15 +63,17 @@ bool RemoteRank::IsConnected(int flow) const { return flows_[static_cast<std::si
 
 bool RemoteRank::IsBusy() const { return sys::NowNs() - busy_ns_.load(std::memory_order_relaxed) < kBusyNs; }
 
-std::pair<std::int64_t, std::uint64_t> RemoteRank::BusyOf(int flow) const {
-  const Flow& of = *flows_[static_cast<std::size_t>(flow)];
-  return {of.all_busy_ns.load(std::memory_order_relaxed), of.all_busy_bytes.load(std::memory_order_relaxed)};
-}
-
-Traffic RemoteRank::TrafficOf(int flow) {
+FlowPace RemoteRank::PaceOf(int flow) {
   Flow& of = *flows_[static_cast<std::size_t>(flow)];
+  FlowPace pace{.peer = who_.rank,
+                .flow = flow,
+                .card = {},
+                .busy_ns = of.all_busy_ns.load(std::memory_order_relaxed),
+                .bytes = of.all_busy_bytes.load(std::memory_order_relaxed),
+                .traffic = {}};
   std::lock_guard lock(of.mutex);
-  return of.wire == nullptr ? Traffic{} : of.wire->Traffic().value_or(Traffic{});
+  if (of.wire != nullptr) pace.traffic = of.wire->Traffic().value_or(Traffic{});
+  return pace;
 }
 
 double RemoteRank::BytesPerSecond() const {

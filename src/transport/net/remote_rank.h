@@ -59,10 +59,8 @@ class RemoteRank {
   bool IsBusy() const;
   // What its flows were seen to carry together where they had enough to do; 0: not known.
   double BytesPerSecond() const;
-  // Since the beginning: for how long a flow had enough to do, while the peer took what came, and what arrived then.
-  std::pair<std::int64_t, std::uint64_t> BusyOf(int flow) const;
-  // What the system has counted of the connection that a flow has now; all 0 where it has none, or nobody counts.
-  Traffic TrafficOf(int flow);
+  // What a flow has carried; the card is not known here.
+  FlowPace PaceOf(int flow);
   // Whether so much has been sent or waits to be sent that more flows than one are of use.
   bool WantsMoreFlows() const { return wants_more_.load(std::memory_order_relaxed); }
   // What becomes ready where its flows can go on: those that one of `movers` threads serves; without that, all that movers do not.
