@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/gpu_facts.h"
 #include "tools/prediction.h"
 #include "tools/simulated.h"
 #include "tools/topo_source.h"
@@ -25,18 +26,6 @@ class GpuPlanner;
 }
 
 namespace tutti::tools {
-
-// What choices on GPUs go by.
-struct GpuFacts {
-  tune::GpuSituation situation;
-  bool whole_lines = true;             // lines of 128 bytes arrive whole on all links
-  std::vector<tune::GpuTable> stored;  // tables of this machine, before those of the library
-  std::vector<std::string> notes;      // what was assumed
-};
-
-// The GPUs of the first host of a graph, which so many ranks share. What a graph does not say is what is most likely.
-// Fails where a file of tables cannot be read.
-Result<GpuFacts> GpuFactsOf(const SourcedTopology& topology, int ranks, const Settings& settings);
 
 class GpuChoices {
  public:

@@ -3,7 +3,7 @@
 #include "tools/sim_setup.h"
 
 #include "sim/simulator.h"
-#include "tools/gpu_choices.h"
+#include "tools/gpu_facts.h"
 #include "tune/gpu_machine.h"
 #include "tune/machine.h"
 #include "tutti/settings.h"

@@ -21,7 +21,7 @@ def gpu_bench():
     return module
 
 
-COMPARED = "2026-11-27-h200-4-gpus/compare_65908a4.json"
+COMPARED = "2026-11-27-h200-4-gpus/compare_e412bae.json"
 
 
 def ranges():
@@ -83,7 +83,7 @@ def goals_missed(measured):
 
 
 def beside_products(measured):
-    runs = [measured.file("2026-11-23-h200-2-gpus/torch_overlap.json"), measured.file("2026-11-26-h200-4-gpus/torch_overlap.json")]
+    runs = [measured.file("2026-11-23-h200-2-gpus/torch_overlap.json"), measured.file("2026-11-27-h200-4-gpus/torch_overlap.json")]
     rows = []
     for pair in zip(*(run.rows for run in runs)):
         first = pair[0]

@@ -305,7 +305,7 @@ def hosts_ratios(measured):
         rows.append([f"all_reduce, {title}", *cells])
     for path, title in (("2026-11-25-h100/hosts_2_ranks.json", "2 hosts of 1 rank, one H100"),
                         ("2026-11-25-h100/hosts_4_ranks.json", "4 hosts of 1 rank, one H100"),
-                        ("2026-11-26-h200-4-gpus/hosts.json", "2 hosts of 2 ranks, four H200")):
+                        ("2026-11-27-h200-4-gpus/hosts.json", "2 hosts of 2 ranks, four H200")):
         run = measured.file(path)
         gpu.append(run)
         for op in dict.fromkeys(point.op for point in run.points):
@@ -333,7 +333,7 @@ def hosts_gpu_sizes(measured):
     text = ""
     for path, title in (("2026-11-25-h100/hosts_2_ranks.json", "2 hosts of 1 rank"),
                         ("2026-11-25-h100/hosts_4_ranks.json", "4 hosts of 1 rank"),
-                        ("2026-11-26-h200-4-gpus/hosts.json", "2 hosts of 2 ranks")):
+                        ("2026-11-27-h200-4-gpus/hosts.json", "2 hosts of 2 ranks")):
         run = measured.file(path)
         ops = list(dict.fromkeys(point.op for point in run.points))
         points = {(point.op, point.bytes, point.library): point for point in run.points}

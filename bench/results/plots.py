@@ -21,7 +21,7 @@ import results  # noqa: E402
 
 FOLDER = os.path.join(results.ROOT, "docs", "plots")
 HOST = "2026-11-22-epyc-2-cores/peers.json"
-GPUS = "2026-11-27-h200-4-gpus/compare_65908a4.json"
+GPUS = "2026-11-27-h200-4-gpus/compare_e412bae.json"
 
 
 def program(name):

@@ -22,6 +22,7 @@ MACHINES = {  # of folders -> what a reader calls it; others are called by what 
     "epyc-2-cores": "AMD EPYC, 2 cores", "epyc-zen3-2-cores": "AMD EPYC of Zen 3, 2 cores",
     "epyc-zen5-2-cores": "AMD EPYC of Zen 5, 2 cores", "xeon-2-cores": "Intel Xeon, 2 cores",
     "xeon-16-cores": "Intel Xeon, 16 cores", "xeon-32-cores": "Intel Xeon, 32 cores", "h100": "1 NVIDIA H100, 16 cores",
+    "diagnosis": "planted faults", "xeon-64-cores": "Intel Xeon, 64 cores",
     "h200-2-gpus": "2 NVIDIA H200, NVLink", "h200-4-gpus": "4 NVIDIA H200, NVLink",
 }
 KINDS = {  # what a file holds -> what each of its rows must have
@@ -37,6 +38,11 @@ KINDS = {  # what a file holds -> what each of its rows must have
     "calls": ("ranks", "op", "bytes", "cpp_ns", "more_ns", "low_ns", "high_ns"),
     "cards": ("ranks", "op", "bytes", "cards", "us"),
     "walks": ("walk", "seconds", "limit_s", "steps"),
+    "jax": ("op", "bytes", "call_us", "loop_us"),
+    "torch": ("ranks", "operation", "bytes", "gloo", "tutti"),
+    "campaign": ("where", "seed", "kind", "name", "right"),
+    "flights": ("seed", "named"),
+    "soak_totals": ("seconds", "jobs", "job_hours", "rank_hours", "cores", "pauses", "told", "warnings", "failed"),
     "init": ("ranks", "processes", "hosts", "median_s", "worst_s", "mb_per_rank"),
 }
 

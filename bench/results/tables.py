@@ -19,8 +19,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import diagnosis_tables as diagnosis  # noqa: E402
 import gpu_tables as gpu  # noqa: E402
 import host_tables as host  # noqa: E402
+import python_tables as python  # noqa: E402
 import results  # noqa: E402
 from measured import Measured  # noqa: E402
 from results import ResultsError  # noqa: E402
@@ -32,6 +34,10 @@ TABLES = {
     "hosts-ratios": host.hosts_ratios, "hosts-sizes": host.hosts_sizes, "hosts-gpu-sizes": host.hosts_gpu_sizes,
     "init": host.init, "walks": host.walks, "cards": host.cards, "gpu-ratios": gpu.ratios_in_graphs, "gpu-ratios-whole": gpu.ratios_whole,
     "gpu-goals": gpu.goals_missed, "gpu-beside-products": gpu.beside_products, "gpu-groups": gpu.groups,
+    "jax": python.jax, "torch": python.torch, "diagnosis-hosts": diagnosis.hosts, "diagnosis-misses": diagnosis.misses, "diagnosis-shapes": diagnosis.shapes,
+    "diagnosis-model": lambda measured: diagnosis.others(measured, "model"),
+    "diagnosis-real": lambda measured: diagnosis.others(measured, "real"), "diagnosis-sentences": diagnosis.sentences,
+    "diagnosis-tools": diagnosis.tools, "diagnosis-soak": diagnosis.soak,
     "gpu-windows": gpu.windows, "gpu-blocks": gpu.blocks_of_relays,
 }
 

@@ -18,11 +18,12 @@
 #include <vector>
 
 #include "sys/net/address.h"
-#include "sys/net/tcp_window.h"
 #include "sys/os/fd.h"
 #include "tutti/status.h"
 
 namespace tutti::sys {
+
+struct TcpTraffic;
 
 // When a connection whose other host says nothing ends. An idle one: after idle_s + interval_s * probes. One with data that
 // nobody takes, because nothing is acknowledged or because the receiver's buffer stays full: after unacknowledged_ms. So a

@@ -1,6 +1,7 @@
 // Copyright 2026 The Tutti Authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/net/tcp.h"
+#include "sys/net/tcp_window.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sys/net/tcp.h"
+#include "sys/net/tcp_window.h"
 #include "transport/net/stream.h"
 
 namespace tutti::transport::net {
