@@ -24,8 +24,11 @@ struct Slow {
 
 // Those of one communicator that hold it up: at both looks the table says so of the edge, whoever waits on it did so for at least half
 // of the time in between, and less than `below` of the rated speed was moved, and of the edge's own past. A link, moreover, was full or
-// half full of what had not arrived. Of a link to another host the sender itself says how fast it is, and what is usual; of two of these, one of which ends at the host where the other begins, only one counts, since the other one's way back goes
-// through it: the one whose data wait in their own card's queues, else the slower one. None is named where more than half of four or more are alike and have no host in common: then it is something else. `communicator`: its place in `now`.
+// half full of what had not arrived. `communicator`: its place in `now`.
+//   Of a link to another host the sender itself says how fast it is, and what is usual. Of two of these, one of which ends at the host
+// where the other begins, only one counts, since the other one's way back goes through it: the one whose data wait in their own card's
+// queues, else the slower one. None is named where more than half of four or more are alike and have no host in common: then it is
+// something else.
 std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator, const EdgeTable& table, double below);
 
 }  // namespace tutti::diag
