@@ -65,4 +65,10 @@ Status WriteText(const std::string& path, std::string_view text) {
   return Status(Code::kSystem, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
+bool WriteTextOrSay(std::string_view command, const std::string& path, std::string_view text) {
+  const Status written = WriteText(path, text);
+  if (!written.ok()) fmt::print(stderr, "{}: {}\n", command, written.message());
+  return written.ok();
+}
+
 }  // namespace tutti::tools

@@ -35,6 +35,8 @@ int UsageError(std::string_view command, std::string_view message);
 
 // Writes a text to a file, or to the standard output for "-". Fails with a sentence that names the file.
 Status WriteText(const std::string& path, std::string_view text);
+// The same; where it fails, "tutti perf: <sentence>" is printed to stderr, and false returned.
+bool WriteTextOrSay(std::string_view command, const std::string& path, std::string_view text);
 
 }  // namespace tutti::tools
 

@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -165,19 +162,6 @@ int Show(const Result<std::string>& text) {
   return kExitFailed;
 }
 
-// Writes the JSON to a file, or to stdout for "-".
-Status WriteJson(const std::string& path, const std::string& json) {
-  if (path == "-") {
-    fmt::print("{}", json);
-    return Status::Ok();
-  }
-  std::ofstream out(path);
-  out << json;
-  out.close();
-  if (out) return Status::Ok();
-  return Status(Code::kSystem, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-}
-
 }  // namespace
 
 std::string FormatSettings(const comm::SettingsSources& sources, Shown shown) {
@@ -301,7 +285,7 @@ int EnvCommand(int argc, char** argv) {
       fmt::print("\nTables of constants, in the order in which they are looked through:\n");
       if (Show(ListTables(Read(sources))) != kExitOk) return kExitFailed;
     }
-  } else if (const Status written = WriteJson(json, SettingsAsJson(sources)); !written.ok()) {
+  } else if (const Status written = WriteText(json, SettingsAsJson(sources)); !written.ok()) {
     fmt::print(stderr, "tutti env: {}\n", written.message());
     return kExitFailed;
   }

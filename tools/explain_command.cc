@@ -186,9 +186,7 @@ int ExplainCommand(int argc, char** argv) {
     return kExitFailed;
   }
   if (!json.empty()) {
-    const Status written = WriteText(json, AsJson(errors).Dump(2) + "\n");
-    if (!written.ok()) fmt::print(stderr, "tutti explain: {}\n", written.message());
-    return written.ok() ? kExitOk : kExitFailed;
+    return WriteTextOrSay("tutti explain", json, AsJson(errors).Dump(2) + "\n") ? kExitOk : kExitFailed;
   }
   for (std::size_t i = 0; i < std::min(errors.size(), kMostShown); ++i) {
     if (i > 0) fmt::print("\n");

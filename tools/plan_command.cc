@@ -290,9 +290,8 @@ int RunPlan(const Options& options, const Target& target) {
     if (options.json.empty()) fmt::print("planted: {}\n", *planted);
   }
   if (!options.json.empty()) {
-    const Status written = WriteText(options.json, PlanAsJson(options, target, plans).Dump(2) + "\n");
-    if (!written.ok()) fmt::print(stderr, "tutti plan: {}\n", written.message());
-    return written.ok() ? kExitOk : kExitFailed;
+    const std::string json = PlanAsJson(options, target, plans).Dump(2) + "\n";
+    return WriteTextOrSay("tutti plan", options.json, json) ? kExitOk : kExitFailed;
   }
   if (options.rank >= 0 || (!options.check && !options.cost && options.svg.empty())) {
     fmt::print("{}", options.rank < 0 ? plan::Print(plans) : plan::Print(plans[options.rank]));

@@ -81,10 +81,8 @@ int ExplainPlan(ExplainOptions options, const std::string& collective, const std
     fmt::print("{}", Explain(opened->predictor->about(), *parsed, *prediction));
     return kExitOk;
   }
-  const Status written =
-      WriteText(options.json, ExplainAsJson(opened->predictor->about(), *parsed, *prediction).Dump(2) + "\n");
-  if (!written.ok()) fmt::print(stderr, "tutti plan: {}\n", written.message());
-  return written.ok() ? kExitOk : kExitFailed;
+  const std::string json = ExplainAsJson(opened->predictor->about(), *parsed, *prediction).Dump(2) + "\n";
+  return WriteTextOrSay("tutti plan", options.json, json) ? kExitOk : kExitFailed;
 }
 
 }  // namespace tutti::tools

@@ -6,12 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,20 +43,6 @@ struct Options {
   double interval_s = 1;
   std::string json;
 };
-
-bool WriteFile(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    fmt::print("{}", text);
-    return true;
-  }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"), &std::fclose);
-  if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-      std::fflush(file.get()) == 0) {
-    return true;
-  }
-  fmt::print(stderr, "tutti top: cannot write {}: {}\n", path, std::strerror(errno));
-  return false;
-}
 
 // What a look holds, and what was copied for the rows of one process.
 struct Moment {
@@ -152,7 +135,8 @@ int ShowOnce(const Options& options, Beyond& beyond, const Moment& before) {
   }
   const std::vector<TopJob> jobs = Jobs(options, before, *now, diag::Judge(before.look, now->look));
   if (!options.json.empty()) {
-    if (!WriteFile(options.json, AllAsJson(options, before, *now, jobs))) return static_cast<int>(JobStatus::kUnknown);
+    if (!WriteTextOrSay("tutti top", options.json, AllAsJson(options, before, *now, jobs)))
+      return static_cast<int>(JobStatus::kUnknown);
   } else {
     fmt::print("{}", FormatAll(options, before, *now, jobs));
     std::fflush(stdout);
@@ -195,7 +179,7 @@ int ShowCore(const Options& options) {
   if (options.json.empty()) {
     fmt::print("{}", FormatCore(*core, verdicts));
     std::fflush(stdout);
-  } else if (!WriteFile(options.json, CoreAsJson(*core, verdicts).Dump(1) + "\n")) {
+  } else if (!WriteTextOrSay("tutti top", options.json, CoreAsJson(*core, verdicts).Dump(1) + "\n")) {
     return static_cast<int>(JobStatus::kUnknown);
   }
   return static_cast<int>(StatusOf(*core, verdicts));

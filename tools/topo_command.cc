@@ -41,17 +41,7 @@ struct Options {
   bool tree = false, channels = false, quiet = false;
 };
 
-bool Write(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    fmt::print("{}", text);
-    return true;
-  }
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr && std::fclose(file) == 0 && written) return true;
-  std::perror(("tutti topo: cannot write " + path).c_str());
-  return false;
-}
+bool Write(const std::string& path, const std::string& text) { return WriteTextOrSay("tutti topo", path, text); }
 
 bool WriteFiles(const Options& options, const topo::Graph& graph, const topo::PolicyOptions& policy) {
   if (!options.graph.empty()) {
