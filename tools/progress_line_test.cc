@@ -23,9 +23,11 @@ std::string OnTerminal(Use use) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   for (const int fd : {out, err, slave}) close(fd);
-  std::string text(4096, '\0');
-  const ssize_t bytes = read(master, text.data(), text.size());
-  text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  std::string text;
+  char piece[4096];
+  // Nobody has the other end any more, so what comes after the last byte is an error.
+  for (ssize_t bytes; (bytes = read(master, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(bytes));
   close(master);
   return text;
 }

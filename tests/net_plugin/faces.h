@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "transport/net/plugin/abi.h"
+#include "tutti/export.h"
 
 namespace tutti::tests {
 
@@ -136,6 +137,5 @@ abi::Net<kVersion> Face(const char* name) {
 // The symbol that hosts look for.
 #define TUTTI_PLUGIN_SYMBOL_OF(version) ncclNetPlugin_v##version
 #define TUTTI_PLUGIN_SYMBOL(version) TUTTI_PLUGIN_SYMBOL_OF(version)
-#define TUTTI_EXPORT __attribute__((visibility("default")))
 
 #endif  // TUTTI_TESTS_NET_PLUGIN_FACES_H_
