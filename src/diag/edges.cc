@@ -58,7 +58,8 @@ SenderIs SenderOf(const Edge& edge) {
     return SenderIs::kOutstanding;
   if (edge.sender_is == EndIs::kInside) return SenderIs::kIdle;
   const WaitLook& wait = edge.sender->wait;
-  if (wait.kind == WaitKind::kData || wait.peer != edge.receiver->rank) return SenderIs::kWaitsElsewhere;
+  if (wait.kind == WaitKind::kData || PeerWaitedFor(*edge.sender) != edge.receiver->rank)
+    return SenderIs::kWaitsElsewhere;
   return link == nullptr || IsFull(*link, edge.sender->running.protocol, edge.window) ? SenderIs::kFull
                                                                                       : SenderIs::kWaitsElsewhere;
 }
@@ -82,6 +83,23 @@ std::uint64_t InFlight(const Edge& edge) {
     if (out->sent[p] > received) units += out->sent[p] - received;
   }
   return units;
+}
+
+std::uint64_t Unconsumed(const LinkLook& link) {
+  std::uint64_t units = 0;
+  for (std::size_t p = 0; p < trace::kBoxProtocols; ++p) {
+    units += link.sent[p] > link.credit[p] ? link.sent[p] - link.credit[p] : 0;
+  }
+  return units;
+}
+
+int PeerWaitedFor(const RankLook& rank) {
+  const WaitLook& wait = rank.wait;
+  if (wait.kind != WaitKind::kPages) return wait.peer;
+  const LinkLook* const named = rank.LinkTo(wait.peer, wait.channel);
+  if (named == nullptr || Unconsumed(*named) > 0) return wait.peer;
+  const auto found = std::ranges::find_if(rank.links, [](const LinkLook& link) { return Unconsumed(link) > 0; });
+  return found == rank.links.end() ? wait.peer : found->peer;
 }
 
 std::string Describe(const Edge& edge) {

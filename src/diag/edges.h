@@ -83,6 +83,11 @@ SenderIs SenderOf(const Edge& edge);
 ReceiverIs ReceiverOf(const Edge& edge);
 // Units that were sent and have not arrived, over all protocols.
 std::uint64_t InFlight(const Edge& edge);
+// Units that were sent and are not known to be consumed, over all protocols.
+std::uint64_t Unconsumed(const LinkLook& link);
+// For whom a rank waits; -1: for nobody in particular. Who waits for pages names a peer that may have them. Where that one has consumed
+// all that it was sent, it is another one that has not.
+int PeerWaitedFor(const RankLook& rank);
 // "sent 812, received 700, room for 128; rank 3 waits for room, rank 4 for data": the counters as evidence.
 std::string Describe(const Edge& edge);
 

@@ -253,6 +253,55 @@ TEST(Judge, NamesAHostThatIsGone) {
   EXPECT_EQ(What(One(one.Judged(), Kind::kHostGone, {1})), "host b with rank 1 (pid 101) does not answer");
 }
 
+// A cable at a tenth of its speed is so full of data that answers are late. Data that arrive are answer enough.
+TEST(Judge, AHostThatTakesDataIsNotGone) {
+  Job job(3);
+  job.Wait(0, 2, 9.5);
+  job.now.hosts.push_back({.name = "b", .silent_ns = 9500 * kMs});
+  job.process(1).host = job.process(2).host = "b";
+  job.rank(1).island = job.rank(2).island = 1;
+  EXPECT_EQ(job.Judged().size(), 1u);
+  job.LinkOf(0, 1).arrived_bytes_per_s = 300'000;
+  EXPECT_EQ(job.Judged().size(), 0u);
+  job.LinkOf(0, 1).arrived_bytes_per_s = 0;
+  job.LinkOf(2, 1).arrived_bytes_per_s = 300'000;  // within the host
+  EXPECT_EQ(job.Judged().size(), 1u);
+  // The same of one process, whose host answers.
+  Job one(3);
+  one.Wait(0, 2, 9.5);
+  one.process(1).host = one.process(2).host = "b";
+  one.rank(1).island = one.rank(2).island = 1;
+  one.process(2).state = ProcessState::kSilent;
+  EXPECT_EQ(RanksOf(One(one.Judged(), Kind::kStopped, {2}).direct), std::vector{0});
+  one.LinkOf(0, 1).arrived_bytes_per_s = 300'000;  // to another process
+  EXPECT_EQ(one.Judged().size(), 1u);
+  one.LinkOf(0, 2).arrived_bytes_per_s = 300'000;
+  EXPECT_EQ(one.Judged().size(), 0u);
+}
+
+// Rank 1 waits for pages. It names rank 0, which has consumed all; what was sent to rank 2 has not arrived.
+TEST(Judge, PagesAreWithAPeerThatHasNotConsumedThem) {
+  Job job(3);
+  job.Spread();
+  job.Wait(0, 1, 5);
+  job.Wait(1, 0, 5, 0, trace::WaitKind::kPages);
+  job.Wait(2, 1, 5);
+  job.Edge(1, 0, 373, 373, 373);
+  job.Edge(1, 2, 500, 400, 380);
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kLinkStalled);
+  ASSERT_EQ(verdicts[0].links.size(), 1u);
+  EXPECT_EQ(verdicts[0].links[0].from.rank, 1);
+  EXPECT_EQ(verdicts[0].links[0].to.rank, 2);
+  // What was sent to it has arrived, and it does not say so.
+  job.Edge(1, 2, 500, 500, 380);
+  const std::vector<Verdict> back = job.Judged();
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_EQ(back[0].links.at(0).to.rank, 2);
+  EXPECT_NE(Sentence(back[0]).find("the way back"), std::string::npos) << Sentence(back[0]);
+}
+
 TEST(Judge, TellsGpusThatAreLateFromHungOnes) {
   Job job(4);
   job.WaitOnRing(5, {2});

@@ -18,6 +18,22 @@ bool StandsStill(const RankLook& before, const RankLook& now) {
          before.wait.since_ns == now.wait.since_ns;
 }
 
+// So much a host takes that is there, if its answers are late: a slow link delays them too.
+constexpr std::uint64_t kTakesBytesPerS = 4 << 10;
+
+// Whether ranks of other hosts see that what they send arrives on the host of this one, or, with `whole_host` false, at this rank.
+bool TakesData(const CommunicatorLook& c, const RankLook& rank, bool whole_host) {
+  const auto is_there = [&](int peer) {
+    const RankLook* const other = peer == rank.rank ? &rank : c.Find(peer);
+    return other != nullptr && (whole_host ? other->island == rank.island : other->rank == rank.rank);
+  };
+  return std::ranges::any_of(c.seen, [&](const RankLook& other) {
+    return other.island != rank.island && std::ranges::any_of(other.links, [&](const LinkLook& link) {
+             return link.arrived_bytes_per_s >= kTakesBytesPerS && is_there(link.peer);
+           });
+  });
+}
+
 Standing OfProcess(const Seen& seen) {
   if (seen.process == nullptr) return Standing::kUnseen;
   const ProcessState now = seen.process->state;
@@ -65,14 +81,16 @@ Seen Standings::Judge(const CommunicatorLook& communicator, const RankLook& rank
     });
     if (same != before_.processes.end()) seen.process_before = &*same;
   }
-  const Standing held = OfProcess(seen);
+  Standing held = OfProcess(seen);
+  const bool is_mute = seen.process != nullptr && seen.process->state == ProcessState::kSilent;
+  if (is_mute && TakesData(communicator, rank, false)) held = Standing::kMoving;
   const auto silent = [&](const HostLook& h) {
     return h.silent_ns >= kSilentNs && seen.process != nullptr && h.name == seen.process->host;
   };
   if (rank.state == RankState::kLeft) {
     seen.standing = Standing::kLeft;
   } else if (std::ranges::any_of(now_.hosts, silent)) {
-    seen.standing = Standing::kHostSilent;
+    seen.standing = TakesData(communicator, rank, true) ? Standing::kMoving : Standing::kHostSilent;
   } else if (held != Standing::kUnseen) {
     seen.standing = held;
   } else if (rank.state == RankState::kFailed) {

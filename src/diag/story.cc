@@ -174,7 +174,8 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
     if (stopped) v.severity = std::min(v.severity, SeverityAfter(v, now_ns - entry.seen_ns + kLeastApartNs));
     if (MayComeLater(v)) {
       const std::int64_t shown_ns = rules_.patience[static_cast<std::size_t>(v.kind)].info_ns;
-      v.severity = std::min(v.severity, std::max(SeverityAfter(v, now_ns - entry.seen_ns + shown_ns), Severity::kInfo));
+      const std::int64_t its_own_ns = std::max(now_ns - entry.seen_ns + shown_ns, v.stood_ns);
+      v.severity = std::min(v.severity, std::max(SeverityAfter(v, its_own_ns), Severity::kInfo));
     }
     if (v.severity == Severity::kQuiet) {
       // Not worth a word yet. One that was told and is quiet now counts as missed.

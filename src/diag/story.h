@@ -27,8 +27,8 @@ class Story {
   // above, when it rises to WARN, when what it says of culprits or calls changes, or whether they have an excuse, and when the system
   // gives a reason. It is over when two updates in a row have not had it.
   //   An excuse holds for ten seconds after it was last seen: who saves something computes between its writes.
-  //   Others may have waited for something else before: WARN counts from when this culprit was first told of, and a process as stopped
-  // from when it was first seen so.
+  //   Others may have waited for something else before: WARN counts from when this culprit was first told of, or from as long as it is
+  // known to stand, and a process as stopped from when it was first seen so.
   //   What is slow is told when it was so in 3 of the last 4 seconds with an update, and its time counts from the first of these.
   std::vector<Line> Update(std::vector<Verdict> verdicts, std::int64_t now_ns);
 

@@ -112,6 +112,25 @@ TEST(Story, WarnsOfNobodyForWhatAnotherHasTaken) {
 }
 
 // Those who wait for it may have waited long before it was stopped.
+// What is on its way on a link has not moved since its sender, too, began to wait.
+TEST(Story, AStalledLinkCountsFromWhenBothOfItsEndsWait) {
+  const auto stalled = [](double sender_waits) {
+    Job job(3);
+    job.Spread();
+    job.WaitOnRing(9);
+    job.Wait(0, 2, sender_waits);
+    job.Edge(0, 1, 500, 499, 490);
+    return job.Judged();
+  };
+  for (const double seconds : {3.9, 4.0}) {
+    Story story;
+    const std::vector<Story::Line> lines = story.Update(stalled(seconds), 100 * kSecond);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].severity, seconds < 4 ? Severity::kInfo : Severity::kWarn);
+    EXPECT_EQ(lines[0].text.substr(0, 41), "nothing moves on the link from rank 0 (ho");
+  }
+}
+
 TEST(Story, AStopCountsFromWhenItIsSeen) {
   Job job(4);
   job.WaitOnRing(8, {2});
@@ -146,14 +165,14 @@ TEST(Story, KeepsShortWaitsToItself) {
     EXPECT_TRUE(story.Update(i % 3 == 0 ? LateFor(1) : std::vector<Verdict>{}, i * 100 * kMs).empty());
 }
 
-// What is slow is told when it was so in 3 of 4 seconds, and has been for 5; WARN after 10 s where a tenth is left, 30 where a third is.
+// What is slow is told when it was so in 3 of 4 seconds, and has been for 5; WARN after 7 s where a tenth is left, 21 where a third is.
 TEST(Story, TakesItsTimeOverWhatIsSlow) {
   const auto slow = [](double part) {
     Verdict v{.kind = Kind::kLinkSlow, .bytes_per_s = part * 50e9, .rated_bytes_per_s = 50e9};
     v.links.push_back({.from = {.rank = 3}, .to = {.rank = 4}});
     return std::vector{v};
   };
-  for (const auto& [part, warned] : {std::pair(0.1, 10), std::pair(0.33, 30)}) {
+  for (const auto& [part, warned] : {std::pair(0.1, 7), std::pair(0.33, 21)}) {
     Story story;
     std::vector<int> told;
     for (int half = 0; half <= 80; ++half) {
@@ -188,7 +207,7 @@ TEST(Story, GoesOnWhereOtherLinksOfThePlaceAreSlow) {
     for (const Story::Line& line : story.Update(slow(seen[second % seen.size()]), static_cast<int>(second) * kSecond))
       told.push_back(line.text.starts_with("data move ") ? static_cast<int>(second) : -1);
   }
-  EXPECT_EQ(told, (std::vector{5, 30}));
+  EXPECT_EQ(told, (std::vector{5, 21}));
   // It is looked at until it is over.
   EXPECT_TRUE(story.TellsOfSlowness());
   for (int second = 41; second < 45; ++second) story.Update({}, second * kSecond);

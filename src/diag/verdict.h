@@ -90,6 +90,7 @@ struct Verdict {
   std::optional<ProcessLook> process;             // of the first culprit
   std::int64_t held_ns = 0;                       // for how long something has waited
   std::int64_t since_unix_ns = 0;                 // 0: not known
+  std::int64_t stood_ns = 0;                      // kLinkStalled: for how long it has at least; 0: not known
   std::int64_t longest_before_ns = 0;             // the longest wait of those who wait now that has ended well
   double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow, and kNvLinkFault where data still move
   std::string

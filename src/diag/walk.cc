@@ -81,7 +81,7 @@ Walk::Step Walk::From(const Node& node) {
   if (closed_[static_cast<std::size_t>(node.communicator)] != kNoCause) {
     return {.verdict = closed_[static_cast<std::size_t>(node.communicator)]};
   }
-  const int peer_rank = At(node).now->wait.peer;
+  const int peer_rank = PeerWaitedFor(*At(node).now);
   // Of pages the peer that is named may be one of several.
   if (peer_rank < 0 || At(node).now->wait.kind == WaitKind::kPages) {
     if (const std::optional<Step> somebody = ForSomebody(node)) return *somebody;
@@ -278,6 +278,9 @@ Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding
   Verdict& v = docket_[stalled];
   v.ranks = CommunicatorOf(node).ranks;
   v.confidence = edge.sender_is == EndIs::kWaiting ? Confidence::kProven : Confidence::kLikely;
+  // What is on its way was sent before the sender began to wait.
+  if (edge.sender_is == EndIs::kWaiting && edge.receiver_is == EndIs::kWaiting && InFlight(edge) > 0)
+    v.stood_ns = now_.taken_ns - std::max(edge.sender->wait.since_ns, edge.receiver->wait.since_ns);
   if (v.links.empty()) {
     LinkPlace link{.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to), .channel = edge.channel};
     if (const EdgeFacts* facts = CommunicatorOf(node).FactsOf(from.rank, to.rank)) {

@@ -29,16 +29,18 @@ bool MayAccess(sys::cuda::P2pStatus status) {
 
 class Drawing {
  public:
-  explicit Drawing(Discovery& discovery) : d_(discovery), tree_(discovery.tree), graph_(discovery.graph) {}
+  Drawing(Discovery& discovery, std::span<const MeasuredGpu> measured)
+      : d_(discovery), tree_(discovery.tree), graph_(discovery.graph), measured_(measured) {}
 
   void Draw() {
     graph_.AddHost(tree_.host_name.empty() ? "this host" : tree_.host_name);
     FindGpus();
     const std::size_t gpu_count = endpoints_.size();
     FindCards();
-    internal::PciPlacement placement(tree_, notes_);
+    internal::PciPlacement placement(tree_, measured_, notes_);
     const std::vector<int> with_cores = NumbersWithCores();
     placement.Describe(endpoints_, with_cores);
+    d_.unsaid = placement.unsaid();
     AddNumaNodes(with_cores);
     AddSockets();
     placement.Place(endpoints_, numa_nodes_, graph_);
@@ -288,6 +290,7 @@ class Drawing {
   Discovery& d_;
   const sys::DeviceTree& tree_;
   Graph& graph_;
+  const std::span<const MeasuredGpu> measured_;
   sys::Notes notes_;
   std::vector<Endpoint> endpoints_;           // GPUs, then cards
   std::map<std::string, std::size_t> cards_;  // endpoints by bus id without the function
@@ -310,10 +313,11 @@ Result<Discovery> Discover(const DiscoverOptions& options) {
   discovery.tree = std::move(*tree);
   discovery.notes = discovery.tree.notes;
   if (options.nvml_library.empty()) {
-    Drawing(discovery).Draw();
+    Drawing(discovery, options.measured).Draw();
     return discovery;
   }
-  Result<sys::cuda::NvmlFacts> nvml = sys::cuda::ReadNvml(options.nvml_library);
+  Result<sys::cuda::NvmlFacts> nvml =
+      options.nvml != nullptr ? *options.nvml : sys::cuda::ReadNvml(options.nvml_library);
   if (nvml.ok()) {
     discovery.nvml = std::move(*nvml);
     std::ranges::copy(discovery.nvml->notes, std::back_inserter(discovery.notes));
@@ -321,7 +325,7 @@ Result<Discovery> Discover(const DiscoverOptions& options) {
     discovery.notes.push_back(
         fmt::format("GPUs are drawn without NVLinks, from sysfs alone: {}", nvml.status().message()));
   }
-  Drawing(discovery).Draw();
+  Drawing(discovery, options.measured).Draw();
   return discovery;
 }
 

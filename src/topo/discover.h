@@ -22,12 +22,13 @@
 // What the system does not say, or what cannot be so, is replaced by what is most likely, and a note says so:
 // * A bridge that claims a link slower or narrower than the device below it has right now is emulated; so is one of 2.5
 //   GT/s and one lane above a wider device. Neither limits anything.
-// * Devices without a NUMA node get that of others below the same host bridge, else they are spread evenly in order of
-//   their bus ids.
+// * Devices without a NUMA node get that which was measured to be the nearest to a GPU beside them, else that of others
+//   below the same host bridge, else they are spread evenly in order of their bus ids.
 // * An NVLink with an unknown other end is one to an NVSwitch.
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@
 #include "sys/cuda/nvml.h"
 #include "sys/os/device_tree.h"
 #include "topo/graph.h"
+#include "topo/measured.h"
 #include "tutti/status.h"
 
 namespace tutti::topo {
@@ -43,6 +45,8 @@ struct DiscoverOptions {
   std::string root;                                    // goes before /sys and /proc
   std::string nvml_library = sys::cuda::kNvmlLibrary;  // to open; empty: NVML is not asked
   const sys::DeviceTree* tree = nullptr;               // read before; null: it is read
+  const sys::cuda::NvmlFacts* nvml = nullptr;          // read before; null: NVML is asked
+  std::span<const MeasuredGpu> measured;               // counts where the system says nothing
 };
 
 struct Discovery {
@@ -51,6 +55,7 @@ struct Discovery {
   std::vector<std::string> notes;
   // Pairs of GPUs, as nodes, the lower one first, to which NVML says that they do not reach each other's memory.
   std::set<std::pair<int, int>> peers_refused;
+  Unsaid unsaid;  // but for what was measured
   // What the graph was drawn from. The fabric of GPUs stands here only.
   sys::DeviceTree tree;
   std::optional<sys::cuda::NvmlFacts> nvml;  // nothing: it could not be asked

@@ -68,12 +68,18 @@ PciPlacement::Link PciPlacement::LinkOf(int pci) {
             .best_speed = device.best_link_speed,
             .width = device.link_width,
             .best_width = device.best_link_width};
-  if (device.parent >= 0 && IsBelieved(Device(device.parent), device)) {
+  if (device.parent < 0) return link;
+  link.doubted = !IsBelieved(Device(device.parent), device);
+  if (!link.doubted) {
     const sys::PciDevice& port = Device(device.parent);
     link.best_speed = Slower(link.best_speed, port.best_link_speed);
     link.best_width = Narrower(link.best_width, port.best_link_width);
   }
   return link;
+}
+
+bool PciPlacement::IsDescribed(const Link& link) {
+  return PciRateOf(link.best_speed, link.best_width).speed_known && link.best_width > 0;
 }
 
 double PciPlacement::RateOf(const Link& link, const std::string& whose) {
@@ -84,7 +90,7 @@ double PciPlacement::RateOf(const Link& link, const std::string& whose) {
                fmt::format("{} uses {} of its {} PCI lanes: {:.3g} GB/s instead of {:.3g}", whose, link.width,
                            link.best_width, rate.gb_per_s, PciRateOf(link.best_speed, link.best_width).gb_per_s));
   }
-  if (!rate.speed_known || link.best_width == 0) {
+  if (!IsDescribed(link)) {
     notes_.Add("unknown link", fmt::format("the PCI link of {} is not fully described ({}): {:.3g} GB/s are assumed",
                                            whose, LinkText(link.best_speed, link.best_width), rate.gb_per_s));
   }
@@ -115,15 +121,61 @@ void PciPlacement::DescribeLink(Endpoint& endpoint) {
   link.best_width = std::max({link.best_width, endpoint.best.width, link.width, endpoint.now.width});
   if (Gigatransfers(link.speed) == 0) link.speed = now;
   link.width = std::max(link.width, endpoint.now.width);
-  endpoint.gb_per_s = RateOf(link, endpoint.node.name);
   FillIn(endpoint.node.pci, endpoint.pci, link);
+  if (link.doubted || !IsDescribed(link)) endpoint.measured_gb_per_s = MeasuredLinkOf(endpoint);
+  if (endpoint.measured_gb_per_s > 0) {
+    notes_.Add("measured link", fmt::format("{} takes {:.3g} GB/s from host memory, as was measured",
+                                            endpoint.node.name, endpoint.measured_gb_per_s));
+  }
+  const bool known_by_measurement = endpoint.measured_gb_per_s > 0 && !IsDescribed(link);
+  endpoint.gb_per_s = known_by_measurement ? endpoint.measured_gb_per_s : RateOf(link, endpoint.node.name);
   for (int bridge = endpoint.pci >= 0 ? Device(endpoint.pci).parent : -1; bridge >= 0; bridge = Device(bridge).parent) {
     const Endpoint*& fastest = fastest_[bridge];
     if (fastest == nullptr || fastest->gb_per_s < endpoint.gb_per_s) fastest = &endpoint;
   }
 }
 
+const MeasuredGpu* PciPlacement::MeasuredOf(const Endpoint& endpoint) const {
+  if (endpoint.node.kind != NodeKind::kGpu) return nullptr;
+  const auto found = std::ranges::find(measured_, endpoint.node.pci.bus_id, &MeasuredGpu::bus_id);
+  return found == measured_.end() ? nullptr : &*found;
+}
+
+void PciPlacement::AskToMeasure(const Endpoint& endpoint) {
+  const std::string& bus_id = endpoint.node.pci.bus_id;
+  if (endpoint.node.kind != NodeKind::kGpu || bus_id.empty()) return;
+  if (std::ranges::find(unsaid_.gpus, bus_id) == unsaid_.gpus.end()) unsaid_.gpus.push_back(bus_id);
+}
+
+// GB/s; 0: not measured.
+double PciPlacement::MeasuredLinkOf(const Endpoint& endpoint) {
+  const MeasuredGpu* const measured = MeasuredOf(endpoint);
+  if (measured == nullptr) AskToMeasure(endpoint);
+  return measured == nullptr ? 0 : measured->gb_per_s;
+}
+
+// Of units without a NUMA node.
+void PciPlacement::TakeMeasured(std::map<int, Unit>& units, const std::vector<int>& numas) {
+  for (auto& [key, unit] : units) {
+    for (const Endpoint* endpoint : unit.endpoints) {
+      if (unit.numa || unit.measured) break;
+      const MeasuredGpu* const measured = MeasuredOf(*endpoint);
+      if (measured == nullptr) {
+        if (numas.size() > 1) AskToMeasure(*endpoint);
+      } else if (std::ranges::find(numas, measured->numa) != numas.end()) {
+        unit.measured = measured->numa;
+        notes_.Add(
+            "measured NUMA node",
+            fmt::format("the system does not say to which NUMA node {} belongs: it is taken to be {}, from where "
+                        "it was measured to take most, {:.3g} GB/s",
+                        endpoint->node.name, measured->numa, measured->gb_per_s));
+      }
+    }
+  }
+}
+
 void PciPlacement::Describe(std::vector<Endpoint>& endpoints, const std::vector<int>& numas) {
+  unsaid_.numas = numas;
   for (Endpoint& endpoint : endpoints) DescribeLink(endpoint);
   FindNumas(endpoints, numas);
 }
@@ -159,10 +211,12 @@ void PciPlacement::FindNumas(std::vector<Endpoint>& endpoints, const std::vector
     if (!unit.numa) unit.numa = said;
     if (!unit.host_bridge.empty()) known.try_emplace(unit.host_bridge, *unit.numa);
   }
+  TakeMeasured(units, numas);
   std::vector<Unit*> homeless;
   for (auto& [key, unit] : units) {
     if (const auto neighbour = known.find(unit.host_bridge); !unit.numa && neighbour != known.end()) {
       unit.numa = neighbour->second;
+      if (unit.measured) continue;
       notes_.Add(
           "NUMA node of a neighbour",
           fmt::format(
@@ -173,11 +227,11 @@ void PciPlacement::FindNumas(std::vector<Endpoint>& endpoints, const std::vector
   }
   Spread(homeless, numas);
   for (auto& [key, unit] : units) {
-    for (Endpoint* endpoint : unit.endpoints) endpoint->node.numa = *unit.numa;
+    for (Endpoint* endpoint : unit.endpoints) endpoint->node.numa = unit.measured.value_or(*unit.numa);
   }
 }
 
-// Those with GPUs and those without in equal shares each. What hangs on one host bridge stays together, where there are
+// Those with GPUs and those without in equal shares each, as if nothing had been measured. What hangs on one host bridge stays together, where there are
 // several.
 void PciPlacement::Spread(const std::vector<Unit*>& units, const std::vector<int>& numas) {
   const auto has_gpu = [](const Unit* unit) {
@@ -187,6 +241,7 @@ void PciPlacement::Spread(const std::vector<Unit*>& units, const std::vector<int
   std::size_t gpus = 0, cards = 0;
   for (const Unit* unit : units) {
     bridges.insert(unit->host_bridge);
+    if (unit->measured) continue;
     for (const Endpoint* endpoint : unit->endpoints) ++(endpoint->node.kind == NodeKind::kGpu ? gpus : cards);
   }
   for (const bool with_gpu : {true, false}) {
@@ -202,7 +257,7 @@ void PciPlacement::Spread(const std::vector<Unit*>& units, const std::vector<int
       for (Unit* unit : groups[i]) unit->numa = numas[i * numas.size() / groups.size()];
     }
   }
-  if (units.empty() || numas.size() < 2) return;
+  if (gpus + cards == 0 || numas.size() < 2) return;
   notes_.Add(
       "spread",
       fmt::format("the system does not say to which of {} NUMA nodes {} GPUs and {} network cards belong: they are "
@@ -247,8 +302,11 @@ void PciPlacement::Place(std::vector<Endpoint>& endpoints, const std::map<int, i
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     Endpoint& endpoint = endpoints[i];
     endpoint.index = graph.AddNode(endpoint.node);
-    graph.AddLink(
-        {.from = above[i], .to = endpoint.index, .kind = LinkKind::kPci, .rated_gb_per_s = endpoint.gb_per_s});
+    graph.AddLink({.from = above[i],
+                   .to = endpoint.index,
+                   .kind = LinkKind::kPci,
+                   .rated_gb_per_s = endpoint.gb_per_s,
+                   .measured_gb_per_s = endpoint.measured_gb_per_s});
   }
 }
 

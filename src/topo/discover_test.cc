@@ -87,20 +87,9 @@ TEST(Discover, HgxH100) {
   EXPECT_EQ(found.nvml->p2p.size(), 28u);
 }
 
-// The same machine lent to a virtual machine: no switches, no NUMA nodes of devices, no NVSwitches, a link speed of the
-// hypervisor's.
 TEST(Discover, VirtualMachineOfAnHgx) {
   RenderedHost host;
-  AddTwoSockets(host);
-  for (int i = 0; i < 8; ++i) {
-    RenderedPci gpu = GpuDevice("-1");
-    gpu.speed = gpu.best_speed = "16.0 GT/s PCIe";
-    const std::string card = fmt::format("pci0000:00/0000:00:{:02x}.0", 16 + i);
-    host.AddPci(fmt::format("pci0000:00/0000:00:{:02x}.0", 5 + i), gpu);
-    host.AddPci(card, CardDevice("-1"));
-    host.AddInfiniband(fmt::format("mlx5_{}", i), card);
-    host.AddGpu({.bus_id = fmt::format("0000:00:{:02x}.0", 5 + i), .nvlinks = NvLinksToSwitch(18)});
-  }
+  tests::AddVirtualHgx(host);
   const Discovery found = DiscoverIt(host);
   EXPECT_EQ(Joined(found.notes),
             "the system does not say to which of 2 NUMA nodes 8 GPUs and 8 network cards belong: they are spread "
@@ -118,6 +107,50 @@ TEST(Discover, VirtualMachineOfAnHgx) {
   const Node& gpu = found.graph.node(*found.graph.GpuOf(0, 0));
   EXPECT_EQ(gpu.pci.link_speed, "16.0 GT/s PCIe");
   EXPECT_EQ(gpu.pci.best_link_speed, "32.0 GT/s PCIe");
+  EXPECT_EQ(found.unsaid.gpus.size(), 8u);
+  EXPECT_EQ(found.unsaid.numas, (std::vector<int>{0, 1}));
+}
+
+// Two of its GPUs were measured; of one of them no node was clearly the nearest.
+TEST(Discover, GpusAreWhereTheyWereMeasuredToBe) {
+  RenderedHost host;
+  tests::AddVirtualHgx(host);
+  const MeasuredGpu measured[] = {{.bus_id = "0000:00:05.0", .numa = 1, .gb_per_s = 52.5},
+                                  {.bus_id = "0000:00:06.0", .numa = -1, .gb_per_s = 51},
+                                  {.bus_id = "0000:00:07.0", .numa = 7, .gb_per_s = 50}};
+  const Result<Discovery> found =
+      Discover({.root = host.root(), .nvml_library = TUTTI_FAKE_NVML, .measured = measured});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->unsaid.gpus.size(), 5u);
+  const auto numa_of = [&](int gpu) { return found->graph.node(*found->graph.GpuOf(0, gpu)).numa; };
+  EXPECT_EQ(numa_of(0), 1);
+  for (int gpu = 1; gpu < 8; ++gpu) EXPECT_EQ(numa_of(gpu), gpu / 4) << gpu;
+  EXPECT_EQ(
+      Joined(found->notes),
+      "the system does not say to which NUMA node GPU 0 belongs: it is taken to be 1, from where it was measured to "
+      "take most, 52.5 GB/s\n"
+      "the system does not say to which of 2 NUMA nodes 7 GPUs and 8 network cards belong: they are spread evenly "
+      "in the order of their bus ids\n");
+  ASSERT_TRUE(found->nvml);
+  const Result<Discovery> again =
+      Discover({.root = "/nowhere", .tree = &found->tree, .nvml = &*found->nvml, .measured = measured});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->notes, found->notes) << "nothing was read again";
+}
+
+// A GPU says where it is: that a measurement found otherwise does not count.
+TEST(Discover, WhatTheSystemSaysGoesBeforeMeasurements) {
+  RenderedHost host;
+  tests::AddHgx(host);
+  const Discovery said = DiscoverIt(host);
+  EXPECT_EQ(said.unsaid.gpus, Lines());
+  const std::string& bus_id = said.graph.node(*said.graph.GpuOf(0, 0)).pci.bus_id;
+  const MeasuredGpu measured[] = {{.bus_id = bus_id, .numa = 1, .gb_per_s = 3}};
+  const Result<Discovery> found =
+      Discover({.root = host.root(), .nvml_library = TUTTI_FAKE_NVML, .measured = measured});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->notes, said.notes);
+  EXPECT_EQ(found->graph.node(*found->graph.GpuOf(0, 0)).numa, 0);
 }
 
 // A switch that an emulator makes above each GPU, all of whose ports claim one lane of the first generation.
@@ -327,6 +360,13 @@ TEST(Discover, ALinkThatNobodyDescribes) {
   EXPECT_EQ(Joined(found.notes),
             "the PCI link of GPU 1 is not fully described (unknown speed x?): 12 GB/s are assumed\n");
   ExpectLinks(found.graph, PcieBoxLinks(12));
+  ASSERT_EQ(found.unsaid.gpus.size(), 1u);
+  const MeasuredGpu measured[] = {{.bus_id = found.unsaid.gpus[0], .numa = -1, .gb_per_s = 5.5}};
+  const Result<Discovery> known =
+      Discover({.root = host.root(), .nvml_library = TUTTI_FAKE_NVML, .measured = measured});
+  ASSERT_TRUE(known.ok());
+  EXPECT_EQ(Joined(known->notes), "GPU 1 takes 5.5 GB/s from host memory, as was measured\n");
+  ExpectLinks(known->graph, PcieBoxLinks(5.5));
 }
 
 TEST(Discover, AHostWithoutGpus) {

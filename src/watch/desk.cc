@@ -30,7 +30,7 @@ struct Desk::Parts {
       last_ns = now_ns;
       last.look = LookAtOwn(subjects, [&](const Subject& subject) {
         return std::ranges::find(question.communicators, subject.terms.communicator) != question.communicators.end() ||
-               subject.view.wait().kind != trace::WaitKind::kNothing;
+               IsWaitedInHere(subject);
       });
       using enum HostEvidence::Reason;
       if (evidence != nullptr) evidence->AddTo(last.look, waits ? kElsewhere : kOfTheLook);

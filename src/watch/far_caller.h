@@ -44,8 +44,8 @@ class FarCaller {
   // Sends this as soon as there is a connection; an answer to an earlier question does not count any more.
   void Ask(Question question, std::int64_t now_ns);
   void Turn(std::int64_t now_ns);
-  // Whether the last question is settled: answered, or it is found that nobody answers.
-  bool IsSettled() const { return answer_.has_value() || finding_ >= Finding::kMute; }
+  // Whether the last question is settled: answered, or it is found that nobody answers. Who did not, and has a connection again, may.
+  bool IsSettled() const { return answer_.has_value() || (finding_ >= Finding::kMute && stage_ != Stage::kOpen); }
   // The answer to the last question, with times of this host's clock; none: there is none.
   const std::optional<diag::Look>& answer() const { return answer_; }
   Finding finding() const { return finding_; }

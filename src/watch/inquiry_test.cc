@@ -41,20 +41,20 @@ constexpr std::size_t kBoxBytes = trace::BoxBytes(kRanks, 1);
 // A rank of a communicator, as its own process has it; it was never run.
 class Rank {
  public:
-  explicit Rank(int rank)
+  explicit Rank(int rank, std::uint64_t id = kId)
       : memory_(static_cast<std::byte*>(std::aligned_alloc(4096, kBoxOffset + kBoxBytes)), &std::free) {
     std::memset(memory_.get(), 0, kBoxOffset + kBoxBytes);
     auto& header = *reinterpret_cast<transport::shm::Header*>(memory_.get());
     header.state = transport::RankState::kReady;
     header.culprit = -1;
-    recorder = trace::Recorder(memory_.get() + kBoxOffset, {.communicator = kId,
+    recorder = trace::Recorder(memory_.get() + kBoxOffset, {.communicator = id,
                                                             .name = "dp",
                                                             .rank = rank,
                                                             .ranks = kRanks,
                                                             .channels = 1,
                                                             .created_ns = sys::NowNs() - 5 * sys::kNsPerSecond});
     subject = std::make_shared<Subject>(
-        Terms{.communicator = kId, .rank = rank, .ranks = kRanks, .box = memory_.get() + kBoxOffset},
+        Terms{.communicator = id, .rank = rank, .ranks = kRanks, .box = memory_.get() + kBoxOffset},
         RankPages{.rank = rank, .begin = memory_.get(), .box_bytes = kBoxBytes, .process = sys::Self()});
     subject->made = true;
   }
@@ -176,6 +176,26 @@ TEST(Inquiry, AddsWhatTheOtherHostSees) {
   // Two looks show the same moment for what stands still.
   EXPECT_EQ(first.communicators.at(0).seen.at(1).wait.since_ns, c.seen[1].wait.since_ns);
   EXPECT_NEAR(static_cast<double>(look.taken_ns - c.seen[1].wait.since_ns), 1.15e9, 0.9e9);
+}
+
+// Asked is a process that waits in one communicator, and on its host another one waits in a second: a circle may lead through both.
+TEST(Inquiry, AnAnswerHasWhatAnyRankOfTheHostWaitsIn) {
+  constexpr std::uint64_t kSecond = 0xc1, kThird = 0xc2;
+  Rank two(2), two_there(2, kSecond), three_there(3, kSecond), two_idle(2, kThird), three_idle(3, kThird);
+  two.WaitFor(3);
+  three_there.WaitFor(2);
+  two.subject->pages = {two.subject->own};
+  two_there.subject->pages = {two_there.subject->own, three_there.subject->own};
+  two_idle.subject->pages = {two_idle.subject->own, three_idle.subject->own};
+  const Other other({two.subject, two_there.subject, two_idle.subject});
+  Inquiry inquiry;
+  const diag::Look look =
+      Ask(inquiry, Asking({{.rank = 2, .pid = 71, .host = "west", .endpoints = other.endpoints()}}));
+  const diag::CommunicatorLook* const second = look.Find(kSecond);
+  ASSERT_NE(second, nullptr);
+  ASSERT_NE(second->Find(3), nullptr);
+  EXPECT_EQ(second->Find(3)->wait.peer, 2);
+  EXPECT_EQ(look.Find(kThird), nullptr);
 }
 
 TEST(Inquiry, TellsWhoHasEnded) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "trace/view.h"
+#include "transport/shm/segment.h"
 #include "watch/host_look.h"
 #include "watch/registry.h"
 
@@ -20,6 +22,13 @@ diag::Look LookAtOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
     if (knows) look.Add(subject->pages, subject->missing, subject->silent_place);
   }
   return look.Finish();
+}
+
+bool IsWaitedInHere(const Subject& subject) {
+  return std::ranges::any_of(subject.pages, [](const RankPages& pages) {
+    const Result<trace::View> box = trace::View::Open(pages.begin + transport::shm::kBoxOffset, pages.box_bytes);
+    return box.ok() && box->wait().kind != trace::WaitKind::kNothing;
+  });
 }
 
 std::vector<Inquiry::About> AboutOwn(const std::vector<std::shared_ptr<Subject>>& subjects,

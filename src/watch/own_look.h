@@ -19,6 +19,9 @@ struct Subject;
 diag::Look LookAtOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
                      const std::function<bool(Subject& subject)>& wanted);
 
+// Whether some rank of this host, of whatever process, waits in it. REQUIRES: it is locked.
+bool IsWaitedInHere(const Subject& subject);
+
 // Of the same those that have ranks on other hosts: what to ask these about.
 std::vector<Inquiry::About> AboutOwn(const std::vector<std::shared_ptr<Subject>>& subjects,
                                      const std::function<bool(Subject& subject)>& wanted);

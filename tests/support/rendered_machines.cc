@@ -49,6 +49,19 @@ void AddHgx(RenderedHost& host, const std::string& gpu_3_more) {
   }
 }
 
+void AddVirtualHgx(RenderedHost& host) {
+  AddTwoSockets(host);
+  for (int i = 0; i < 8; ++i) {
+    RenderedPci gpu = GpuDevice("-1");
+    gpu.speed = gpu.best_speed = "16.0 GT/s PCIe";
+    const std::string card = fmt::format("pci0000:00/0000:00:{:02x}.0", 16 + i);
+    host.AddPci(fmt::format("pci0000:00/0000:00:{:02x}.0", 5 + i), gpu);
+    host.AddPci(card, CardDevice("-1"));
+    host.AddInfiniband(fmt::format("mlx5_{}", i), card);
+    host.AddGpu({.bus_id = fmt::format("0000:00:{:02x}.0", 5 + i), .nvlinks = NvLinksToSwitch(18)});
+  }
+}
+
 const std::vector<std::pair<std::pair<int, int>, int>> kCubeMesh = {
     {{0, 1}, 1}, {{0, 2}, 1}, {{0, 3}, 2}, {{0, 4}, 2}, {{1, 2}, 2}, {{1, 3}, 1}, {{1, 5}, 2}, {{2, 3}, 1},
     {{2, 6}, 2}, {{3, 7}, 2}, {{4, 5}, 1}, {{4, 6}, 1}, {{4, 7}, 2}, {{5, 6}, 2}, {{5, 7}, 1}, {{6, 7}, 1}};

@@ -26,6 +26,9 @@ void AddTwoSockets(const RenderedHost& host);
 // house's network. `gpu_3_more`: more lines about GPU 3, as tests/topo/fake_nvml.c reads them.
 void AddHgx(RenderedHost& host, const std::string& gpu_3_more = "");
 
+// The same machine lent to a virtual machine: no switches, no NUMA nodes of devices, no NVSwitches, a link speed of the hypervisor's.
+void AddVirtualHgx(RenderedHost& host);
+
 // DGX-1: each V100 has six NVLinks, two to each of two others and one to each of two more. How many join which pair:
 extern const std::vector<std::pair<std::pair<int, int>, int>> kCubeMesh;
 // `state`: of the second one of those between GPUs 0 and 3; 1 is up.

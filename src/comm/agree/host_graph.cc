@@ -27,9 +27,15 @@ constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
 
 using Key = std::tuple<std::string, std::string, std::string, std::string>;  // the file asked for, and HostPlaces
 
+Key KeyOf(const Settings& settings, const HostPlaces& places) {
+  return {settings.topo_file, places.root, places.nvml_library, places.file};
+}
+
 // What is known of a host by one name.
 struct Known {
-  std::optional<sys::DeviceTree> tree;  // read once
+  std::optional<sys::DeviceTree> tree;       // read once
+  std::optional<sys::cuda::NvmlFacts> nvml;  // read once
+  std::vector<topo::MeasuredGpu> measured;
   std::shared_ptr<const HostGraph> host, with_gpus;
 };
 
@@ -58,8 +64,11 @@ Result<topo::Discovery> AskSystem(const HostPlaces& places, GraphOf what, Known&
   if (!places.nvml_library.empty()) options.nvml_library = places.nvml_library;
   if (what == GraphOf::kHost) options.nvml_library.clear();
   if (known.tree) options.tree = &*known.tree;
+  if (known.nvml) options.nvml = &*known.nvml;
+  options.measured = known.measured;
   Result<topo::Discovery> found = topo::Discover(options);
   if (found.ok() && !known.tree) known.tree = found->tree;
+  if (found.ok() && !known.nvml) known.nvml = found->nvml;
   return found;
 }
 
@@ -102,6 +111,8 @@ Result<HostGraph> Discovered(const HostPlaces& places, GraphOf what, Known& know
   return HostGraph{.graph = std::move(found->graph),
                    .peers_refused = std::move(found->peers_refused),
                    .notes = std::move(found->notes),
+                   .unsaid_gpus = std::move(found->unsaid.gpus),
+                   .numas = std::move(found->unsaid.numas),
                    .source = found->nvml ? "sysfs and NVML" : "sysfs"};
 }
 
@@ -129,7 +140,7 @@ Result<HostGraph> Find(const Settings& settings, GraphOf what, const HostPlaces&
 Result<std::shared_ptr<const HostGraph>> FindHostGraph(const Settings& settings, GraphOf what,
                                                        const HostPlaces& places) {
   Table& table = GraphsOfProcess();
-  const Key key{settings.topo_file, places.root, places.nvml_library, places.file};
+  const Key key = KeyOf(settings, places);
   Known seen;
   {
     std::lock_guard lock(table.mutex);
@@ -148,9 +159,22 @@ Result<std::shared_ptr<const HostGraph>> FindHostGraph(const Settings& settings,
   std::lock_guard lock(table.mutex);
   Known& known = table.known[key];
   if (!known.tree) known.tree = std::move(seen.tree);
+  if (!known.nvml) known.nvml = std::move(seen.nvml);
+  if (known.measured.size() != seen.measured.size()) return made;  // more has been measured meanwhile
   std::shared_ptr<const HostGraph>& place = all ? known.with_gpus : known.host;
   if (place == nullptr) place = std::move(made);
   return place;
+}
+
+void RememberMeasured(const Settings& settings, std::span<const topo::MeasuredGpu> measured, const HostPlaces& places) {
+  Table& table = GraphsOfProcess();
+  std::lock_guard lock(table.mutex);
+  Known& known = table.known[KeyOf(settings, places)];
+  for (const topo::MeasuredGpu& gpu : measured) {
+    std::erase_if(known.measured, [&](const topo::MeasuredGpu& other) { return other.bus_id == gpu.bus_id; });
+    known.measured.push_back(gpu);
+  }
+  known.with_gpus = nullptr;
 }
 
 topo::PolicyOptions PolicyOf(const Settings& settings, const HostGraph& host) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,9 @@
 #include "tutti/status.h"
 
 namespace tutti::topo {
+struct MeasuredGpu;
 struct PolicyOptions;
-}
+}  // namespace tutti::topo
 
 namespace tutti::comm {
 
@@ -30,8 +32,10 @@ struct HostGraph {
   std::set<std::pair<int, int>> peers_refused;
   // What was assumed, passed over or taken over, a sentence each.
   std::vector<std::string> notes;
-  std::string source;      // "sysfs and NVML", "NCCL_TOPO_FILE=topo.xml"
-  double found_in_ms = 0;  // what it has cost
+  std::vector<std::string> unsaid_gpus;  // bus ids of those of which a measurement would tell more
+  std::vector<int> numas;                // the numbers of the NUMA nodes that they may belong to
+  std::string source;                    // "sysfs and NVML", "NCCL_TOPO_FILE=topo.xml"
+  double found_in_ms = 0;                // what it has cost
 };
 
 // Whether it matters what joins GPUs. Where it does not, NVML is not asked, which may take long.
@@ -50,6 +54,11 @@ struct HostPlaces {
 // is asked. Threads: any; the others wait for the one that looks.
 Result<std::shared_ptr<const HostGraph>> FindHostGraph(const Settings& settings, GraphOf what,
                                                        const HostPlaces& places = {});
+
+// Adds to what is known of this host's GPUs. Graphs that are found from now on by the same settings and places have it; those that were
+// found before are left as they are. Threads: any.
+void RememberMeasured(const Settings& settings, std::span<const topo::MeasuredGpu> measured,
+                      const HostPlaces& places = {});
 
 // What the settings say of paths that may be used.
 topo::PolicyOptions PolicyOf(const Settings& settings, const HostGraph& host);

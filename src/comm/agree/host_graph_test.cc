@@ -19,6 +19,7 @@
 #include "sys/os/text_file.h"
 #include "tests/support/rendered_machines.h"
 #include "tests/support/scratch_folder.h"
+#include "topo/measured.h"
 #include "topo/policy.h"
 #include "topo/topology_xml.h"
 
@@ -61,6 +62,25 @@ TEST_F(HostGraphTest, IsFoundOnce) {
   host_.SetNvml("");  // what has been found stays
   EXPECT_EQ(Find({})->get(), first->get());
   EXPECT_EQ(Find({}, GraphOf::kHost)->get(), first->get());
+}
+
+// Graphs that others hold stay as they are; the system is not read again.
+TEST_F(HostGraphTest, WhatIsMeasuredCountsFromThenOn) {
+  tests::AddVirtualHgx(host_);
+  const Found first = *Find({});
+  ASSERT_EQ(first->unsaid_gpus.size(), 8u);
+  host_.SetNvml("");
+  const topo::MeasuredGpu gpu_0[] = {{.bus_id = "0000:00:05.0", .numa = 1, .gb_per_s = 50}};
+  RememberMeasured({}, gpu_0, Places());
+  const topo::MeasuredGpu gpu_7[] = {{.bus_id = "0000:00:0c.0", .numa = 0, .gb_per_s = 50}};
+  RememberMeasured({}, gpu_7, Places());
+  const Found then = *Find({});
+  EXPECT_EQ(first->unsaid_gpus.size(), 8u);
+  EXPECT_EQ(then->unsaid_gpus.size(), 6u);
+  EXPECT_EQ(then->source, "sysfs and NVML");
+  EXPECT_EQ(then->graph.node(*then->graph.GpuOf(0, 0)).numa, 1);
+  EXPECT_EQ(then->graph.node(*then->graph.GpuOf(0, 7)).numa, 0);
+  EXPECT_EQ(Find({})->get(), then.get());
 }
 
 // NVML may take long, and network cards are known without it. The devices are read once for both.

@@ -21,14 +21,13 @@
 #include "comm/agree/host_graph.h"
 #include "comm/agree/log_graph.h"
 #include "comm/gpu/core.h"
+#include "comm/gpu/measure_place.h"
 #include "topo/channels_xml.h"
 #include "topo/ring_choice.h"
 #include "tutti/communicator.h"
 
 namespace tutti::comm {
 namespace {
-
-using BusId = std::array<char, 32>;  // with a zero at its end
 
 // What rank 0 tells the others, before the order of the ring.
 struct Verdict {
@@ -167,6 +166,8 @@ Status AskGraph(GpuCore& core, Communicator& communicator, std::string& too_far)
   std::strncpy(own.data(), BusIdOf(*core.driver, core.device).c_str(), own.size() - 1);
   std::vector<BusId> bus_ids(static_cast<std::size_t>(core.ranks));
   TUTTI_RETURN_IF_ERROR(communicator.Run(Bytes(Collective::kAllGather, &own, bus_ids.data(), sizeof(own))));
+  const GpuToMeasure measured{.driver = *core.driver, .device = core.device, .stream = core.inner};
+  TUTTI_RETURN_IF_ERROR(MeasurePlaces(measured, communicator, core.settings, bus_ids));
   Verdict verdict;
   std::vector<int> ring(static_cast<std::size_t>(core.ranks));
   if (core.rank == 0) {

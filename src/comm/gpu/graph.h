@@ -19,6 +19,8 @@ struct GpuCore;
 // the others, so that all decide alike and the machine is looked at once. Also says what is bad about the host, and writes
 // NCCL_GRAPH_DUMP_FILE.
 //
+// Where the system does not say where GPUs are, as on many virtual machines, the ranks measure it before (measure_place.h).
+//
 // Sets core.ring and core.most_graph_channels: from NCCL_GRAPH_FILE, whose first channel gives the order of all; or, where links differ,
 // from a search among NCCL_MIN_NCHANNELS to NCCL_MAX_NCHANNELS channels. `too_far`: why the GPUs may not write to each other's memory
 // (NCCL_P2P_LEVEL), or empty. Where the graph lacks a GPU, any level but SYS forbids it.

@@ -66,6 +66,10 @@ class PrivatePages {
   PrivatePages() = default;  // none
   static Result<PrivatePages> Make(std::size_t bytes);
 
+  // Has those that were not touched yet allocated on the NUMA node of this number, of so many bytes from the first one on. False where
+  // there is no such node with memory, or where this process may not have it there.
+  bool PlaceOn(int numa, std::size_t bytes) const;
+
   std::byte* data() const { return data_.get(); }                    // page-aligned
   const std::shared_ptr<std::byte>& owner() const { return data_; }  // keeps them mapped
 

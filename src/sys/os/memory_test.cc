@@ -3,6 +3,7 @@
 #include "sys/os/memory.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -10,6 +11,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace tutti::sys {
@@ -143,6 +147,22 @@ TEST(MemoryTest, ExhaustedDescriptorsNameTheRemedy) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+TEST(MemoryTest, PagesAreOnTheNumaNodeThatIsAskedFor) {
+  Result<PrivatePages> pages = PrivatePages::Make(8192);
+  ASSERT_TRUE(pages.ok());
+  EXPECT_FALSE(pages->PlaceOn(1000, 8192)) << "no machine has so many";
+  EXPECT_FALSE(pages->PlaceOn(-1, 8192));
+  EXPECT_FALSE(pages->PlaceOn(1024, 8192));
+  if (!pages->PlaceOn(0, 8192)) GTEST_SKIP() << "the system does not let this process choose";
+  pages->data()[4096] = std::byte{1};
+  std::ifstream file("/proc/self/numa_maps");
+  const std::string maps(std::istreambuf_iterator<char>(file), {});
+  const std::size_t line = maps.find(fmt::format("{:x} bind:0", reinterpret_cast<std::uintptr_t>(pages->data())));
+  if (maps.empty()) GTEST_SKIP() << "the kernel does not show where pages are";
+  ASSERT_NE(line, std::string::npos) << maps;
+  EXPECT_NE(maps.substr(line, maps.find('\n', line) - line).find("N0=1"), std::string::npos);
 }
 
 TEST(MemoryTest, LeaksNoDescriptors) {
