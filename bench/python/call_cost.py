@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -44,10 +45,12 @@ def alone_us(calls: int) -> float:
 
 
 def in_cpp_us(tutti: str, ranks: int) -> float:
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        subprocess.run([tutti, "perf", "all_reduce", "--ranks", str(ranks), "-b", "8", "-e", "8", "-n", "20000", "--json", file.name],
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "perf.json")
+        subprocess.run([tutti, "perf", "all_reduce", "--ranks", str(ranks), "-b", "8", "-e", "8", "-n", "20000", "--json", path],
                        stdout=subprocess.DEVNULL, check=True)
-        rows = json.load(file)["results"]
+        with open(path, encoding="utf-8") as file:
+            rows = json.load(file)["results"]
     return min(row[place]["time"] for row in rows for place in ("out_of_place", "in_place"))
 
 
