@@ -22,12 +22,13 @@ struct Patience {
   u64 since_ns = 0;  // when it first looked; kGone: the operation was given up, nothing is waited for any more
 };
 
-// Slow functions take and return values, so that the position stays in registers.
+// Slow functions take and return values, so that the position stays in registers. They are not static: nvcc would give them names that
+// depend on the folder of the source, and builds in different folders would differ.
 //
 // Whether the operation has been given up, by the host or now by this thread. Returns when it first looked, or
 // kGone.
 static constexpr u64 kGone = ~0ull;
-static __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, int what, u32 place,
+inline __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, int what, u32 place,
                                           int peer) {
   const u64 now = GlobalNs();
   if (since_ns == 0) since_ns = now;
@@ -57,7 +58,7 @@ __device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int 
 // Waits until every peer has consumed all but what a ring holds of the units before `end`. Returns up to where there is
 // room now. All threads of a warp together, which ask for a peer each; warps may come to see different values. round: that
 // needs it.
-static __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end, u32 round) {
+inline __device__ __noinline__ u64 WaitForRoom(const Program& p, u64 end, u32 round) {
   const u64 ring = u64{1} << p.log2_ring_units;
   const u32 peers = p.ranks - 1, lane = threadIdx.x & 31;
   u32 beyond = ~0u;  // how far behind `end` the room goes
