@@ -231,8 +231,8 @@ void PciPlacement::FindNumas(std::vector<Endpoint>& endpoints, const std::vector
   }
 }
 
-// Those with GPUs and those without in equal shares each, as if nothing had been measured. What hangs on one host bridge stays together, where there are
-// several.
+// Those with GPUs and those without in equal shares each, as if nothing had been measured. What hangs on one host bridge stays together,
+// where there are several.
 void PciPlacement::Spread(const std::vector<Unit*>& units, const std::vector<int>& numas) {
   const auto has_gpu = [](const Unit* unit) {
     return std::ranges::any_of(unit->endpoints, [](const Endpoint* e) { return e->node.kind == NodeKind::kGpu; });

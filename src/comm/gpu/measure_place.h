@@ -43,8 +43,9 @@ inline constexpr std::size_t kMostNumas = 16;  // more are not looked at
 // GB/s from the memory of each of the NUMA nodes that were asked for; 0: it could not be measured.
 using NumaReadings = std::array<double, kMostNumas>;
 
-// `numas`: their numbers; -1: memory of whatever node. Takes about 1 ms for each, and 2 MiB of each one's memory and of the GPU's until the process ends: to give them back would wait for the kernels of all other
-// communicators. Waits for what is in `stream` before, and for nothing else on the GPU. Threads: any.
+// `numas`: their numbers; -1: memory of whatever node. Takes about 1 ms for each, and 2 MiB of each one's memory and of the GPU's until the
+// process ends: to give them back would wait for the kernels of all other communicators. Waits for what is in `stream` before, and for
+// nothing else on the GPU. Threads: any.
 NumaReadings MeasureFromNumas(const GpuToMeasure& gpu, std::span<const int> numas);
 
 // A GPU is nearest to the node from where it takes most, if it takes clearly less from the second one.
