@@ -63,7 +63,7 @@ class Text {
 
   template <typename... T>
   void Add(fmt::format_string<T...> format, T&&... values) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
+    out_ += fmt::format(format, std::forward<T>(values)...);
   }
 
   bool IsOutlier(std::size_t count, std::size_t all) const {
