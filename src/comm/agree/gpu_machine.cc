@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "comm/agree/bytes.h"
 #include "comm/agree/machine_file.h"
 
 namespace tutti::comm {
@@ -46,10 +47,6 @@ Decision Decide(const Settings& settings, const tune::GpuSituation& situation) {
   Copy(table.name, decision.table);
   decision.stored = std::ranges::any_of(file->gpus, [&](const auto& stored) { return &stored == &table; }) ? 1 : 0;
   return decision;
-}
-
-Operation Bytes(Collective kind, const void* in, void* out, std::size_t count) {
-  return {.kind = kind, .in = in, .out = out, .count = count, .type = DataType::kUint8};
 }
 
 }  // namespace

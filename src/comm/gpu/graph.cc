@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "comm/agree/bytes.h"
 #include "comm/agree/gpu_bus_id.h"
 #include "comm/agree/graph_files.h"
 #include "comm/agree/host_graph.h"
@@ -41,10 +42,6 @@ static_assert(std::is_trivially_copyable_v<Verdict>);
 
 // Steps of the search, each of some 5 ns, while others wait.
 constexpr std::int64_t kBudget = 1 << 21;
-
-Operation Bytes(Collective kind, const void* in, void* out, std::size_t count) {
-  return {.kind = kind, .in = in, .out = out, .count = count, .type = DataType::kUint8};
-}
 
 void Say(const std::string& text, Verdict& verdict) {
   std::strncpy(verdict.sentence, text.c_str(), sizeof(verdict.sentence) - 1);

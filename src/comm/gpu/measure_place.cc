@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/agree/bytes.h"
 #include "sys/cuda/cuda_memory.h"
 #include "sys/os/clock.h"
 #include "sys/os/memory.h"
@@ -80,10 +81,6 @@ NumasToTry WhatToMeasure(const Settings& settings, std::span<const BusId> bus_id
   numas.count = static_cast<std::int32_t>(std::min(known.size(), kMostNumas));
   std::copy_n(known.begin(), numas.count, numas.numbers.begin());
   return numas;
-}
-
-Operation Bytes(Collective kind, const void* in, void* out, std::size_t count) {
-  return {.kind = kind, .in = in, .out = out, .count = count, .type = DataType::kUint8};
 }
 
 }  // namespace
