@@ -85,6 +85,9 @@ TopRow MakeRow(const BoxCopy& box, const std::vector<BoxCopy>& before) {
   row.ranks = view.ranks();
   row.called = view.newest();
   row.finished = view.finished();
+  const trace::WaitView wait = view.wait();
+  // A call in a stream counts as ended, until its kernel is seen to wait.
+  if (wait.on_gpu && wait.number > 0) row.finished = std::min(row.finished, wait.number - 1);
   row.busy = row.finished < row.called;
   row.failure = view.failure();
   std::optional<CallRecord> call = view.Find(row.busy ? row.finished + 1 : row.called);
@@ -95,8 +98,7 @@ TopRow MakeRow(const BoxCopy& box, const std::vector<BoxCopy>& before) {
     row.algorithm = DescribeHow(*call);
     SetAge(row, box);
   }
-  const trace::WaitView wait = view.wait();
-  if (row.busy && wait.number > row.finished) {
+  if (wait.on_gpu || (row.busy && wait.number > row.finished)) {
     row.wait = wait;
     row.waited_ns = std::max<std::int64_t>(box.taken_ns() - wait.since_ns, 0);
   }

@@ -30,13 +30,30 @@ def jax(measured):
                  lines) + "\n" + "".join(caption([run]) for run in runs)
 
 
+# Gloo's time over Tutti's that is wanted, of tensors up to 64 KiB and of larger ones.
+TORCH_GOALS = {"all_reduce": (5, 3), "reduce_scatter_single": (5, 5), "all_gather_object": (2, 2)}
+
+
 def torch(measured):
-    """Ratios of calls, and times of steps."""
-    runs = newest(measured, "torch")
+    """For each machine times and ratios of calls and of training steps, by operation and bytes of a rank's tensor."""
+    return "\n".join(torch_of_machine(run) for run in newest(measured, "torch"))
+
+
+def torch_of_machine(run):
+    """One table; a rank count is a column."""
+    by_call = {}
+    for row in run.rows:
+        # A rank's tensor has a part for each peer in an all_to_all; there the part is what the others' tensors are.
+        size = row["bytes"] // row["ranks"] if row["operation"] == "all_to_all_single" else row["bytes"]
+        by_call.setdefault((row["operation"], size), {})[row["ranks"]] = row
+    counts = sorted({row["ranks"] for row in run.rows})
     lines = []
-    for row in (row for run in runs for row in run.rows):
-        size = size_text(row["bytes"]) if row["bytes"] else "–"
-        lines.append([row["ranks"], TORCH[row["operation"]], size, us_text(row["gloo"]), us_text(row["tutti"]),
-                      number(row["gloo"] / row["tutti"])])
-    return table(["ranks", "operation", "bytes", "Gloo, us", "Tutti, us", "Gloo's time / Tutti's"], lines) + "\n" + \
-        "".join(caption([run]) for run in runs)
+    for (operation, size), rows in by_call.items():
+        cells = [f"{us_text(r['gloo'])}, {us_text(r['tutti'])} ({number(r['gloo'] / r['tutti'])})" for r in map(rows.get, counts)]
+        goal = "–"
+        if operation in TORCH_GOALS:
+            least = TORCH_GOALS[operation][0 if size <= 64 * KIB else 1]
+            goal = f"{least}: {'met' if all(r['gloo'] / r['tutti'] >= least for r in rows.values()) else 'missed'}"
+        lines.append([TORCH[operation], size_text(size) if size else "–", *cells, goal])
+    heads = [f"{n} ranks: Gloo, Tutti, us (ratio)" for n in counts]
+    return table(["operation", "bytes", *heads, "goal"], lines) + "\n" + caption([run])

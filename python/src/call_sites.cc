@@ -79,8 +79,7 @@ Status CallSites::Exchange(Communicator& communicator) {
                                           .out = places_.data(),
                                           .count = sizeof(Place),
                                           .type = DataType::kUint8}));
-  comm::Ledger& ledger = communicator.impl()->ledger;
-  ledger.own_collectives = ledger.collectives();
+  communicator.impl()->ledger.EndOwn();
   return Status::Ok();
 }
 

@@ -105,6 +105,32 @@ def test_odd_tensors():
     in_group(work)
 
 
+def test_outputs_in_a_row():
+    """Parts that lie one behind the other are written at once; those that do not, or that the input lies across, are not."""
+    def work(rank, ranks):
+        want = [[float(r)] * 3 for r in range(ranks)]
+        mine = torch.full((3,), float(rank))
+        whole = torch.full((3 * ranks,), -1.0)
+        parts = list(whole.split(3))
+        dist.all_gather(parts, mine)
+        assert [p.tolist() for p in parts] == want and whole.tolist() == sum(want, [])
+        parts[rank].fill_(float(rank))
+        dist.all_gather(parts, parts[rank])
+        assert [p.tolist() for p in parts] == want
+        whole = torch.full((3 * ranks + 1,), -1.0)
+        across = whole[1:4].fill_(float(rank))  # neither apart from the outputs nor in its place
+        dist.all_gather(list(whole[:-1].split(3)), across)
+        assert whole.tolist() == sum(want, []) + [-1.0]
+        whole = torch.full((6 * ranks,), -1.0)
+        dist.all_gather([whole[6 * r:6 * r + 6:2] for r in range(ranks)], mine)
+        assert whole[::2].tolist() == sum(want, []) and whole[1::2].tolist() == [-1.0] * (3 * ranks)
+        whole = torch.full((3 * ranks,), -1.0)
+        dist.gather(mine, list(whole.split(3)) if rank == 0 else None, 0)
+        assert whole.tolist() == (sum(want, []) if rank == 0 else [-1.0] * (3 * ranks))
+
+    in_group(work)
+
+
 def test_unequal_splits():
     def work(rank, ranks):
         inputs = [rank + to for to in range(ranks)]

@@ -61,6 +61,8 @@ int Walk::Deadlock(const std::vector<Node>& cycle) {
   Verdict& v = docket_[deadlock];
   if (!v.calls.empty()) return deadlock;
   v.ranks = CommunicatorOf(cycle[0]).ranks;
+  v.on_gpu = std::ranges::any_of(cycle, [&](const Node& c) { return At(c).now->wait.on_gpu; });
+  if (v.on_gpu) v.confidence = Confidence::kLikely;
   const auto one = std::ranges::all_of(cycle, [&](const Node& c) { return c.communicator == cycle[0].communicator; });
   for (std::size_t i = 0; i < n; ++i) {
     const Node &waits = cycle[i], &blocks = cycle[(i + 1) % n];

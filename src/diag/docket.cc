@@ -92,7 +92,15 @@ CallOf Docket::RunningCall(const Node& node) const {
   CallOf call{.who = PlaceOf(node)};
   if (rank == nullptr) return call;
   call.call = rank->running.call;
-  call.sequence = rank->running.sequence;
+  const bool transfer = call.call.valid() && call.call.is_transfer();
+  call.sequence = transfer ? rank->running.sequence : At(node.communicator).NumberOf(rank->running.sequence);
+  return call;
+}
+
+CallOf Docket::CallOwed(const Node& node, const Node& waits) const {
+  CallOf call = RunningCall(waits);
+  if (call.call.valid() && call.call.is_transfer()) call.call = Mirror(call.call, waits.rank);
+  call.who = PlaceOf(node);
   return call;
 }
 
@@ -154,13 +162,9 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   Accuse(late, node);
   Verdict& v = (*this)[late];
   v.called = owes == Owes::kToGoOn;
-  CallOf call = RunningCall(waits);
-  if (owes == Owes::kToGoOn) {
-    call = RunningCall(node);
-  } else if (call.call.valid() && call.call.is_transfer()) {
-    call.call = Mirror(call.call, waits.rank);
-  }
-  call.who = PlaceOf(node);
+  const WaitLook& wait = standings_.Of(waits.communicator, waits.rank).now->wait;
+  v.in_graph = wait.on_gpu && wait.number == 0;
+  const CallOf call = owes == Owes::kToGoOn ? RunningCall(node) : CallOwed(node, waits);
   if (v.calls.empty()) v.calls.push_back(call);
   if (!starves.empty()) {
     Show(late, starves);
@@ -170,7 +174,7 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   if (owes == Owes::kTheCall && seen.now->records_calls && seen.now->knows_collectives && call.call.valid() &&
       !call.call.is_transfer()) {
     Show(late, fmt::format("rank {} has called {} collectives, rank {} waits in number {}", node.rank,
-                           seen.now->sequence, waits.rank, call.sequence));
+                           At(node.communicator).NumberOf(seen.now->sequence), waits.rank, call.sequence));
   }
   return late;
 }

@@ -40,6 +40,8 @@ class Docket {
   void Show(int verdict, const std::string& evidence);
   Place PlaceOf(const Node& node) const;
   CallOf RunningCall(const Node& node) const;
+  // What a rank has to call, or to do, for `waits` to go on.
+  CallOf CallOwed(const Node& node, const Node& waits) const;
 
   // A process that holds a rank up because of what the system does with it. kUnseen standings and the like are none.
   int Held(const Node& node, Standing standing);

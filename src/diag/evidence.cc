@@ -48,8 +48,9 @@ WaitLook ReadWait(const trace::View& box) {
           .since_ns = wait.since_ns,
           .looked_ns = wait.looked_ns,
           .thread = waiter.thread,
-          .inside = waiter.inside,
-          .longest_ns = waiter.longest_ns};
+          .inside = waiter.inside && !wait.on_gpu,
+          .longest_ns = waiter.longest_ns,
+          .on_gpu = wait.on_gpu};
 }
 
 }  // namespace
@@ -98,20 +99,23 @@ const ProcessLook* Look::ProcessOf(const RankLook& rank) const {
 
 namespace {
 
-std::vector<RankLook::Transfers> ReadTransfers(const trace::View& box) {
+std::vector<RankLook::Transfers> ReadTransfers(const trace::View& box, std::uint64_t started) {
   std::vector<RankLook::Transfers> all;
   (void)box.FindLatest([&](const trace::CallRecord& r) {
     if (!r.call.is_transfer()) return false;
     auto found = std::ranges::find(all, r.call.root(), &RankLook::Transfers::peer);
     if (found == all.end()) found = all.insert(all.end(), {.peer = r.call.root()});
-    std::uint64_t& latest = r.call.function() == Collective::kSend ? found->sends : found->receives;
+    const bool sends = r.call.function() == Collective::kSend;
+    std::uint64_t& latest = sends ? found->sends : found->receives;
     latest = std::max(latest, r.sequence);
+    std::uint64_t& begun = sends ? found->started_sends : found->started_receives;
+    if (r.number <= started) begun = std::max(begun, r.sequence);
     return false;
   });
   return all;
 }
 
-// The call that runs. Of a group of sends and receives the one that waits.
+// The call that runs. Of a group of sends and receives the one that waits; on a GPU the group's last one is what runs.
 RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, const WaitLook& wait) {
   std::optional<trace::CallRecord> call = box.Find(finished + 1);
   if (!call) return {};
@@ -119,10 +123,10 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
     const Collective wanted = wait.kind == trace::WaitKind::kData ? Collective::kRecv : Collective::kSend;
     const auto waits = box.FindLatest(
         [&](const trace::CallRecord& r) {
-          return r.number > finished && r.number <= wait.number && r.call.function() == wanted &&
+          return (wait.on_gpu || r.number > finished) && r.number <= wait.number && r.call.function() == wanted &&
                  r.call.root() == wait.peer;
         },
-        [&](const trace::CallRecord& r) { return r.number <= finished; });
+        [&](const trace::CallRecord& r) { return !wait.on_gpu && r.number <= finished; });
     if (waits) call = waits;
   }
   RankLook::Running running{.number = call->number, .sequence = call->sequence, .call = call->call};
@@ -135,10 +139,14 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
 RankLook ReadRank(const trace::View& box) {
   RankLook rank{.rank = box.rank(), .records_calls = box.records_calls(), .thread = box.thread()};
   rank.created_ns = box.created_ns();
-  rank.gpu_bus_id = box.gpu_bus_id();
-  // In this order: what has ended was called before.
+  const trace::GpuView gpu = box.gpu();
+  rank.gpu_bus_id = gpu.bus_id;
+  // In this order: what has begun or ended was called before.
+  if (gpu.begun > 0) rank.started = gpu.begun;
   rank.finished = box.finished();
   rank.called = box.newest();
+  rank.wait = ReadWait(box);
+  if (rank.wait.on_gpu && rank.wait.number > 0) rank.finished = std::min(rank.finished, rank.wait.number - 1);
   rank.calls = box.CallsByFunction();
   if (const auto last = box.LastCollective()) {
     rank.sequence = last->sequence;
@@ -146,13 +154,17 @@ RankLook ReadRank(const trace::View& box) {
     rank.knows_collectives = !box.forgets();
   }
   if (const auto done = box.LastCollective(rank.finished + 1)) rank.finished_sequence = done->sequence;
+  if (rank.started) {
+    if (const auto begun = box.LastCollective(*rank.started + 1)) rank.started_sequence = begun->sequence;
+  }
   if (const auto done = box.Find(rank.finished)) rank.finished_is_done = done->how.algorithm != kNoAlgorithm;
+  if (!rank.finished_is_done || rank.wait.on_gpu) rank.gpu = gpu.number;
   for (const trace::CollectiveRun& run : box.CollectiveRuns(kHistory)) {
     rank.history.push_back({.first = run.first.sequence, .last = run.last, .call = run.first.call});
   }
-  rank.transfers = ReadTransfers(box);
-  rank.wait = ReadWait(box);
-  rank.elsewhere = {.communicator = box.elsewhere().communicator, .thread = box.elsewhere().thread};
+  rank.transfers = ReadTransfers(box, rank.started.value_or(0));
+  const trace::ElsewhereView elsewhere = box.waiter().elsewhere;
+  rank.elsewhere = {.communicator = elsewhere.communicator, .thread = elsewhere.thread};
   if (rank.inside()) rank.running = ReadRunning(box, rank.finished, rank.wait);
   rank.links = ReadLinks(box);
   rank.failure_code = box.failure_code();
@@ -166,7 +178,8 @@ CommunicatorLook ReadCommunicator(const trace::View& box) {
           .name = box.name(),
           .ranks = box.ranks(),
           .window = box.window(),
-          .created_unix_ns = box.created_unix_ns()};
+          .created_unix_ns = box.created_unix_ns(),
+          .own_collectives = box.own_collectives()};
 }
 
 }  // namespace tutti::diag

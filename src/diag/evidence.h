@@ -127,6 +127,7 @@ struct WaitLook {
   std::int32_t thread = 0;
   bool inside = false;
   std::int64_t longest_ns = 0;  // the longest wait that has ended
+  bool on_gpu = false;          // kernels of the rank wait, and no thread
 };
 
 // Collectives first..last, which are alike.
@@ -154,8 +155,10 @@ struct RankLook {
   bool knows_collectives = true;
   // Collectives called, and ended, by their sequence.
   std::uint64_t sequence = 0, finished_sequence = 0;
-  // Of a GPU's calls: every call up to this number has begun on it. None: not known.
+  // Of a GPU's calls: every call up to this number has begun on it, and every collective up to this sequence. None: not known, as where nobody asks. Calls
+  // there count as ended once they are in a stream (finished_is_done), or up to the one in which the GPU waits.
   std::optional<std::uint64_t> started;
+  std::uint64_t started_sequence = 0;
   // The call after `finished`, where there is one and it is still written down.
   struct Running {
     std::uint64_t number = 0;  // 0: none
@@ -168,6 +171,7 @@ struct RankLook {
   struct Transfers {
     int peer = -1;
     std::uint64_t sends = 0, receives = 0;
+    std::uint64_t started_sends = 0, started_receives = 0;  // on a GPU; 0 where `started` is not known
   };
   std::vector<Transfers> transfers;
   // Whether the call up to `finished` that came last has ended on the rank's own side, rather than in a GPU's stream.
@@ -186,6 +190,8 @@ struct RankLook {
   std::optional<std::uint64_t> progress;
 
   bool inside() const { return called > finished; }
+  // Whether it shows by its GPU that it gets on, rather than by what it calls and what has ended.
+  bool queues() const { return wait.on_gpu || (started && !finished_is_done); }
   const LinkLook* LinkTo(int peer, int channel) const;  // null where it was not used
   Transfers TransfersWith(int peer) const;
 };
@@ -206,6 +212,7 @@ struct CommunicatorLook {
   int ranks = 0;
   std::array<std::uint32_t, trace::kBoxProtocols> window{};  // room of a link; 0: not known
   std::int64_t created_unix_ns = 0;
+  std::uint64_t own_collectives = 0;  // the first so many are the library's own
   // While it is made: where its hosts meet, if that does not answer, so that ranks which are not seen may have come to other hosts:
   // "10.0.0.1:500 of the process that made the id". Else empty.
   std::string silent_place;
@@ -213,6 +220,10 @@ struct CommunicatorLook {
   std::vector<EdgeFacts> edges;
 
   const RankLook* Find(int rank) const;  // null where it is not seen
+  // A collective's number as its program counts.
+  std::uint64_t NumberOf(std::uint64_t sequence) const {
+    return sequence >= own_collectives ? sequence - own_collectives : sequence;
+  }
   const EdgeFacts* FactsOf(int from, int to) const;
 };
 

@@ -29,7 +29,8 @@ class Box {
                                                .created_ns = 5,
                                                .thread = 8,
                                                .window = {128, 256, 32},
-                                               .gpu_bus_id = "0000:1b:00.0"});
+                                               .gpu_bus_id = "0000:1b:00.0",
+                                               .gpu = 3});
   }
   std::byte* memory() const { return memory_.get(); }
   trace::View View() const { return *trace::View::Open(memory_.get(), trace::BoxBytes(3, 1)); }
@@ -67,6 +68,45 @@ TEST(Evidence, OfAnIdleRank) {
   EXPECT_EQ(c.name, "dp");
   EXPECT_EQ(c.ranks, 3);
   EXPECT_EQ(c.window[1], 256u);
+}
+
+// Its calls count as ended once they are in a stream, but for the one in which its kernels are seen to wait.
+TEST(Evidence, OfCallsThatAGpuRuns) {
+  Box box;
+  const auto add = [&](Collective kind, std::uint64_t sequence, int root = 0) {
+    const std::uint64_t number = box.recorder.Add(
+        trace::PackCall({.kind = kind, .type = DataType::kFloat32, .root = root}), 4, sequence, trace::How{}.Pack());
+    box.recorder.Finish(number);
+  };
+  add(Collective::kAllReduce, 1);
+  add(Collective::kSend, 1, 2);
+  add(Collective::kRecv, 1, 2);
+  add(Collective::kAllReduce, 2);
+  RankLook rank = ReadRank(box.View());
+  EXPECT_FALSE(rank.started);
+  EXPECT_FALSE(rank.queues()) << "nothing is known of its GPU";
+  box.recorder.NoteGpu({.begun = 3});
+  rank = ReadRank(box.View());
+  EXPECT_TRUE(rank.queues());
+  EXPECT_EQ(rank.started, 3u);
+  EXPECT_EQ(rank.started_sequence, 1u);
+  EXPECT_EQ(rank.finished, 4u);
+  EXPECT_EQ(rank.gpu, 3);
+  EXPECT_EQ(rank.TransfersWith(2).started_receives, 1u);
+  // A group's kernel has the number of its last call.
+  box.recorder.NoteGpu({.begun = 3, .kind = WaitKind::kRoom, .number = 3, .peer = 2, .since_ns = 100, .now_ns = 900});
+  rank = ReadRank(box.View());
+  EXPECT_TRUE(rank.inside());
+  EXPECT_EQ(rank.finished, 2u);
+  EXPECT_TRUE(rank.wait.on_gpu);
+  EXPECT_FALSE(rank.wait.inside);
+  EXPECT_EQ(rank.running.call.function(), Collective::kSend);
+  EXPECT_EQ(rank.running.sequence, 1u);
+  box.recorder.NoteGpu({.begun = 4, .kind = WaitKind::kData, .number = 4, .peer = 0, .since_ns = 100, .now_ns = 900});
+  rank = ReadRank(box.View());
+  EXPECT_EQ(rank.running.call.function(), Collective::kAllReduce);
+  EXPECT_EQ(rank.running.sequence, 2u);
+  EXPECT_EQ(rank.started_sequence, 2u);
 }
 
 TEST(Evidence, OfHowFastDataGoToAnotherHost) {

@@ -85,8 +85,10 @@ class Judgement {
     const int mismatch = docket_.Open(fmt::format("mismatch|{}", c), Kind::kMismatch);
     docket_.Accuse(mismatch, {c, found.rank});
     docket_[mismatch].calls = {
-        {.who = docket_.PlaceOf({c, found.rank}), .call = found.call, .sequence = found.sequence},
-        {.who = docket_.PlaceOf({c, found.other}), .call = found.others_call, .sequence = found.sequence}};
+        {.who = docket_.PlaceOf({c, found.rank}), .call = found.call, .sequence = At(c).NumberOf(found.sequence)},
+        {.who = docket_.PlaceOf({c, found.other}),
+         .call = found.others_call,
+         .sequence = At(c).NumberOf(found.sequence)}};
     return mismatch;
   }
 

@@ -13,9 +13,11 @@ bool IsHeld(ProcessState s) {
 }
 
 bool StandsStill(const RankLook& before, const RankLook& now) {
-  return before.called == now.called && before.finished == now.finished && before.wait.kind == now.wait.kind &&
-         before.wait.number == now.wait.number && before.wait.peer == now.wait.peer &&
-         before.wait.since_ns == now.wait.since_ns;
+  const bool waits_alike = before.wait.kind == now.wait.kind && before.wait.number == now.wait.number &&
+                           before.wait.peer == now.wait.peer && before.wait.since_ns == now.wait.since_ns;
+  // A program may fill a stream while the GPU stands still.
+  if (now.queues()) return waits_alike && before.started == now.started;
+  return waits_alike && before.called == now.called && before.finished == now.finished;
 }
 
 // So much a host takes that is there, if its answers are late: a slow link delays them too.
@@ -99,7 +101,7 @@ Seen Standings::Judge(const CommunicatorLook& communicator, const RankLook& rank
     seen.standing = Standing::kStarting;
   } else if (seen.before == nullptr || !StandsStill(*seen.before, rank) || IsLetGo(seen)) {
     seen.standing = Standing::kMoving;
-  } else if (rank.wait.kind != trace::WaitKind::kNothing && rank.inside()) {
+  } else if (rank.wait.kind != trace::WaitKind::kNothing && (rank.inside() || rank.wait.on_gpu)) {
     seen.standing = Standing::kWaiting;
   } else {
     seen.standing = rank.inside() ? Standing::kInside : Standing::kIdle;

@@ -83,15 +83,17 @@ struct Verdict {
       common;  // what several such links have in common: "host node31", "NVLink 4 of GPU 0000:3b:00.0"; empty: nothing
   // kLateHost, kGpuLate and the like: what the culprits owe. kMismatch: the odd call, then the usual. kDeadlock: what each culprit is in.
   std::vector<CallOf> calls;
-  std::vector<CallOf> owed;                       // kDeadlock: what each culprit has not called
-  std::vector<int> missing;                       // kInitIncomplete: ranks that have not come
-  int ranks = 0;                                  // of the communicator
-  bool called = false;                            // kLateHost: it has made the call, and does not drive it on
-  std::optional<ProcessLook> process;             // of the first culprit
-  std::int64_t held_ns = 0;                       // for how long something has waited
-  std::int64_t since_unix_ns = 0;                 // 0: not known
-  std::int64_t stood_ns = 0;                      // kLinkStalled: for how long it has at least; 0: not known
-  std::int64_t longest_before_ns = 0;             // the longest wait of those who wait now that has ended well
+  std::vector<CallOf> owed;            // kDeadlock: what each culprit has not called
+  std::vector<int> missing;            // kInitIncomplete: ranks that have not come
+  int ranks = 0;                       // of the communicator
+  bool called = false;                 // kLateHost: it has made the call, and does not drive it on
+  bool in_graph = false;               // kLateHost: others wait in an operation of a CUDA graph, which has no number
+  bool on_gpu = false;                 // kDeadlock: kernels are in the calls, and no thread need be
+  std::optional<ProcessLook> process;  // of the first culprit
+  std::int64_t held_ns = 0;            // for how long something has waited
+  std::int64_t since_unix_ns = 0;      // 0: not known
+  std::int64_t stood_ns = 0;           // kLinkStalled: for how long it has at least; 0: not known
+  std::int64_t longest_before_ns = 0;  // the longest wait of those who wait now that has ended well
   double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow, and kNvLinkFault where data still move
   std::string
       quote;  // of kBroken, kMismatch, kDead: what the ranks themselves say; may be empty. Of kInitIncomplete the silent place

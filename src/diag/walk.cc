@@ -141,7 +141,8 @@ std::optional<Walk::Step> Walk::ForSomebody(const Node& node) {
 
 bool Walk::HasDone(const Node& peer, const Node& waits) const {
   const RankLook &rank = *At(peer).now, &other = *At(waits).now;
-  if (!rank.records_calls || !other.running.call.valid()) return false;
+  const bool of_graph = other.wait.on_gpu && other.wait.number == 0;
+  if (!rank.records_calls || of_graph || !other.running.call.valid()) return false;
   // Nobody is called late of whom that is not known.
   if (IsCollective(other.running)) return !rank.knows_collectives || rank.finished_sequence >= other.running.sequence;
   const RankLook::Transfers with = rank.TransfersWith(waits.rank);
@@ -150,8 +151,12 @@ bool Walk::HasDone(const Node& peer, const Node& waits) const {
 }
 
 Walk::Step Walk::ToIdle(const Node& peer, const Node& node) {
-  if (HasDone(peer, node)) return OverEdge(peer, node, EndIs::kDone);
+  if (HasDone(peer, node)) {
+    const bool in_stream = At(node).now->wait.on_gpu && !At(peer).now->finished_is_done;
+    return in_stream ? OnGpu(peer, node) : OverEdge(peer, node, EndIs::kDone);
+  }
   if (const std::optional<Node> elsewhere = Elsewhere(peer)) return {.next = elsewhere};
+  if (const std::optional<Node> elsewhere = ElsewhereOnGpu(peer)) return {.next = elsewhere};
   if (const std::optional<Step> hidden = OutOfSight(peer)) return *hidden;
   return {.verdict = docket_.Late(peer, node, Docket::Owes::kTheCall)};
 }
@@ -186,12 +191,7 @@ Walk::Step Walk::OverEdge(const Node& peer, const Node& node, EndIs peer_is) {
   const Seen &theirs = At(peer), &own = At(node);
   const bool begun = !theirs.now->started || *theirs.now->started >= theirs.now->running.number;
   if (peer_is == EndIs::kInside && !begun) {
-    const int late = docket_.Open(fmt::format("gpu late|{}|{}", peer.communicator, peer.rank), Kind::kGpuLate);
-    docket_.Accuse(late, peer);
-    if (docket_[late].calls.empty()) docket_[late].calls.push_back(docket_.RunningCall(peer));
-    docket_.Show(late, fmt::format("call {} of rank {} has been made, and its GPU has begun call {}",
-                                   theirs.now->running.number, peer.rank, *theirs.now->started));
-    return {.verdict = late};
+    return {.verdict = GpuLate(peer, docket_.RunningCall(peer))};
   }
   const bool data = own.now->wait.kind == WaitKind::kData;
   const Edge edge{.sender = data ? theirs.now : own.now,
@@ -240,7 +240,8 @@ Walk::Step Walk::Stuck(const Node& node, const Node& waits) {
   const int hung = docket_.Open(fmt::format("gpu hung|{}|{}", node.communicator, node.rank), Kind::kGpuHung);
   docket_.Accuse(hung, node);
   docket_[hung].confidence = Confidence::kLikely;
-  if (docket_[hung].calls.empty()) docket_[hung].calls.push_back(docket_.RunningCall(node));
+  if (docket_[hung].calls.empty())
+    docket_[hung].calls.push_back(rank.inside() ? docket_.RunningCall(node) : docket_.CallOwed(node, waits));
   docket_.Show(
       hung, fmt::format("rank {} is in the operation and waits for nobody, rank {} waits for it, and no counter moves",
                         node.rank, waits.rank));

@@ -56,6 +56,10 @@ class Walk {
   std::optional<Node> Elsewhere(const Node& node) const;
   // The same where nothing can be seen of that communicator: nobody is called late who waits for others.
   std::optional<Step> OutOfSight(const Node& node);
+  // Of calls in streams (on_gpu.cc): what the GPU of a rank that has called does, and where else it waits.
+  Step OnGpu(const Node& peer, const Node& node);
+  std::optional<Node> ElsewhereOnGpu(const Node& node) const;
+  int GpuLate(const Node& node, const CallOf& call);
   // Whether a rank has called, and ended, what `waits` waits for.
   bool HasDone(const Node& peer, const Node& waits) const;
   const Seen& At(const Node& node) const { return standings_.Of(node.communicator, node.rank); }

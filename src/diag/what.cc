@@ -42,9 +42,14 @@ std::string LateText(const Verdict& v) {
   const bool one = v.culprits.size() == 1;
   std::string text = fmt::format("{} {}", Who(v.culprits), one ? "has" : "have");
   const bool known = !v.calls.empty() && v.calls.front().call.valid();
+  if (v.in_graph) {
+    text = fmt::format("{} {} not come to an operation of a CUDA graph that others wait in", Who(v.culprits),
+                       one ? "has" : "have");
+  }
   const std::string what = known ? Describe(v.calls.front()) : "what others wait in";
-  text +=
-      v.called ? fmt::format(" called {} and {} not go on with it", what, one ? "does" : "do") : " not called " + what;
+  if (!v.in_graph)
+    text += v.called ? fmt::format(" called {} and {} not go on with it", what, one ? "does" : "do")
+                     : " not called " + what;
   for (std::size_t i = 1; i < v.calls.size(); ++i) {
     if (v.calls[i].call.valid()) text += ", nor " + Describe(v.calls[i]);
   }
@@ -80,8 +85,8 @@ std::string MismatchText(const Verdict& v) {
 std::string DeadlockText(const Verdict& v) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < v.calls.size(); ++i) {
-    parts.push_back(fmt::format("{} is in {} and has not called {}", Who(v.calls[i].who), Describe(v.calls[i]),
-                                Describe(v.owed[i])));
+    parts.push_back(fmt::format("{}{} is in {} and has not {} {}", v.on_gpu ? "the GPU of " : "", Who(v.calls[i].who),
+                                Describe(v.calls[i]), v.on_gpu ? "begun" : "called", Describe(v.owed[i])));
   }
   return fmt::format("deadlock: {}", Joined(parts));
 }
@@ -271,7 +276,8 @@ std::string NextStep(const Verdict& v) {
     case Kind::kMismatch:
       return "All ranks must make the same calls in the same order";
     case Kind::kDeadlock:
-      return "Make these calls in the same order everywhere, or from threads of their own";
+      return v.on_gpu ? "Make these calls in the same order everywhere, or in streams of their own"
+                      : "Make these calls in the same order everywhere, or from threads of their own";
     case Kind::kInitIncomplete:
       if (!v.missing.empty() && !v.quote.empty())
         return "Look whether that process goes on, and whether this host reaches it";

@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 7;
+inline constexpr std::uint32_t kBoxVersion = 8;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -101,6 +101,13 @@ struct BoxHeader {
   // together they are the number of some run's first call less one.
   alignas(64) Word earlier[kFunctions];
   char gpu_bus_id[kBusIdBytes];  // of the GPU that the communicator uses, "0000:1b:00.0", 0-terminated; empty: none
+  std::int32_t gpu;              // its number in the process; -1: none
+  // Every call up to this one has begun on the GPU; 0: not known. What its kernels wait for; nobody's thread is in that. Written ten
+  // times a second.
+  alignas(64) Word gpu_begun;
+  WaitWords gpu_wait;
+  // The first so many collectives are the library's own, made with the communicator; the same on all ranks.
+  Word own_collectives;
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);

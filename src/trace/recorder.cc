@@ -8,6 +8,32 @@
 #include <new>
 
 namespace tutti::trace {
+namespace {
+
+std::uint64_t PackPeer(int peer, WaitKind kind, int channel) {
+  return static_cast<std::uint32_t>(peer) | static_cast<std::uint64_t>(kind) << 32 |
+         static_cast<std::uint64_t>(channel) << 48;
+}
+
+void Store(WaitWords& w, std::uint64_t number, std::uint64_t peer_kind, std::int64_t since_ns, std::int64_t now_ns) {
+  const std::uint64_t turn = w.turn.load(std::memory_order_relaxed);
+  w.turn.store(turn + 1, std::memory_order_relaxed);
+  w.number.store(number, std::memory_order_release);
+  w.peer_kind.store(peer_kind, std::memory_order_release);
+  w.since_ns.store(since_ns, std::memory_order_release);
+  w.looked_ns.store(now_ns, std::memory_order_release);
+  w.turn.store(turn + 2, std::memory_order_release);
+}
+
+void End(WaitWords& w) {
+  const std::int64_t waited_ns =
+      w.looked_ns.load(std::memory_order_relaxed) - w.since_ns.load(std::memory_order_relaxed);
+  if (waited_ns > w.longest_ns.load(std::memory_order_relaxed))
+    w.longest_ns.store(waited_ns, std::memory_order_relaxed);
+  Store(w, 0, ~std::uint32_t{0}, 0, 0);
+}
+
+}  // namespace
 
 Recorder::Recorder(std::byte* memory, const Owner& owner)
     : header_(new (memory) BoxHeader{}),
@@ -32,6 +58,7 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
   std::ranges::copy(owner.window, header_->window);
   owner.name.copy(header_->name, kNameBytes - 1);
   owner.gpu_bus_id.copy(header_->gpu_bus_id, kBusIdBytes - 1);
+  header_->gpu = owner.gpu;
   std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
 }
 
@@ -58,31 +85,24 @@ void Recorder::Wait(std::uint64_t number, int peer, WaitKind kind, int channel, 
   if (header_ == nullptr) return;
   header_->wait.thread.store(static_cast<std::uint32_t>(who.thread) | std::uint64_t{who.inside} << 32,
                              std::memory_order_relaxed);
-  StoreWait(number,
-            static_cast<std::uint32_t>(peer) | static_cast<std::uint64_t>(kind) << 32 |
-                static_cast<std::uint64_t>(channel) << 48,
-            since_ns, now_ns);
-}
-
-void Recorder::StoreWait(std::uint64_t number, std::uint64_t peer_kind, std::int64_t since_ns, std::int64_t now_ns) {
-  WaitWords& w = header_->wait;
-  const std::uint64_t turn = w.turn.load(std::memory_order_relaxed);
-  w.turn.store(turn + 1, std::memory_order_relaxed);
-  w.number.store(number, std::memory_order_release);
-  w.peer_kind.store(peer_kind, std::memory_order_release);
-  w.since_ns.store(since_ns, std::memory_order_release);
-  w.looked_ns.store(now_ns, std::memory_order_release);
-  w.turn.store(turn + 2, std::memory_order_release);
+  Store(header_->wait, number, PackPeer(peer, kind, channel), since_ns, now_ns);
 }
 
 void Recorder::EndWait() {
+  if (header_ != nullptr) End(header_->wait);
+}
+
+void Recorder::NoteGpu(const GpuNote& note) {
   if (header_ == nullptr) return;
-  WaitWords& w = header_->wait;
-  const std::int64_t waited_ns =
-      w.looked_ns.load(std::memory_order_relaxed) - w.since_ns.load(std::memory_order_relaxed);
-  if (waited_ns > w.longest_ns.load(std::memory_order_relaxed))
-    w.longest_ns.store(waited_ns, std::memory_order_relaxed);
-  StoreWait(0, ~std::uint32_t{0}, 0, 0);
+  // The page may be one that was never written.
+  if (header_->gpu_begun.load(std::memory_order_relaxed) != note.begun)
+    header_->gpu_begun.store(note.begun, std::memory_order_release);
+  WaitWords& w = header_->gpu_wait;
+  if (note.kind != WaitKind::kNothing) {
+    Store(w, note.number, PackPeer(note.peer, note.kind, note.channel), note.since_ns, note.now_ns);
+  } else if (w.since_ns.load(std::memory_order_relaxed) != 0) {
+    End(w);
+  }
 }
 
 void Recorder::Count(int channel, int peer, const Counters& counters) {

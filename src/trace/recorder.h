@@ -27,6 +27,7 @@ struct Owner {
   std::int32_t thread = 0;        // that makes the communicator
   std::array<std::uint32_t, kBoxProtocols> window{};
   std::string_view gpu_bus_id;  // empty: host memory
+  std::int32_t gpu = -1;
 };
 
 // Which thread waits, and whether it can do nothing else until the wait is over (layout.h, "WaitWords").
@@ -35,8 +36,17 @@ struct Waiting {
   bool inside = false;
 };
 
+// What a rank's GPU does.
+struct GpuNote {
+  std::uint64_t begun = 0;             // number of the last call that has begun there; 0: not known
+  WaitKind kind = WaitKind::kNothing;  // what its kernels wait for; then the rest counts
+  std::uint64_t number = 0;            // of the call that waits; 0: one of a graph
+  int peer = -1, channel = 0;
+  std::int64_t since_ns = 0, now_ns = 0;
+};
+
 // The writing side of a black box. Without memory it records nothing. Threads: those of the communicator, one at a time;
-// Fail may come from any.
+// Fail may come from any, and NoteGpu from another one.
 class Recorder {
  public:
   Recorder() = default;
@@ -94,6 +104,11 @@ class Recorder {
   void Wait(std::uint64_t number, int peer, WaitKind kind, int channel, std::int64_t since_ns, std::int64_t now_ns,
             const Waiting& who = {});
   void EndWait();
+  void NoteGpu(const GpuNote& note);
+  // The collectives so far are the library's own.
+  void NoteOwn(std::uint64_t collectives) {
+    if (header_ != nullptr) header_->own_collectives.store(collectives, std::memory_order_release);
+  }
   // The counters of a link, and time waited on it.
   struct Counters {
     std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
@@ -106,8 +121,6 @@ class Recorder {
   void Fail(Code code, std::string_view why);
 
  private:
-  void StoreWait(std::uint64_t number, std::uint64_t peer_kind, std::int64_t since_ns, std::int64_t now_ns);
-
   BoxHeader* header_ = nullptr;
   Record* records_ = nullptr;
   Times* times_ = nullptr;

@@ -62,7 +62,11 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 }
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
-std::string View::gpu_bus_id() const { return CleanText(header()->gpu_bus_id, kBusIdBytes); }
+GpuView View::gpu() const {
+  return {.bus_id = CleanText(header()->gpu_bus_id, kBusIdBytes),
+          .number = std::max(header()->gpu, -1),
+          .begun = header()->gpu_begun.load(std::memory_order_acquire)};
+}
 
 // nullopt for a place that was blanked, is being overwritten, or holds no call that can be.
 std::optional<CallRecord> View::ReadRecord(std::uint64_t run) const {
@@ -207,19 +211,25 @@ std::vector<CollectiveRun> View::CollectiveRuns(std::size_t most) const {
 WaiterView View::waiter() const {
   const WaitWords& w = header()->wait;
   const std::uint64_t thread = w.thread.load(std::memory_order_acquire);
-  return {.thread = static_cast<std::int32_t>(thread & 0xffffffffu),
-          .inside = (thread >> 32 & 1) != 0,
-          .longest_ns = std::max<std::int64_t>(w.longest_ns.load(std::memory_order_acquire), 0)};
-}
-
-ElsewhereView View::elsewhere() const {
-  const std::uint64_t communicator = header()->elsewhere.load(std::memory_order_acquire);
-  const std::uint64_t thread = header()->elsewhere_thread.load(std::memory_order_acquire);
-  return {.communicator = communicator, .thread = static_cast<std::int32_t>(thread & 0xffffffffu)};
+  const std::uint64_t elsewhere = header()->elsewhere.load(std::memory_order_acquire);
+  const std::uint64_t elsewhere_thread = header()->elsewhere_thread.load(std::memory_order_acquire);
+  return {
+      .thread = static_cast<std::int32_t>(thread & 0xffffffffu),
+      .inside = (thread >> 32 & 1) != 0,
+      .longest_ns = std::max<std::int64_t>({w.longest_ns.load(std::memory_order_acquire),
+                                            header()->gpu_wait.longest_ns.load(std::memory_order_acquire), 0}),
+      .elsewhere = {.communicator = elsewhere, .thread = static_cast<std::int32_t>(elsewhere_thread & 0xffffffffu)}};
 }
 
 WaitView View::wait() const {
-  const WaitWords& w = header()->wait;
+  const WaitView own = ReadWait(header()->wait);
+  if (own.kind != WaitKind::kNothing) return own;
+  WaitView kernels = ReadWait(header()->gpu_wait);
+  kernels.on_gpu = true;
+  return kernels.kind != WaitKind::kNothing ? kernels : own;
+}
+
+WaitView View::ReadWait(const WaitWords& w) const {
   for (int tries = 0; tries < 8; ++tries) {
     const std::uint64_t turn = w.turn.load(std::memory_order_acquire);
     WaitView view;

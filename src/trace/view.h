@@ -3,6 +3,7 @@
 #ifndef TUTTI_TRACE_VIEW_H_
 #define TUTTI_TRACE_VIEW_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,24 +33,33 @@ struct CallRecord {
 
 struct WaitView {
   WaitKind kind = WaitKind::kNothing;
-  std::uint64_t number = 0;
+  bool on_gpu = false;       // its kernels wait, and no thread
+  std::uint64_t number = 0;  // 0: of a call that is not written down, as those of graphs
   int peer = -1;
   int channel = 0;
   std::int64_t since_ns = 0;
   std::int64_t looked_ns = 0;
 };
 
-// Who waited last, also where that is over, and the longest wait that has ended (layout.h, "WaitWords").
-struct WaiterView {
-  std::int32_t thread = 0;
-  bool inside = false;
-  std::int64_t longest_ns = 0;
-};
-
 // Where its process waits in another communicator (layout.h, "elsewhere"); communicator 0: nowhere.
 struct ElsewhereView {
   std::uint64_t communicator = 0;
   std::int32_t thread = 0;
+};
+
+// Who waited last, also where that is over, the longest wait that has ended (layout.h, "WaitWords"), and where else.
+struct WaiterView {
+  std::int32_t thread = 0;
+  bool inside = false;
+  std::int64_t longest_ns = 0;
+  ElsewhereView elsewhere;
+};
+
+// The GPU that it uses.
+struct GpuView {
+  std::string bus_id;       // "0000:1b:00.0"; empty: none
+  int number = -1;          // in the process; -1: none
+  std::uint64_t begun = 0;  // every call up to this one has begun there; 0: not known
 };
 
 // Collectives in a row that are alike: `first` and those after it, up to sequence `last`.
@@ -80,7 +90,9 @@ class View {
 
   std::uint64_t communicator() const { return header()->communicator; }
   std::string name() const;
-  std::string gpu_bus_id() const;  // of the GPU that it uses: "0000:1b:00.0"; empty: none
+  GpuView gpu() const;
+  // How many of the first collectives are the library's own.
+  std::uint64_t own_collectives() const { return header()->own_collectives.load(std::memory_order_acquire); }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int channels() const { return channels_; }
@@ -114,10 +126,9 @@ class View {
   // The last runs of collectives, at most so many, the latest first.
   std::vector<CollectiveRun> CollectiveRuns(std::size_t most) const;
 
-  // What it waits for now; kNothing where it does not, or not for long.
+  // What it waits for now; kNothing where it does not, or not for long. Where no thread of the rank waits, what its GPU waits for.
   WaitView wait() const;
   WaiterView waiter() const;
-  ElsewhereView elsewhere() const;
   LinkView link(int channel, int peer) const;  // REQUIRES: both in range
   // The error that broke the communicator, "" where there is none.
   std::string failure() const;
@@ -129,6 +140,7 @@ class View {
   // known to be of it; until `visit(run as its first call, number of its last call)` returns false.
   void EachRun(const std::function<bool(const CallRecord& first, std::uint64_t last)>& visit) const;
   std::optional<CallRecord> ReadRecord(std::uint64_t run) const;
+  WaitView ReadWait(const WaitWords& words) const;
   // Call `number` of a run.
   CallRecord CallOf(const CallRecord& first, std::uint64_t number) const;
 

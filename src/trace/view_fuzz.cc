@@ -24,7 +24,7 @@ void Require(bool condition) {
 
 void ReadEverything(const View& view, std::uint64_t number) {
   Require(view.rank() >= 0 && view.rank() < view.ranks());
-  for (const char c : view.name() + view.failure() + view.gpu_bus_id()) Require(c >= ' ' && c <= '~');
+  for (const char c : view.name() + view.failure() + view.gpu().bus_id) Require(c >= ' ' && c <= '~');
   const WaitView wait = view.wait();
   Require(wait.peer >= -1 && wait.peer < view.ranks());
   Require(wait.kind <= WaitKind::kPages);

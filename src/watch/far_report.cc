@@ -18,7 +18,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint8_t kForm = 2;
+constexpr std::uint8_t kForm = 3;
 constexpr std::size_t kMostText = 512;        // bytes of a sentence or a name
 constexpr std::size_t kMostThreads = 8;       // of a process
 constexpr std::size_t kMostChildren = 8;      // likewise
@@ -265,6 +265,15 @@ void LinkFields(Archive& a, Link& l) {
   a.Field(l.completed);
 }
 
+// A number that is as a rule little less than another one, which takes few bytes so.
+template <typename Archive, typename Number>
+void BehindField(Archive& a, Number& number, std::uint64_t base) {
+  std::uint64_t behind = 0;
+  if constexpr (!Archive::kReads) behind = base - number;
+  a.Field(behind);
+  if constexpr (Archive::kReads) number = base - behind;
+}
+
 template <typename Archive, typename Wait>
 void WaitFields(Archive& a, Wait& w) {
   a.Field(w.kind);
@@ -274,7 +283,12 @@ void WaitFields(Archive& a, Wait& w) {
   a.Field(w.since_ns);
   a.Field(w.looked_ns);
   a.Field(w.thread);
-  a.Field(w.inside);
+  std::uint8_t flags = (w.inside ? 1 : 0) | (w.on_gpu ? 2 : 0);
+  a.Field(flags);
+  if constexpr (Archive::kReads) {
+    w.inside = (flags & 1) != 0;
+    w.on_gpu = (flags & 2) != 0;
+  }
   a.Field(w.longest_ns);
 }
 
@@ -289,12 +303,18 @@ void RankFields(Archive& a, Rank& r) {
   a.Field(r.thread);
   a.Field(r.created_ns);
   a.Field(r.called);
-  a.Field(r.finished);
+  BehindField(a, r.finished, r.called);
   a.Field(r.calls);
   a.Field(r.knows_collectives);
   a.Field(r.sequence);
-  a.Field(r.finished_sequence);
-  a.Field(r.started);
+  BehindField(a, r.finished_sequence, r.sequence);
+  bool starts = r.started.has_value();
+  a.Field(starts);
+  if (starts) {
+    if constexpr (Archive::kReads) r.started = 0;
+    BehindField(a, *r.started, r.called);
+    BehindField(a, r.started_sequence, r.sequence);
+  }
   a.Field(r.running.number);
   a.Field(r.running.sequence);
   CallFields(a, r.running.call);
@@ -308,6 +328,9 @@ void RankFields(Archive& a, Rank& r) {
     a.Field(t.peer);
     a.Field(t.sends);
     a.Field(t.receives);
+    if (!r.started) return;
+    a.Field(t.started_sends);
+    a.Field(t.started_receives);
   });
   a.Field(r.finished_is_done);
   WaitFields(a, r.wait);
@@ -327,6 +350,7 @@ void CommunicatorFields(Archive& a, Communicator& c) {
   a.Field(c.ranks);
   a.Field(c.window);
   a.Field(c.created_unix_ns);
+  a.Field(c.own_collectives);
   a.List(c.seen, kMostItems, [&](auto& rank) { RankFields(a, rank); });
 }
 

@@ -29,7 +29,8 @@ diag::RankLook SomeRank(int rank) {
                    .progress = 0};
   r.running = {.number = 5013, .sequence = 5000, .call = {.word = 0x30, .count = 1u << 20}, .protocol = 2};
   r.history.push_back({.first = 4000, .last = 5000, .call = r.running.call});
-  r.transfers.push_back({.peer = 2, .sends = 8, .receives = 9});
+  r.started_sequence = 4998;
+  r.transfers.push_back({.peer = 2, .sends = 8, .receives = 9, .started_sends = 7, .started_receives = 6});
   r.wait = {.kind = trace::WaitKind::kData,
             .peer = 1,
             .channel = 4,
@@ -38,7 +39,8 @@ diag::RankLook SomeRank(int rank) {
             .looked_ns = 1'000'000'000'000'456,
             .thread = 77,
             .inside = true,
-            .longest_ns = 5};
+            .longest_ns = 5,
+            .on_gpu = true};
   r.elsewhere = {.communicator = ~std::uint64_t{0}, .thread = -1};
   r.links.push_back(
       {.peer = 1, .channel = 4, .sent = {1, 200, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}, .posted = 11});
@@ -108,6 +110,11 @@ TEST(FarReport, ComesOverWhole) {
   EXPECT_EQ(come.elsewhere.communicator, sent.elsewhere.communicator);
   EXPECT_EQ(come.elsewhere.thread, -1);
   EXPECT_EQ(come.started, sent.started);
+  EXPECT_EQ(come.started_sequence, sent.started_sequence);
+  EXPECT_EQ(come.finished, sent.finished);
+  EXPECT_EQ(come.finished_sequence, sent.finished_sequence);
+  EXPECT_EQ(come.TransfersWith(2).started_receives, 6u);
+  EXPECT_TRUE(come.wait.inside && come.wait.on_gpu);
   EXPECT_EQ(come.progress, std::uint64_t{0});
   EXPECT_EQ(report->look.processes.at(0).threads.at(0).object, "/ckpt/17.pt");
   EXPECT_EQ(report->look.processes.at(0).end, 9);

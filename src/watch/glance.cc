@@ -77,7 +77,8 @@ std::int32_t ThreadOf(const Subject& subject) {
 
 // Whether it holds a thread of the program up.
 bool IsHeld(const Subject& subject, std::int64_t now_ns) {
-  const bool inside = !subject.made.load(std::memory_order_acquire) || subject.view.waiter().inside;
+  const bool inside =
+      !subject.made.load(std::memory_order_acquire) || (subject.view.waiter().inside && !subject.view.wait().on_gpu);
   return inside && WaitsFor(subject, now_ns) >= kLongWaitNs;
 }
 

@@ -44,7 +44,8 @@ void HostLook::AddRank(const RankPages& pages) {
   rank.process = PlaceOf(pages);
   // One that does not renew what it says of its wait may be frozen.
   const std::int64_t old_ns = 3 * diag::ApartNs(c->ranks);
-  if (rank.inside() && rank.wait.kind != trace::WaitKind::kNothing && look_.taken_ns - rank.wait.looked_ns < old_ns)
+  const bool thread_waits = rank.inside() && rank.wait.kind != trace::WaitKind::kNothing && !rank.wait.on_gpu;
+  if (thread_waits && look_.taken_ns - rank.wait.looked_ns < old_ns)
     processes_[static_cast<std::size_t>(rank.process)].waits = true;
   c->seen.push_back(std::move(rank));
 }

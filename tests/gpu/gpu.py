@@ -11,7 +11,7 @@ conformance  every operation, type, operator, algorithm and protocol against wha
 races        compute-sanitizer (memcheck, racecheck, synccheck) on small cases
 stress       random operations, sizes and communicators through NCCL's C interface for --seconds; also with ranks that
              count as being on several hosts (NCCL_HOSTID), as in two parts that follow
-faults       ranks that die, exit, abort or come late while the others' kernels spin
+faults       ranks that die, exit, abort or come late while the others' kernels spin, and what these are told of them
 clients      torch.distributed, training, CuPy, a ctypes client; nccl-tests where its build folder is given
 reference    stress and faults on NVIDIA's NCCL, to judge the programs; only where --parts names it
 
@@ -150,6 +150,7 @@ def plan_steps(options, gpus):
         Step("faults", "2 hosts", [binary("nccl_faults"), "--ranks", str(ranks), "--hosts", "2"], 400),
         Step("faults", "2 hosts of several ranks", [binary("nccl_faults"), *pairs], 400),
         Step("faults", "windows", [binary("nccl_faults"), "--ranks", str(ranks), "--windows"], 400),
+        Step("faults", "what is told", [binary("nccl_verdicts"), "--ranks", str(ranks)], 300),
     ]
     worlds = sorted({gpus, ranks})
     no_torch, no_cupy = missing_module("torch"), missing_module("cupy")

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = ("tutti", "gpu_conformance", "nccl_stress", "nccl_faults", "nccl_windows")
+PROGRAMS = ("tutti", "gpu_conformance", "nccl_stress", "nccl_faults", "nccl_verdicts", "nccl_windows")
 
 
 class Bundle(unittest.TestCase):
@@ -61,7 +61,8 @@ class Bundle(unittest.TestCase):
         self.assert_total(output, steps, "stress", "passed")
 
     def test_one_fails(self):
-        self.write("nccl_faults", "echo WRONG: late; exit 1")
+        for name in ("nccl_faults", "nccl_verdicts"):
+            self.write(name, "echo WRONG: late; exit 1")
         code, output, steps = self.run_bundle("--parts", "stress,faults")
         self.assertEqual(code, 1)
         self.assertEqual(steps["faults all"]["outcome"], "FAILED")

@@ -267,22 +267,13 @@ constexpr Scenario kScenarios[] = {
 };
 
 bool RunScenario(const Scenario& scenario, int ranks, int hosts, int gpus, double limit_ms, bool windows) {
-  fmt::print("{}: {}\n", scenario.name, scenario.what);
   Job job(ranks);
   job.SpreadOver(hosts);
-  const bool good = job.RunProcesses(kScenarioSeconds, [&](int rank) {
-    Result<Place> place = Place::Open(rank, gpus, kCount * sizeof(float), 2);
-    Status status = place.status();
-    if (place.ok()) {
-      Setting setting{job, rank, gpus, limit_ms, windows, *place};
-      status = scenario.run(setting);
-    }
-    if (!status.ok()) fmt::print("  rank {}: {}\n", rank, status.message());
-    return status.ok();
-  });
-  fmt::print("{}: {}\n", scenario.name, good ? "passed" : "FAILED");
-  std::fflush(stdout);
-  return good;
+  return RunCase(scenario.name, scenario.what, job, gpus, kCount * sizeof(float), kScenarioSeconds,
+                 [&](int rank, Place& place) {
+                   Setting setting{job, rank, gpus, limit_ms, windows, place};
+                   return scenario.run(setting);
+                 });
 }
 
 }  // namespace

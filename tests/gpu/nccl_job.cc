@@ -286,4 +286,20 @@ Status CheckNccl(ncclResult_t result, ncclComm_t comm, const char* what) {
   return Status(Code::kInternal, fmt::format("{}: {}: {}", what, ncclGetErrorString(result), ncclGetLastError(comm)));
 }
 
+bool RunCase(const std::string& name, const std::string& what, Job& job, int gpus, std::size_t buffer_bytes,
+             double seconds, const std::function<Status(int rank, Place& place)>& body) {
+  fmt::print("{}: {}\n", name, what);
+  std::fflush(stdout);
+  const bool good = job.RunProcesses(seconds, [&](int rank) {
+    Result<Place> place = Place::Open(rank, gpus, buffer_bytes, 2);
+    const Status status = place.ok() ? body(rank, *place) : place.status();
+    if (!status.ok()) fmt::print("  rank {}: {}\n", rank, status.message());
+    std::fflush(stdout);
+    return status.ok();
+  });
+  fmt::print("{}: {}\n", name, good ? "passed" : "FAILED");
+  std::fflush(stdout);
+  return good;
+}
+
 }  // namespace tutti::tests

@@ -120,6 +120,11 @@ class Place {
   std::size_t buffer_bytes_ = 0;
 };
 
+// Runs one case of a test on all ranks, as processes with a place each that has two buffers, and prints its name, what is wrong, and whether
+// it passed.
+bool RunCase(const std::string& name, const std::string& what, Job& job, int gpus, std::size_t buffer_bytes,
+             double seconds, const std::function<Status(int rank, Place& place)>& body);
+
 // How long a rank waits for others before it gives up, seconds.
 inline constexpr double kWaitSeconds = 60;
 

@@ -161,6 +161,7 @@ void Gpus::Connect(const gpu::PreparedPlan& plan, int rank, gpu::Program& progra
   }
   program.host = const_cast<gpu::HostWords*>(&words_[static_cast<std::size_t>(rank)]);
   program.timeout_ns = timeout_ns_;
+  program.number = kNumber;
   program.counts = sections_.Counts() - sections_.Begin(plan.section);
 }
 
@@ -213,6 +214,7 @@ std::string Gpus::LaunchRelay(const Call& call, const Buffers& buffers, int rank
   Connect(relay->segments);
   relay->host = &words_[static_cast<std::size_t>(rank)];
   relay->timeout_ns = timeout_ns_;
+  relay->number = kNumber;
   gpu::CompileRelay(plan, WorkOf(call, buffers, rank), sections_.round, Cuts(), call.blocks, *relay);
   relay->counts = sections_.Counts();
   lowered_[static_cast<std::size_t>(rank)] = gpu::LoweredOf(plan, *relay);
@@ -264,6 +266,7 @@ std::string Gpus::LaunchRound(const Call& call, const Layout& layout, int seat,
                               const std::vector<gpu::TransferRequest>& receives, int rank, gpu::Group& group) {
   group.host = &words_[static_cast<std::size_t>(rank)];
   group.timeout_ns = timeout_ns_;
+  group.number = kNumber;
   gpu::OwnCopies beside;
   const Status compiled =
       gpu::CompileGroup(sends, receives, seat, layout,
@@ -326,6 +329,8 @@ std::vector<std::uint64_t> Gpus::RunWithout(int absent, const Call& call, std::u
                                             const Call* instead) {
   Random random(seed);
   Age(random);
+  words_.assign(words_.size(), {});
+  for (int rank = 0; rank < ranks(); ++rank) CountsOf(rank).begun = 0;
   timeout_ns_ = 3'000'000'000;
   std::vector<Buffers> items;
   for (int item = 0; item < call.items; ++item) {
@@ -338,8 +343,12 @@ std::vector<std::uint64_t> Gpus::RunWithout(int absent, const Call& call, std::u
   if (error.empty()) error = machine_.Run(seed, gpu::Plant::kNone, Machine::Stuck::kTakesTime);
   timeout_ns_ = ~std::uint64_t{0};
   std::vector<std::uint64_t> failures;
-  for (gpu::HostWords& words : words_) failures.push_back(std::exchange(words.failure, 0));
+  for (const gpu::HostWords& words : words_) failures.push_back(words.failure);
   return failures;
+}
+
+transport::p2p::LaunchCounts& Gpus::CountsOf(int rank) const {
+  return *reinterpret_cast<transport::p2p::LaunchCounts*>(machine_.segment(rank) + sections_.Counts());
 }
 
 transport::p2p::ChannelState& Gpus::StateAt(int rank, std::size_t at) const {

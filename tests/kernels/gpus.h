@@ -45,6 +45,10 @@ class Gpus {
   std::vector<std::uint64_t> RunWithout(int absent, const Call& call, std::uint64_t seed, std::string& error,
                                         const Call* instead = nullptr);
 
+  // The number that every call has, and what a rank's kernels have told of themselves in the last RunWithout.
+  static constexpr std::uint64_t kNumber = 77;
+  const exec::gpu::HostWords& words(int rank) const { return words_[static_cast<std::size_t>(rank)]; }
+  std::uint64_t begun(int rank) const { return CountsOf(rank).begun; }
   // What the last kernel of a rank was lowered to, by which its report is read.
   const exec::gpu::Lowered& lowered(int rank) const { return lowered_[static_cast<std::size_t>(rank)]; }
 
@@ -78,6 +82,7 @@ class Gpus {
   void Age(Random& random);
   void AgeCollectives(int section, Random& random);
   void AgeTransfers(int section, Random& random);
+  transport::p2p::LaunchCounts& CountsOf(int rank) const;
   transport::p2p::ChannelState& StateAt(int rank, std::size_t at) const;
   std::uint64_t& WordAt(int rank, std::size_t at) const;
 

@@ -184,6 +184,31 @@ TEST(Kernels, SayWhichStepOfARelayGaveUp) {
   }
 }
 
+// While they wait they tell the host so, and for whom; and that they have begun.
+TEST(Kernels, TellThatTheyHaveBegunAndForWhomTheyWait) {
+  Gpus gpus(3, Rings::kTight);
+  for (const Form form : {Form::kProgram, Form::kBatch, Form::kRelay, Form::kGroup}) {
+    Call call{
+        .form = form, .algorithm = algo::Algorithm::kTwoShot, .collective = Collective::kAllReduce, .count = 9000};
+    if (form == Form::kRelay) call.blocks = 8;
+    if (form == Form::kBatch) call.items = 3;
+    if (form == Form::kGroup) call = {.form = form, .transfers = {{1, 0, 3000}, {1, 2, 3000}}};
+    std::string error;
+    (void)gpus.RunWithout(kAbsent, call, 5, error);
+    ASSERT_EQ(error, "");
+    EXPECT_EQ(gpus.begun(kAbsent), 0u) << Describe(call);
+    for (const int rank : {0, 2}) {
+      EXPECT_EQ(gpus.begun(rank), Gpus::kNumber) << Describe(call);
+      const exec::gpu::WaitOfKernel wait = exec::gpu::UnpackWait(gpus.words(rank).waits[kAbsent]);
+      EXPECT_EQ(wait.number, Gpus::kNumber) << Describe(call);
+      if (form == Form::kGroup) EXPECT_EQ(wait.what, exec::gpu::kWaitedForData);
+      EXPECT_GE(wait.waited_ns, 1'000'000'000) << Describe(call);
+      EXPECT_LE(wait.waited_ns, 10'000'000'000) << Describe(call);
+      EXPECT_EQ(gpus.words(rank).waits[rank], 0u) << "itself";
+    }
+  }
+}
+
 // What rank 0 reports where rank 1 makes a shorter call.
 exec::gpu::Failure WithAShorterOne(Gpus& gpus, const Call& call, const Call& shorter) {
   std::string error;

@@ -211,10 +211,10 @@ class Calls:
             if any(part.numel() != input_.numel() for part in parts):
                 calls += self._unequal_gather(from_, type_, parts, keep, places)
                 continue
-            flat = torch.empty(from_.numel() * self.size(), dtype=from_.dtype)
-            calls.append(_CALL(_plan.ALL_GATHER, from_.data_ptr(), flat.data_ptr(), from_.numel(), type_))
+            to, flat, copies = _together(parts, from_, self.rank())
+            calls.append(_CALL(_plan.ALL_GATHER, from_.data_ptr(), to, from_.numel(), type_))
             keep.append((from_, flat))
-            places += [(part, flat.narrow(0, i * from_.numel(), from_.numel()).view(part.shape)) for i, part in enumerate(parts)]
+            places += copies
         return self._issue(calls, keep, [t for parts in outputs for t in parts], _copier(places), opts is None or opts.asyncOp)
 
     def _unequal_gather(self, from_: torch.Tensor, type_: int, parts: list[torch.Tensor], keep: list[Any],
@@ -245,10 +245,9 @@ class Calls:
         parts = outputs[0]
         if len(parts) != self.size() or any(part.numel() != from_.numel() or part.dtype != from_.dtype for part in parts):
             raise InvalidArgument(f"tutti: gather needs an output like the input for each of {self.size()} ranks on the root")
-        flat = torch.empty(from_.numel() * self.size(), dtype=from_.dtype)
-        calls = [_CALL(_plan.GATHER, from_.data_ptr(), flat.data_ptr(), from_.numel(), type_, 0, opts.rootRank)]
-        places = [(part, flat.narrow(0, i * from_.numel(), from_.numel()).view(part.shape)) for i, part in enumerate(parts)]
-        return self._issue(calls, (from_, flat), parts, _copier(places), opts.asyncOp)
+        to, flat, copies = _together(parts, from_, self.rank())
+        calls = [_CALL(_plan.GATHER, from_.data_ptr(), to, from_.numel(), type_, 0, opts.rootRank)]
+        return self._issue(calls, (from_, flat), parts, _copier(copies), opts.asyncOp)
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any) -> Any:
         out = _Out(outputs[0])
@@ -373,6 +372,20 @@ def _settler(outs: Sequence[_Out]) -> Callable[[], None] | None:
         for out in indirect:
             out.settle()
     return settle
+
+
+def _together(parts: Sequence[torch.Tensor], from_: torch.Tensor, rank: int) -> tuple[int, Any, list[tuple[torch.Tensor, torch.Tensor]]]:
+    """Where the parts of all ranks may be written in a row, what to keep for that, and what is to be copied afterwards.
+
+    That is the parts themselves where they lie so, as those of all_gather_object do, and `from_` is not in the way."""
+    step = from_.numel() * from_.element_size()
+    begin, own = parts[0].data_ptr(), from_.data_ptr()
+    in_a_row = step > 0 and all(part.is_contiguous() and part.data_ptr() == begin + i * step for i, part in enumerate(parts))
+    apart = own == begin + rank * step or own + step <= begin or begin + len(parts) * step <= own
+    if in_a_row and apart and not any(part.is_conj() or part.is_neg() for part in parts):
+        return begin, parts, []
+    flat = torch.empty(from_.numel() * len(parts), dtype=from_.dtype)
+    return flat.data_ptr(), flat, [(part, flat.narrow(0, i * from_.numel(), from_.numel()).view(part.shape)) for i, part in enumerate(parts)]
 
 
 def _copier(places: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], None]:

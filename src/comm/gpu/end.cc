@@ -25,8 +25,8 @@ constexpr std::int64_t kShortestPauseNs = 20'000, kLongestPauseNs = sys::kNsPerM
 // Waits until this communicator's kernels have ended; false where some have not after `timeout_ns`. Asks by a copy on a
 // stream of its own, since waiting for the context would wait for everybody's kernels.
 bool GpuCommunicator::Impl::AwaitKernels(std::int64_t timeout_ns) {
-  const transport::p2p::LaunchCounts* counts = words.counts();
-  const sys::cuda::Address to = words.counts_on_gpu();
+  const transport::p2p::LaunchCounts* counts = words.counts(comm::GpuWords::Asks::kWhatHasEnded);
+  const sys::cuda::Address to = words.counts_on_gpu(comm::GpuWords::Asks::kWhatHasEnded);
   const auto from = reinterpret_cast<sys::cuda::Address>(fabric->counts());
   const std::int64_t begin = sys::NowNs();
   std::int64_t pause_ns = kShortestPauseNs;

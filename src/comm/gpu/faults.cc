@@ -9,6 +9,7 @@
 
 #include "comm/gpu/copies.h"
 #include "comm/gpu/core.h"
+#include "comm/gpu/evidence.h"
 #include "comm/gpu/hosts.h"
 #include "comm/host/comparer.h"
 #include "comm/host/core.h"
@@ -19,7 +20,19 @@ namespace tutti::comm {
 
 GpuFaults::GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& copies, Waiter& waiter,
                      Comparer& comparer)
-    : core_(core), host_(core.host), failures_(failures), copies_(copies), waiter_(waiter), comparer_(comparer) {}
+    : core_(core),
+      host_(core.host),
+      failures_(failures),
+      copies_(copies),
+      waiter_(waiter),
+      comparer_(comparer),
+      evidence_(std::make_unique<GpuEvidence>(core, failures)) {}
+
+GpuFaults::~GpuFaults() = default;
+
+void GpuFaults::NoteEvidence(const GpuWords& words) { evidence_->Note(words); }
+
+void GpuFaults::CloseEvidence() { evidence_->Close(); }
 
 Status GpuFaults::FindGivenUp() {
   std::optional<exec::gpu::FailedWait> failed = failures_.Find();

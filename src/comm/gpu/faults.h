@@ -4,6 +4,7 @@
 #define TUTTI_COMM_GPU_FAULTS_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "tutti/status.h"
 
@@ -19,12 +20,15 @@ class Comparer;
 struct Core;
 class GpuCopies;
 struct GpuCore;
+class GpuEvidence;
+class GpuWords;
 class Waiter;
 
 // Finds out what has gone wrong, and ends kernels that can not come to an end by themselves.
 class GpuFaults {
  public:
   GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& copies, Waiter& waiter, Comparer& comparer);
+  ~GpuFaults();
 
   // What a kernel says of itself that has given up, once, or what is seen of copy engines that wait too long. Any thread.
   Status FindGivenUp();
@@ -41,6 +45,9 @@ class GpuFaults {
   // Compares the calls of all ranks that the black box holds, once none was called between two looks. One at a time; not while
   // another thread uses the communicator.
   Status CompareWhenQuiet();
+  // GpuEvidence::Note and Close.
+  void NoteEvidence(const GpuWords& words);
+  void CloseEvidence();
 
  private:
   GpuCore& core_;
@@ -49,6 +56,7 @@ class GpuFaults {
   GpuCopies& copies_;
   Waiter& waiter_;
   Comparer& comparer_;
+  const std::unique_ptr<GpuEvidence> evidence_;
   std::uint64_t seen_calls_ = 0;  // of all ranks, by CompareWhenQuiet
   bool compared_ = true;          // those calls
 };

@@ -58,6 +58,7 @@ void GpuQueue::Close() {
   if (!gpu_) return;
   gpu_->impl()->Drain();  // watched: a peer may die meanwhile
   Unwatch(*watch_);
+  gpu_->impl()->faults.CloseEvidence();
   std::lock_guard life(life_mutex_);
   if (order_ != nullptr) {
     const sys::cuda::ScopedContext scope(&driver_, gpu_->impl()->context.get());
@@ -77,6 +78,7 @@ Status GpuQueue::Look() {
   std::lock_guard life(life_mutex_);
   if (!gpu_) return Status::Ok();
   gpu_->impl()->TellWhatHasEnded();
+  gpu_->impl()->faults.NoteEvidence(gpu_->impl()->words);
   (void)host_->TryCommunicator([&](Communicator&) {
     TUTTI_RETURN_IF_ERROR(gpu_->Check());
     return gpu_->impl()->faults.CompareWhenQuiet();

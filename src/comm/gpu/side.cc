@@ -28,7 +28,7 @@ Result<GpuSide> MakeGpuSide(Communicator& communicator, const GpuWishes& wishes)
   const int own[2] = {mine ? 1 : 0, most};
   int least[2];
   TUTTI_RETURN_IF_ERROR(GpuExchange(communicator).FindLeast(own, least));
-  c.ledger.own_collectives = c.ledger.collectives();
+  c.ledger.EndOwn();
   if (least[0] == 0) {
     if (mine) {
       TUTTI_WARN("{} has a GPU, but another rank has none that it can use: the communicator works on host memory only",
@@ -46,7 +46,7 @@ Result<GpuSide> MakeGpuSide(Communicator& communicator, const GpuWishes& wishes)
   gpu_options.zero_ctas = c.settings.cta_policy >= 0 ? (c.settings.cta_policy & kZeroBlocks) != 0 : wishes.zero_blocks;
   Result<GpuCommunicator> gpu = GpuCommunicator::Create(communicator, gpu_options);
   if (!gpu.ok()) return gpu.status();
-  c.ledger.own_collectives = c.ledger.collectives();
+  c.ledger.EndOwn();
   const std::string over = gpu->host_bytes() == 0 ? "" : fmt::format(" over host memory ({} bytes)", gpu->host_bytes());
   TUTTI_INFO(log::kInit, "{} GPU {}{} device memory {} bytes, up to {} blocks{} - ready in {:.2f} ms", c.who,
              wishes.device, over, gpu->device_bytes(), gpu->impl()->limits.most_blocks,

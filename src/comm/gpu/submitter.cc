@@ -56,10 +56,12 @@ struct GpuSubmitter::Inside {
   // compiled to.
   Status Enqueue(const Launch& launch, std::span<const Operation* const> calls, sys::cuda::Stream stream);
   // The same where somebody is told of calls.
-  [[gnu::noinline]] Status StartObserved(const Launch& launch, std::span<const Operation* const> calls,
-                                         sys::cuda::Stream stream, bool captured);
-  Status Start(const Launch& launch, sys::cuda::Stream stream, bool captured) {
-    return executor.Start(launch, stream, captured, core.presence.IsAlone());
+  [[gnu::noinline]] Status StartObserved(const Launch& launch, std::uint64_t number,
+                                         std::span<const Operation* const> calls, sys::cuda::Stream stream,
+                                         bool captured);
+  Status Start(const Launch& launch, std::uint64_t number, sys::cuda::Stream stream, bool captured) {
+    return executor.Start(launch, {.number = number, .captured = static_cast<std::uint8_t>(captured ? 1 : 0)}, stream,
+                          core.presence.IsAlone());
   }
   // Whether what was compiled last is this operation, but for its buffers.
   bool IsCompiled(const Operation& operation) const;
@@ -104,19 +106,21 @@ Result<Launch> GpuSubmitter::Inside::Compile(const Operation& o, const PreparedP
 Status GpuSubmitter::Inside::Enqueue(const Launch& launch, std::span<const Operation* const> enqueued,
                                      sys::cuda::Stream stream) {
   const bool captured = core.IsCaptured(stream);
+  std::uint64_t number = 0;  // of the last one
   for (const Operation* call : enqueued) {
-    if (!captured) ledger.RecordGpuCall(*call);
+    if (!captured) number = ledger.RecordGpuCall(*call);
   }
   if (core.observed != nullptr) [[unlikely]]
-    return StartObserved(launch, enqueued, stream, captured);
-  return Start(launch, stream, captured);
+    return StartObserved(launch, number, enqueued, stream, captured);
+  return Start(launch, number, stream, captured);
 }
 
-Status GpuSubmitter::Inside::StartObserved(const Launch& launch, std::span<const Operation* const> enqueued,
-                                           sys::cuda::Stream stream, bool captured) {
+Status GpuSubmitter::Inside::StartObserved(const Launch& launch, std::uint64_t number,
+                                           std::span<const Operation* const> enqueued, sys::cuda::Stream stream,
+                                           bool captured) {
   GpuCore::LaunchedHow how = &launch == &compiled.launch ? compiled.how : std::exchange(how_of_others, {});
   how.threads = launch.threads;
-  return core.LaunchObserved(enqueued, how, stream, captured, [&] { return Start(launch, stream, captured); });
+  return core.LaunchObserved(enqueued, how, stream, captured, [&] { return Start(launch, number, stream, captured); });
 }
 
 bool GpuSubmitter::Inside::IsCompiled(const Operation& o) const {

@@ -12,11 +12,15 @@
 namespace tutti::comm {
 namespace {
 
-// Behind the kernels' words: what barriers use, what the trial uses, and a copy of the counts of launches.
+// Behind the kernels' words: what barriers use, what the trial uses, and copies of the counts of launches.
 constexpr std::size_t kBarrierAt = exec::gpu::Failures::kSlots * sizeof(exec::gpu::HostWords),
                       kSeenAt = kBarrierAt + 64, kCountsAt = kBarrierAt + 128;
 static_assert(kSeenAt + transport::p2p::kSeats * sizeof(std::uint32_t) <= kCountsAt);
 constexpr std::size_t kBytes = kBarrierAt + 256;
+constexpr std::size_t PlaceOfCounts(GpuWords::Asks asks) {
+  return kCountsAt + static_cast<std::size_t>(asks) * sizeof(transport::p2p::LaunchCounts);
+}
+static_assert(kBytes <= sys::cuda::MappedHostMemory::kMostBytes);
 
 }  // namespace
 
@@ -45,9 +49,11 @@ volatile std::uint32_t* GpuWords::seen_here() const {
 }
 std::uint32_t* GpuWords::seen_on_gpu() const { return reinterpret_cast<std::uint32_t*>(DeviceAt(kSeenAt)); }
 
-const transport::p2p::LaunchCounts* GpuWords::counts() const {
-  return reinterpret_cast<const transport::p2p::LaunchCounts*>(HostAt(kCountsAt));
+const transport::p2p::LaunchCounts* GpuWords::counts(Asks asks) const {
+  return reinterpret_cast<const transport::p2p::LaunchCounts*>(HostAt(PlaceOfCounts(asks)));
 }
-sys::cuda::Address GpuWords::counts_on_gpu() const { return reinterpret_cast<sys::cuda::Address>(DeviceAt(kCountsAt)); }
+sys::cuda::Address GpuWords::counts_on_gpu(Asks asks) const {
+  return reinterpret_cast<sys::cuda::Address>(DeviceAt(PlaceOfCounts(asks)));
+}
 
 }  // namespace tutti::comm

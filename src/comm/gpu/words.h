@@ -3,7 +3,7 @@
 #ifndef TUTTI_COMM_GPU_WORDS_H_
 #define TUTTI_COMM_GPU_WORDS_H_
 
-// The page of host memory that a communicator's kernels and its host both see.
+// The host memory that a communicator's kernels and its host both see.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,9 +39,11 @@ class GpuWords {
   // A word for each rank that the trial of all pairs uses, as the host and as the GPU see them.
   volatile std::uint32_t* seen_here() const;
   std::uint32_t* seen_on_gpu() const;
-  // A copy of the counts of launches, as the host sees it, and where the GPU is to write it.
-  const transport::p2p::LaunchCounts* counts() const;
-  sys::cuda::Address counts_on_gpu() const;
+  // Copies of the counts of launches, as the host sees them, and where the GPU is to write them: one for who waits for kernels to end, one
+  // for who asks which have begun.
+  enum class Asks : std::uint8_t { kWhatHasEnded, kWhatHasBegun };
+  const transport::p2p::LaunchCounts* counts(Asks asks) const;
+  sys::cuda::Address counts_on_gpu(Asks asks) const;
 
  private:
   std::byte* HostAt(std::size_t offset) const;

@@ -84,7 +84,7 @@ Status Comparer::CompareCollectives(std::uint64_t sequence) {
   if (kinds.size() < 2) return Status::Ok();
   const auto usual = std::ranges::max_element(kinds, {}, &Kind::count);  // the first of equals
   const auto odd = usual == kinds.begin() ? usual + 1 : kinds.begin();
-  return Mismatch(ledger_.own_collectives, odd->first->first, odd->first->second, usual->first->first,
+  return Mismatch(ledger_.own_collectives(), odd->first->first, odd->first->second, usual->first->first,
                   usual->first->second);
 }
 
@@ -115,7 +115,7 @@ Status Comparer::CompareTransfers(std::vector<CallRecord> own, Differ differ) {
       if (met != with_peer.end()) mine = &*met;
       return mine != nullptr;
     });
-    if (theirs) return Mismatch(ledger_.own_collectives, peer, *theirs, core_.rank, *mine);
+    if (theirs) return Mismatch(ledger_.own_collectives(), peer, *theirs, core_.rank, *mine);
   }
   return Status::Ok();
 }
@@ -197,7 +197,7 @@ Status Comparer::ExplainForeign(const Job& job, const exec::cpu::Foreign& foreig
     const std::optional<CallRecord> last = core_.boxes[core_.rank].LastCollective(job.calls.first());
     theirs = core_.boxes[foreign.peer].FindCollective(last ? last->sequence + 1 : 1);
   }
-  if (mine && theirs) return Mismatch(ledger_.own_collectives, foreign.peer, *theirs, core_.rank, *mine);
+  if (mine && theirs) return Mismatch(ledger_.own_collectives(), foreign.peer, *theirs, core_.rank, *mine);
   return Status(Code::kInvalidUsage,
                 fmt::format("the calls of the ranks do not match: rank {} sent data of another call than {}, in which "
                             "rank {} waits for it; {}",
@@ -210,7 +210,8 @@ Status Comparer::FindStandoff(const Job& job, std::int64_t since_ns) {
   const int peer = job.waits_for;
   if (!core_.engine->WaitsOnlyForPeer()) return Status::Ok();
   const WaitView wait = core_.boxes[peer].wait();
-  if (wait.kind == WaitKind::kNothing || wait.kind == WaitKind::kPages || wait.peer != core_.rank) return Status::Ok();
+  if (wait.kind == WaitKind::kNothing || wait.kind == WaitKind::kPages || wait.on_gpu || wait.peer != core_.rank)
+    return Status::Ok();
   if (wait.looked_ns < since_ns + kSettleNs) return Status::Ok();
   // The call that concerns the other rank, of one or of a group of sends and receives.
   const auto find = [&](int owner, int other, std::uint64_t last) {
@@ -232,9 +233,9 @@ Status Comparer::FindStandoff(const Job& job, std::int64_t since_ns) {
       });
   if (met && met->call.bytes() == transfer.call.bytes()) return Status::Ok();
   if (met)
-    return transfer_is_mine ? Mismatch(ledger_.own_collectives, peer, *met, core_.rank, *mine)
-                            : Mismatch(ledger_.own_collectives, peer, *theirs, core_.rank, *met);
-  return Mismatch(ledger_.own_collectives, peer, *theirs, core_.rank, *mine);
+    return transfer_is_mine ? Mismatch(ledger_.own_collectives(), peer, *met, core_.rank, *mine)
+                            : Mismatch(ledger_.own_collectives(), peer, *theirs, core_.rank, *met);
+  return Mismatch(ledger_.own_collectives(), peer, *theirs, core_.rank, *mine);
 }
 
 Status Comparer::CompareCalls(std::int64_t since_ns) {

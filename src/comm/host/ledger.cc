@@ -24,6 +24,11 @@ Ledger::Ledger(Core& core, Planner& planner)
 
 std::uint64_t Ledger::collectives() const { return core_.recorder.last() - transfers_; }
 
+void Ledger::EndOwn() {
+  own_collectives_ = collectives();
+  core_.recorder.NoteOwn(own_collectives_);
+}
+
 void Ledger::Record(const Operation& o, Job& job) {
   if (IsTransfer(o.kind)) {
     RecordGroup(std::span(&o, 1), job);
@@ -105,8 +110,8 @@ void Ledger::RecordEmpty(const Operation& o) {
   if (core_.engine->idle()) core_.recorder.Finish(number);
 }
 
-void Ledger::RecordGpuCall(const Operation& o) {
-  if (!core_.recorder.on() || (o.count == 0 && IsTransfer(o.kind))) return;
+std::uint64_t Ledger::RecordGpuCall(const Operation& o) {
+  if (!core_.recorder.on() || (o.count == 0 && IsTransfer(o.kind))) return 0;
   const trace::CallWord word = trace::PackCall(o);
   const std::uint64_t count = o.kind == Collective::kBarrier ? 0 : o.count;
   std::uint64_t number;
@@ -122,6 +127,7 @@ void Ledger::RecordGpuCall(const Operation& o) {
     gpu_mark_ = trace::NextMark(gpu_mark_, gpu_call_.signature);
   }
   if (core_.engine->idle()) core_.recorder.Finish(number);
+  return number;
 }
 
 void Ledger::TimeCalls(JobCalls& calls) {

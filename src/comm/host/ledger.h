@@ -36,8 +36,8 @@ class Ledger {
   // A collective that moves nothing.
   void RecordEmpty(const Operation& operation);
   // A call that the GPU runs, or a collective on device memory that moves nothing. It counts as ended here when it is in its
-  // stream.
-  void RecordGpuCall(const Operation& operation);
+  // stream. Returns its number in the black box; 0: it is not written down.
+  std::uint64_t RecordGpuCall(const Operation& operation);
 
   // Stands for all collectives so far, those on GPUs included (trace/call.h). Where GPUs' calls and others take turns it does
   // not stand for the order of the two kinds.
@@ -46,8 +46,9 @@ class Ledger {
   std::uint64_t transfers() const { return transfers_; }
   // Collectives written down so far, which is the sequence number of the last.
   std::uint64_t collectives() const;
-  // Those that the library has called itself while it was made; alike on all ranks.
-  std::uint64_t own_collectives = 0;
+  // Those that the library has called itself while it was made; alike on all ranks. Those so far are.
+  std::uint64_t own_collectives() const { return own_collectives_; }
+  void EndOwn();
 
  private:
   void RecordCollective(exec::cpu::Job& job);
@@ -59,6 +60,7 @@ class Ledger {
 
   Core& core_;
   Planner& planner_;
+  std::uint64_t own_collectives_ = 0;
   std::uint64_t transfers_ = 0;  // sends and receives called so far; the other calls are collectives
   std::uint64_t mark_ = 0;       // of the last collective that is not on the GPU
   // Of the last one that is. Messages do not carry it: calls that are captured into graphs are not counted, and a rank may

@@ -30,7 +30,8 @@ void Creation::CreateBlackBox() {
                                                              .window = {static_cast<std::uint32_t>(rings.ll_units()),
                                                                         static_cast<std::uint32_t>(rings.ll128_lines()),
                                                                         static_cast<std::uint32_t>(rings.posts())},
-                                                             .gpu_bus_id = gpu_bus_id});
+                                                             .gpu_bus_id = gpu_bus_id,
+                                                             .gpu = gpu_bus_id.empty() ? -1 : made.gpu});
 }
 
 // What is seen of ranks of other hosts: nothing written down.

@@ -28,7 +28,7 @@ Status Clear(const Driver& driver, Address address, std::size_t bytes, const std
   return status;
 }
 
-constexpr std::size_t kMappedBytes = 4096;
+constexpr std::size_t kMappedBytes = MappedHostMemory::kMostBytes;
 
 // Pages that were registered with the driver once and are not in use. They stay registered: taking that back would wait for
 // all kernels that run in the context, also those of others.

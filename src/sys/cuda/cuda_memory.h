@@ -67,10 +67,11 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-// A page (4096 bytes) of host memory that the GPUs of this process can read and write while kernels run; or none. It is
-// the process's own: threads may look at it until the very end of the process, when the driver is gone.
+// Pages of host memory, kMostBytes, that the GPUs of this process can read and write while kernels run; or none. They are the
+// process's own: threads may look at them until the very end of the process, when the driver is gone.
 class MappedHostMemory {
  public:
+  static constexpr std::size_t kMostBytes = 8192;
   static Result<MappedHostMemory> Create(const Driver* driver, std::size_t bytes);
 
   MappedHostMemory() = default;

@@ -52,6 +52,7 @@ struct alignas(32) ChannelState {
 struct alignas(32) LaunchCounts {
   std::uint64_t ended;  // not of graphs
   std::uint64_t captured_begun, captured_ended;
+  std::uint64_t begun;  // no count, but the number of the last call that has begun (exec::gpu::CallMark)
 };
 
 // A rank's place among the peers of another: ranks without oneself, in order.

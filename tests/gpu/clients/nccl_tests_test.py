@@ -48,10 +48,10 @@ class Judging(unittest.TestCase):
 
 
 class LeavingOut(unittest.TestCase):
-    def test_hypercube_by_several_gpus_of_a_thread(self):
+    def test_hypercube_by_some_ranks(self):
         for name, gpus, out in (("hypercube_perf", 4, True), ("hypercube_perf", 2, False), ("hypercube_perf", 1, False),
-                                ("all_reduce_perf", 4, False)):
-            self.assertEqual(nccl_tests.why_left_out(name, ["-c", "1", "-g", str(gpus)]) is not None, out, (name, gpus))
+                                ("hypercube_perf", 3, True), ("all_reduce_perf", 4, False), ("all_reduce_perf", 3, False)):
+            self.assertEqual(nccl_tests.why_left_out(name, gpus, ["-c", "1", "-g", str(gpus)]) is not None, out, (name, gpus))
 
 
 class Ranks(unittest.TestCase):

@@ -18,7 +18,7 @@ using transport::p2p::Place;
 // One thread's patience. Looks at the host's abort flag and at the clock once in kPollsPerLook polls only: the flag lies
 // across PCIe.
 struct Patience {
-  u32 polls = 0;
+  u32 polls = 0;     // above kPollsPerLook: where it looked last
   u64 since_ns = 0;  // when it first looked; kGone: the operation was given up, nothing is waited for any more
 };
 
@@ -28,12 +28,13 @@ struct Patience {
 // Whether the operation has been given up, by the host or now by this thread. Returns when it first looked, or
 // kGone.
 static constexpr u64 kGone = ~0ull;
-inline __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, int what, u32 place,
-                                          int peer) {
+inline __device__ __noinline__ u64 LookUp(u64 since_ns, HostWords* words, u64 timeout_ns, u64 number, int what,
+                                          u32 place, int peer) {
   const u64 now = GlobalNs();
   if (since_ns == 0) since_ns = now;
   volatile HostWords* host = words;
   if (host->abort != 0) return kGone;
+  if (now - since_ns >= kToldNs) host->waits[peer] = PackWait(what, blockIdx.x, number, now - since_ns);
   if (now - since_ns <= timeout_ns) return since_ns;
   if (host->failure == 0)
     host->failure = PackFailure(what, blockIdx.x, place, peer);  // what came first led to the others
@@ -50,9 +51,19 @@ __device__ __forceinline__ bool KeepWaiting(Patience& patience, const P& p, int 
   if (patience.since_ns == kGone) return false;
   Pause(what, where.place, peer);
   if ((++patience.polls & (kPollsPerLook - 1)) != 0) return true;
-  patience.since_ns =
-      LookUp(patience.since_ns, p.host, p.timeout_ns, what, PlaceInRound(where.place, where.round), peer);
+  const u32 place = PlaceInRound(where.place, where.round), now = place * kPollsPerLook;
+  if (patience.polls - kPollsPerLook != now) patience.since_ns = 0;  // it has got on since
+  patience.polls = now;
+  patience.since_ns = LookUp(patience.since_ns, p.host, p.timeout_ns, p.number, what, place, peer);
   return patience.since_ns != kGone;
+}
+
+// Notes which call has begun, for who asks (LaunchCounts). P: Program or Links.
+template <typename P>
+__device__ __forceinline__ void NoteBegun(const P& p) {
+  if (p.number == 0 || blockIdx.x != 0 || threadIdx.x != 0) return;
+  auto* counts = reinterpret_cast<LaunchCounts*>(p.segments[p.rank] + p.counts);
+  __stcg(reinterpret_cast<u64*>(&counts->begun), u64{p.number});
 }
 
 // Waits until every peer has consumed all but what a ring holds of the units before `end`. Returns up to where there is

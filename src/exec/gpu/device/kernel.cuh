@@ -51,11 +51,13 @@ __device__ __forceinline__ void Prefetch(const Block& b) {
 // The launch of this kernel may overlap the stream's kernel before it (Launcher); memory is touched only after that one has
 // ended. The next one may be launched at once where this one has few blocks, so several small ones come to wait, which hides
 // their launches; else when the one before has ended, so that no more than one large one waits (OverlapLimit). From Hopper on;
-// earlier GPUs never overlap them.
-__device__ __forceinline__ void WaitForPreviousKernel() {
+// earlier GPUs never overlap them. P: as of NoteBegun.
+template <typename P>
+__device__ __forceinline__ void WaitForPreviousKernel(const P& p) {
   if (gridDim.x <= kFewBlocks) LaunchNextGrid();
   AwaitPreviousGrid();
   LaunchNextGrid();
+  NoteBegun(p);
 }
 
 // Whether peers are to be told how far this channel has come. Within an operation of several rounds they count on all
@@ -92,7 +94,7 @@ __device__ __forceinline__ void RunItem(Block& b) {
 
 template <typename Codec, proto::Protocol kProtocol>
 __device__ __forceinline__ void RunProgram(const Program& p) {
-  WaitForPreviousKernel();
+  WaitForPreviousKernel(p);
   if constexpr (kProtocol != proto::Protocol::kSimple) {
     using Unit = std::conditional_t<kProtocol == proto::Protocol::kLl, LlUnit, Ll128Unit>;
     if (p.is_short == kShort) return RunShortForm<Codec, Unit, false>(p);
@@ -112,8 +114,8 @@ __device__ __forceinline__ void RunProgram(const Program& p) {
 // A channel's items, one after the other.
 template <typename Codec, proto::Protocol kProtocol, int kItems>
 __device__ __forceinline__ void RunBatch(const BatchOf<kItems>& batch) {
-  WaitForPreviousKernel();
   const Program& p = batch.program;
+  WaitForPreviousKernel(p);
   u32 item = batch.first_item[blockIdx.x];
   Block b(p, batch.items, item, blockIdx.x - batch.items[item].first_channel);
   Prefetch(b);

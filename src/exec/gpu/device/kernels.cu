@@ -37,7 +37,7 @@ namespace tutti::exec::gpu {
 #define TUTTI_RELAY(op, ...)                                             \
   extern "C" __global__ void __launch_bounds__(kLargeThreads, 1)         \
       TUTTI_NAME(op, TUTTI_TYPE, Relay)(const TUTTI_ARGUMENT(Relay) r) { \
-    WaitForPreviousKernel();                                             \
+    WaitForPreviousKernel(r);                                            \
     RunRelay<__VA_ARGS__>(r);                                            \
   }                                                                      \
   TUTTI_KERNEL_IS(TUTTI_NAME(op, TUTTI_TYPE, Relay), Relay)
@@ -81,7 +81,7 @@ TUTTI_BATCH_KERNELS(FewBatch, Move, MoveCodec)
 
 #define TUTTI_SEND_RECV(name, threads, kernel, batch)                                            \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(const TUTTI_ARGUMENT(Group) g) { \
-    WaitForPreviousKernel();                                                                     \
+    WaitForPreviousKernel(g);                                                                    \
     RunGroup<GroupKernel::kernel, batch>(g);                                                     \
   }                                                                                              \
   TUTTI_KERNEL_IS(name, Group)

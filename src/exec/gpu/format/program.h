@@ -110,17 +110,26 @@ struct ShortForm {
   ShortTake take[kMostShortTakes + kMostShortSends];  // late ones behind the others
 };
 
+// Which call a kernel does.
+struct CallMark {
+  std::uint64_t number;   // in the black box, of the last where there are several; 0: it is not there
+  std::uint8_t captured;  // 1: launched by a graph
+};
+
 // What all full parts are like (the first `full_parts` channels), and the one that holds the rest.
 struct ProgramPart {
   std::uint64_t count;  // elements of every piece
   std::uint64_t block;  // elements of a block
 };
 
-// Words in host memory: written by the host to end kernels, and by a kernel that gave up.
+// Words in host memory: written by the host to end kernels, and by kernels that wait for long. Others write nothing there: the end of a
+// kernel would wait for it, some 0.5 us.
 struct alignas(128) HostWords {
   std::uint32_t abort;
   std::uint32_t reserved;
-  std::uint64_t failure;  // 0: none; see PackFailure
+  std::uint64_t failure;  // of a kernel that gave up; 0: none; see PackFailure
+  std::uint64_t waits
+      [kSeats];  // for each peer, of a thread that waits for it for longer than kToldNs; renewed every few ms; see PackWait
 };
 
 // Where a kernel waits, in one number: the round, modulo 2^23, and a step of the program, a take of the short form, or a
@@ -134,6 +143,31 @@ constexpr std::uint64_t PackFailure(std::uint32_t what, std::uint32_t block, std
 }
 inline constexpr int kWaitedForData = 0;
 inline constexpr int kWaitedForRoom = 1;
+// How a wait goes on, in one number: bit 63 set, what is waited for, block (63: that or a later one), the low bits of the call's
+// number, and for how long, in units of 2^20 ns.
+inline constexpr int kWaitNumberBits = 28, kWaitTimeBits = 28, kWaitBlockBits = 6;
+inline constexpr std::uint64_t kToldNs = 50'000'000;
+constexpr std::uint64_t PackWait(std::uint32_t what, std::uint32_t block, std::uint64_t number,
+                                 std::uint64_t waited_ns) {
+  constexpr std::uint64_t kMostTime = (std::uint64_t{1} << kWaitTimeBits) - 1;
+  constexpr std::uint32_t kMostBlock = (1u << kWaitBlockBits) - 1;
+  const std::uint64_t time = waited_ns >> 20;
+  return std::uint64_t{1} << 63 | std::uint64_t{what & 1} << 62 |
+         std::uint64_t{block < kMostBlock ? block : kMostBlock} << (kWaitNumberBits + kWaitTimeBits) |
+         (number & ((std::uint64_t{1} << kWaitNumberBits) - 1)) << kWaitTimeBits |
+         (time < kMostTime ? time : kMostTime);
+}
+struct WaitOfKernel {
+  int what, block;
+  std::uint64_t number;  // its low bits
+  std::int64_t waited_ns;
+};
+constexpr WaitOfKernel UnpackWait(std::uint64_t wait) {
+  return {.what = static_cast<int>(wait >> 62 & 1),
+          .block = static_cast<int>(wait >> (kWaitNumberBits + kWaitTimeBits) & ((1u << kWaitBlockBits) - 1)),
+          .number = wait >> kWaitTimeBits & ((std::uint64_t{1} << kWaitNumberBits) - 1),
+          .waited_ns = static_cast<std::int64_t>((wait & ((std::uint64_t{1} << kWaitTimeBits) - 1)) << 20)};
+}
 struct Failure {
   int what, block, place, round, seat;
 };
@@ -182,14 +216,13 @@ struct Scaling {
 };
 
 // Ranks are seats here and in all that follows: of few ranks their numbers, of many what transport/p2p/sections.h says.
-struct Program : ProgramItem, Scaling {
+struct Program : ProgramItem, Scaling, CallMark {
   static constexpr int kShortAt = kCodeWords - static_cast<int>(sizeof(ShortForm)) / 4;
 
   std::uint16_t messages_per_round;
   std::uint16_t steps;
   std::uint8_t max_stage;
   std::uint8_t rank, ranks;
-  std::uint8_t captured;     // 1: launched by a graph
   std::uint8_t flag_groups;  // Simple: words that say that a message is there
   std::uint8_t is_short;     // whether there is a short form: kSteps, kShort, kShortTogether
 

@@ -88,7 +88,7 @@ static_assert(sizeof(Relay) <= 4096);
 // The most blocks that a relay's kernel does well with, of most_blocks. The same on all ranks where that is.
 int RelayBlocks(const PreparedPlan& plan, const Work& work, const plan::Cuts& cuts, int most_blocks);
 
-// Fills in the relay, but for segments, host, timeout_ns and captured. most_blocks: of the kernel. It and the cuts are the same on
+// Fills in the relay, but for segments, host, timeout_ns and the mark. most_blocks: of the kernel. It and the cuts are the same on
 // all ranks. REQUIRES: plan.forms.relay; work.count > 0.
 void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p2p::Layout& layout,
                   const plan::Cuts& cuts, int most_blocks, Relay& relay);

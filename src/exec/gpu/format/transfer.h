@@ -79,7 +79,7 @@ struct GroupLane {
 inline constexpr int kSimple = static_cast<int>(proto::Protocol::kSimple);
 
 // What a kernel of teams needs to know of the links: see transport/p2p/segment.h.
-struct Links {
+struct Links : CallMark {
   std::byte* segments[kSeats];
   HostWords* host;
   std::uint64_t timeout_ns;
@@ -94,7 +94,6 @@ struct Links {
   std::uint8_t rank, ranks;
   std::uint8_t peers;     // that a channel has links to, in each direction
   std::uint8_t channels;  // of a link, as laid out
-  std::uint8_t captured;  // 1: launched by a graph
   std::uint8_t teams_per_block;
   std::uint16_t teams;  // in all
   std::uint16_t blocks;
@@ -139,7 +138,7 @@ struct OwnCopies {
   int count = 0;
 };
 
-// Fills in the group, but for segments, host, timeout_ns and captured, and the copies that are left to copy engines.
+// Fills in the group, but for segments, host, timeout_ns and the mark, and the copies that are left to copy engines.
 // Sends to self meet receives from self in order; where the same data goes to a peer too, both is done at once. kUnsupported
 // where the group is too large for one launch. REQUIRES: as many sends to self as receives from self, of the same bytes.
 Status CompileGroup(std::span<const TransferRequest> sends, std::span<const TransferRequest> receives, int rank,

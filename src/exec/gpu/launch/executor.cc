@@ -257,39 +257,40 @@ bool Executor::ChangeBuffers(const GroupData& data) {
   return group_plan_ != nullptr && gpu::ChangeBuffers(*group_plan_, data, group_);
 }
 
-Status Executor::Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+Status Executor::Start(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone) {
   // What nearly all launches are, without what the others need beside it.
   const bool one_kernel = launch.blocks > 0 && launch.next == nullptr && launch.beside == nullptr;
   if (one_kernel) [[likely]]
-    return StartKernel(launch, stream, captured, alone);
+    return StartKernel(launch, mark, stream, alone);
+  if (launch.blocks == 0) failures_.NoKernelFor(mark.number);
   for (const Launch* one = &launch; one != nullptr; one = one->next) {
-    TUTTI_RETURN_IF_ERROR(StartOne(*one, stream, captured, alone));
+    TUTTI_RETURN_IF_ERROR(StartOne(*one, mark, stream, alone));
   }
   return Status::Ok();
 }
 
 // Launches overlap in streams, where it saves 0.7 us of 4.9; in graphs it would cost 0.1 us.
-Status Executor::StartKernel(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+Status Executor::StartKernel(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone) {
   using Overlap = Launcher::Overlap;
-  *launch.captured = captured ? 1 : 0;
-  const bool overlaps = !captured && overlap_limit_.Admit(launch.blocks, launch.threads, alone);
+  *launch.mark = mark;
+  const bool overlaps = mark.captured == 0 && overlap_limit_.Admit(launch.blocks, launch.threads, alone);
   TUTTI_RETURN_IF_ERROR(launcher_.Start(launch, overlaps ? Overlap::kWithPrevious : Overlap::kNo, stream));
   blocks_launched_ += static_cast<std::uint64_t>(launch.blocks);
   ++kernels_launched_;
-  if (!captured) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
+  if (mark.captured == 0) ends_to_count_ += static_cast<std::uint64_t>(launch.ends);
   return Status::Ok();
 }
 
-Status Executor::StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone) {
+Status Executor::StartOne(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone) {
   Result<SideStreams::Side> side = SideStreams::Side();
   if (launch.beside != nullptr) [[unlikely]] {
     side = sides_.Copy(std::span(launch.beside->copies, static_cast<std::size_t>(launch.beside->count)), stream);
     if (!side.ok()) return side.status();
   }
   if (launch.blocks > 0) {
-    TUTTI_RETURN_IF_ERROR(StartKernel(launch, stream, captured, alone));
+    TUTTI_RETURN_IF_ERROR(StartKernel(launch, mark, stream, alone));
   } else if (launch.copies != nullptr) {
-    return StartCopies(launch, stream, captured);
+    return StartCopies(launch, stream, mark.captured != 0);
   }
   return sides_.Join(*side, stream);
 }

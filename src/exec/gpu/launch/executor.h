@@ -29,6 +29,7 @@ class Failures;
 struct Group;
 struct GroupData;
 struct GroupLimits;
+struct CallMark;
 struct Launch;
 class Launcher;
 class OverlapLimit;
@@ -74,7 +75,7 @@ class Executor {
   bool ChangeBuffers(const GroupData& data);
   // Puts a launch into a stream: the one tail of all forms. `alone`: no other communicator is on the GPU. May be captured. After an
   // error a part of it may be in the stream, so that peers wait for the rest.
-  Status Start(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
+  Status Start(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone);
 
   // Whether a plan can be run step by step with this protocol; else why not.
   Status CanRunSteps(const PreparedPlan& plan, proto::Protocol protocol) const;
@@ -104,8 +105,8 @@ class Executor {
   Result<Launch> CompileMovesIn(const Section& section, int self, const GroupLimits& limits, const PreparedPlan& plan,
                                 const std::vector<int>& rank_of, std::span<const TransferRequest> sends,
                                 std::span<const TransferRequest> receives, Group& group, OwnCopies& own_copies);
-  Status StartKernel(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
-  Status StartOne(const Launch& launch, sys::cuda::Stream stream, bool captured, bool alone);
+  Status StartKernel(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone);
+  Status StartOne(const Launch& launch, const CallMark& mark, sys::cuda::Stream stream, bool alone);
   Status StartCopies(const Launch& launch, sys::cuda::Stream stream, bool captured);
 
   Result<Launch> CompileRelayOf(const PreparedPlan& plan, const Work& work);

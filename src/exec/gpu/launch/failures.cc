@@ -106,6 +106,20 @@ std::optional<FailedWait> Failures::Find() {
   return std::nullopt;
 }
 
+std::span<const volatile std::uint64_t> Failures::WaitsOf(int slot) const {
+  if (host_ == nullptr) return {};
+  return static_cast<const volatile HostWords&>(host_[slot]).waits;
+}
+
+int Failures::RankAt(int slot, int seat) const {
+  const std::lock_guard lock(kernels_->mutex);
+  const Ways::Slot& of = kernels_->slots[static_cast<std::size_t>(slot)];
+  if (!of.lowered || !of.one_seating) return -1;
+  const std::vector<int>& rank_of = of.lowered->rank_of;
+  if (rank_of.empty()) return seat;
+  return seat < static_cast<int>(rank_of.size()) ? rank_of[static_cast<std::size_t>(seat)] : -1;
+}
+
 FailedWait Failures::Read(const CopyWait& wait) {
   if (wait.stage == transport::p2p::kAwaitingSignals) return {.awaited = Awaited::kSignals, .peer = wait.peer};
   const std::lock_guard lock(copies_->mutex);

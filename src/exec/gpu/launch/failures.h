@@ -3,13 +3,15 @@
 #ifndef TUTTI_EXEC_GPU_LAUNCH_FAILURES_H_
 #define TUTTI_EXEC_GPU_LAUNCH_FAILURES_H_
 
-// What kernels that gave up were waiting for, or copy engines that go on waiting. Kernels that are lowered alike
+// What kernels wait for, also those that gave up, and copy engines that go on waiting. Kernels that are lowered alike
 // (exec/gpu/launch/lowered.h) have words of their own, and the host keeps beside them what it takes to read them. Streams with
 // copies say by a number which way they go (transport/p2p/copy_words.h).
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "exec/gpu/launch/failed_wait.h"
@@ -23,7 +25,7 @@ struct PreparedPlan;
 struct Program;
 struct Relay;
 
-// The words of a communicator's kernels, in one page, and the ways of its copy engines. Any thread.
+// The words of a communicator's kernels, and the ways of its copy engines. Any thread.
 class Failures {
  public:
   static constexpr int kSlots = 24;
@@ -54,11 +56,19 @@ class Failures {
   // What copy engines have waited for.
   FailedWait Read(const CopyWait& wait);
 
+  // HostWords::waits of a slot for each seat, and the rank that such a seat is; -1: not known.
+  std::span<const volatile std::uint64_t> WaitsOf(int slot) const;
+  int RankAt(int slot, int seat) const;
+  // No kernel notes that this call has begun (transport::p2p::LaunchCounts); the last such one.
+  void NoKernelFor(std::uint64_t number) { without_kernel_.store(number, std::memory_order_relaxed); }
+  std::uint64_t without_kernel() const { return without_kernel_.load(std::memory_order_relaxed); }
+
  private:
   struct Ways;
   HostWords* host_ = nullptr;
   HostWords* device_ = nullptr;
   const std::unique_ptr<Ways> kernels_, copies_;
+  std::atomic<std::uint64_t> without_kernel_{0};
 };
 
 }  // namespace tutti::exec::gpu

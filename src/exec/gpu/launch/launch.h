@@ -17,7 +17,7 @@ struct OwnCopies;
 struct Launch {
   sys::cuda::Kernel kernel = nullptr;
   const void* argument = nullptr;
-  std::uint8_t* captured = nullptr;    // in the argument
+  CallMark* mark = nullptr;            // in the argument
   int blocks = 0, threads = 0;         // no blocks: no kernel, only what goes beside it
   int ends = 0;                        // that the kernel counts (LaunchCounts): blocks, or teams
   bool in_clusters = false;            // where there are few blocks

@@ -32,12 +32,8 @@ constexpr int ThreadsPerBlock(const Relay& relay) {
 int ThreadsPerBlock(const Across& across);
 
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Program& program, int blocks, int threads) {
-  return {.kernel = kernel,
-          .argument = &program,
-          .captured = &program.captured,
-          .blocks = blocks,
-          .threads = threads,
-          .ends = blocks};
+  return {
+      .kernel = kernel, .argument = &program, .mark = &program, .blocks = blocks, .threads = threads, .ends = blocks};
 }
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Batch& batch, int blocks, int threads) {
   Launch launch = LaunchOf(kernel, batch.program, blocks, threads);
@@ -47,7 +43,7 @@ inline Launch LaunchOf(sys::cuda::Kernel kernel, Batch& batch, int blocks, int t
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Group& group) {
   return {.kernel = kernel,
           .argument = &group,
-          .captured = &group.captured,
+          .mark = &group,
           .blocks = group.blocks,
           .threads = ThreadsPerBlock(group),
           .ends = group.teams,
@@ -56,7 +52,7 @@ inline Launch LaunchOf(sys::cuda::Kernel kernel, Group& group) {
 inline Launch LaunchOf(sys::cuda::Kernel kernel, Relay& relay) {
   return {.kernel = kernel,
           .argument = &relay,
-          .captured = &relay.captured,
+          .mark = &relay,
           .blocks = relay.blocks,
           .threads = ThreadsPerBlock(relay),
           .ends = relay.teams,

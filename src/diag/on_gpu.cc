@@ -1,0 +1,61 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of Walk that judges ranks whose calls lie in streams of a GPU. A call there ends without a word to the host, so of a rank that
+// does not wait is known only which of its calls the GPU has begun.
+#include <fmt/format.h>
+
+#include "diag/walk.h"
+
+namespace tutti::diag {
+namespace {
+
+// Whether the GPU of a rank has begun its part of what another one waits in.
+bool HasBegun(const RankLook& rank, const RankLook& waits) {
+  if (!waits.running.call.valid()) return true;
+  if (!waits.running.call.is_transfer()) return rank.started_sequence >= waits.running.sequence;
+  const RankLook::Transfers with = rank.TransfersWith(waits.rank);
+  const bool sends = waits.running.call.function() == Collective::kSend;
+  return (sends ? with.started_receives : with.started_sends) >= waits.running.sequence;
+}
+
+}  // namespace
+
+// It has called what `node` waits in: its GPU has not come to that, or is in it and waits for nobody.
+Walk::Step Walk::OnGpu(const Node& peer, const Node& node) {
+  const RankLook& theirs = *At(peer).now;
+  if (theirs.started && HasBegun(theirs, *At(node).now)) return Stuck(peer, node);
+  if (const std::optional<Node> elsewhere = ElsewhereOnGpu(peer)) return {.next = elsewhere};
+  if (theirs.started) return {.verdict = GpuLate(peer, docket_.CallOwed(peer, node))};
+  return {.verdict = Unknown(
+              node.communicator,
+              fmt::format("rank {} waits for rank {}, which has called, and the driver does not say what its GPU does",
+                          node.rank, peer.rank))};
+}
+
+// Kernels of another communicator of its process wait. They keep the stream, or the program waits for them before it calls.
+std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
+  const RankLook& rank = *At(node).now;
+  if (rank.process < 0 || rank.gpu_bus_id.empty()) return std::nullopt;
+  for (int c = 0; c < static_cast<int>(now_.communicators.size()); ++c) {
+    if (c == node.communicator) continue;
+    for (const RankLook& other : now_.communicators[static_cast<std::size_t>(c)].seen) {
+      const Node there{c, other.rank};
+      const bool same = other.process == rank.process && other.gpu_bus_id == rank.gpu_bus_id;
+      if (same && other.wait.on_gpu && At(there).standing == Standing::kWaiting) return there;
+    }
+  }
+  return std::nullopt;
+}
+
+int Walk::GpuLate(const Node& node, const CallOf& call) {
+  const int late = docket_.Open(fmt::format("gpu late|{}|{}", node.communicator, node.rank), Kind::kGpuLate);
+  docket_.Accuse(late, node);
+  if (docket_[late].calls.empty()) docket_[late].calls.push_back(call);
+  const RankLook& rank = *At(node).now;
+  docket_.Show(late, fmt::format("rank {} has made {} calls, and its GPU has begun call {}", node.rank, rank.called,
+                                 *rank.started));
+  return late;
+}
+
+}  // namespace tutti::diag

@@ -1,0 +1,218 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verdicts on ranks whose calls lie in streams of a GPU.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "diag/sentence.h"
+#include "diag/test_looks.h"
+
+namespace tutti::diag {
+namespace {
+
+// A job whose ranks have a GPU each.
+class GpuJob : public Job {
+ public:
+  explicit GpuJob(int ranks) : Job(ranks) { PutOnGpus(0); }
+  int AddOnGpus(int ranks) {
+    const int c = Add(ranks);
+    PutOnGpus(c);
+    return c;
+  }
+  void PutOnGpus(int c) {
+    for (RankLook& r : communicator(c).seen) {
+      r.gpu = r.rank;
+      r.gpu_bus_id = "0000:0" + std::to_string(r.rank) + ":00.0";
+      r.finished_is_done = false;
+      r.started = r.started_sequence = 10;
+    }
+  }
+  // The call is in its stream, and counts as ended so.
+  void Enqueue(int r, int c = 0) {
+    Call(r, c);
+    RankLook& rank = this->rank(r, c);
+    rank.finished = rank.called;
+    rank.finished_sequence = rank.sequence;
+    rank.running = {};
+  }
+  void Begin(int r, int c = 0) {
+    Enqueue(r, c);
+    rank(r, c).started = rank(r, c).started_sequence = 11;
+  }
+  void WaitOnGpu(int r, int peer, double seconds, int c = 0) {
+    Wait(r, peer, seconds, c);
+    rank(r, c).started = rank(r, c).started_sequence = 11;
+    rank(r, c).wait.on_gpu = true;
+    rank(r, c).wait.inside = false;
+  }
+  void WaitOnGpusFor(int awaited, double seconds, int c = 0) {
+    for (int r = 0; r < communicator(c).ranks; ++r) {
+      if (r != awaited) WaitOnGpu(r, awaited, seconds, c);
+    }
+  }
+  Verdict TheOnly(const std::vector<Verdict>& verdicts) {
+    EXPECT_EQ(verdicts.size(), 1u);
+    return verdicts.empty() ? Verdict() : verdicts[0];
+  }
+};
+
+std::vector<int> RanksOf(const Verdict& v) {
+  std::vector<int> ranks;
+  for (const Place& p : v.culprits) ranks.push_back(p.rank);
+  return ranks;
+}
+
+TEST(OnGpu, NamesARankThatHasNotCalled) {
+  GpuJob job(4);
+  job.WaitOnGpusFor(2, 11);
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kLateHost);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_NE(Sentence(v).find("has not called all_reduce(count 1024, float32, sum), operation 11"), std::string::npos)
+      << Sentence(v);
+}
+
+TEST(OnGpu, TellsGpusThatHaveNotBegunFromHungOnes) {
+  GpuJob job(4);
+  job.WaitOnGpusFor(2, 5);
+  job.Enqueue(2);
+  Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuLate);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_NE(
+      Sentence(v).find("rank 2 (host a, pid 102, GPU 2) has called all_reduce(count 1024, float32, sum), operation 11"),
+      std::string::npos)
+      << Sentence(v);
+  job.Begin(2);
+  v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuHung);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_EQ(v.severity, Severity::kWarn);
+  EXPECT_NE(Sentence(v).find("the GPU of rank 2 (host a, pid 102, GPU 2) makes no progress in all_reduce(count 1024"),
+            std::string::npos)
+      << Sentence(v);
+}
+
+TEST(OnGpu, SaysThatItIsNotKnownWhatAGpuDoes) {
+  GpuJob job(4);
+  job.WaitOnGpusFor(2, 12);
+  job.Enqueue(2);
+  job.rank(2).started.reset();
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kUnknown);
+  EXPECT_NE(Sentence(v).find("rank 2, which has called, and the driver does not say what its GPU does"),
+            std::string::npos)
+      << Sentence(v);
+}
+
+// A rank that waits for another one that waits is not to blame.
+TEST(OnGpu, GoesOnToWhomTheAwaitedWaitFor) {
+  GpuJob job(4);
+  job.WaitOnRing(5, {2});
+  for (const int r : {0, 1, 3}) job.WaitOnGpu(r, (r + 3) % 4, 5);
+  job.Begin(2);
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuHung);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_EQ(v.direct.size() + v.indirect.size(), 3u);
+}
+
+// The program goes on to fill the stream; or the GPU goes on.
+TEST(OnGpu, AGrowingStreamIsNoProgressAndABegunCallIs) {
+  GpuJob job(3);
+  job.WaitOnGpusFor(2, 5);
+  job.Begin(2);
+  const auto grow = [](Look& before) {
+    for (RankLook& rank : before.communicators[0].seen) --rank.called;
+  };
+  for (int r = 0; r < 3; ++r) {
+    job.rank(r).called += 7;
+    job.rank(r).sequence += 7;
+  }
+  job.rank(2).finished = job.rank(2).called;
+  EXPECT_EQ(job.TheOnly(job.Judged(grow)).kind, Kind::kGpuHung);
+  EXPECT_TRUE(job.Judged([](Look& before) { before.communicators[0].seen[2].started = 10; }).empty())
+      << "it has begun one";
+  EXPECT_TRUE(job.Judged([](Look& before) {
+                   for (RankLook& rank : before.communicators[0].seen) rank.wait.since_ns -= kSecond;
+                 })
+                  .empty())
+      << "their waits are new ones";
+}
+
+// What counted as ended once it was in the stream does so no more when its kernel is seen to wait.
+TEST(OnGpu, AWaitTakesBackThatItsCallHasEnded) {
+  GpuJob job(3);
+  job.WaitOnGpusFor(2, 5);
+  job.Begin(2);
+  const auto before = [](Look& look) {
+    for (RankLook& rank : look.communicators[0].seen) rank.finished = 11;
+  };
+  EXPECT_EQ(job.TheOnly(job.Judged(before)).kind, Kind::kGpuHung);
+}
+
+TEST(OnGpu, FindsCommunicatorsInDifferentOrders) {
+  GpuJob job(2);
+  const int other = job.AddOnGpus(2);
+  job.WaitOnGpu(0, 1, 5);
+  job.WaitOnGpu(1, 0, 5, other);
+  for (const bool called : {false, true}) {
+    if (called) {
+      job.Enqueue(1);
+      job.Enqueue(0, other);
+    }
+    const Verdict v = job.TheOnly(job.Judged());
+    EXPECT_EQ(v.kind, Kind::kDeadlock);
+    EXPECT_EQ(v.severity, Severity::kWarn);
+    EXPECT_NE(
+        Sentence(v).find(
+            "the GPU of rank 0 (host a, pid 100, GPU 0) is in all_reduce(count 1024, float32, sum), operation 11 of "
+            "communicator dp and has not begun all_reduce(count 1024, float32, sum), operation 11 of communicator tp"),
+        std::string::npos)
+        << Sentence(v);
+  }
+}
+
+TEST(OnGpu, AnOperationOfAGraphHasNoNumber) {
+  GpuJob job(3);
+  for (const int r : {0, 1}) {
+    job.rank(r).wait = {.kind = trace::WaitKind::kData,
+                        .peer = 2,
+                        .since_ns = Job::kNow - 12 * kSecond,
+                        .looked_ns = Job::kNow,
+                        .on_gpu = true};
+  }
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kLateHost);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_NE(Sentence(v).find(
+                "rank 2 (host a, pid 102, GPU 2) has not come to an operation of a CUDA graph that others wait in"),
+            std::string::npos)
+      << Sentence(v);
+}
+
+TEST(OnGpu, SendsAndReceives) {
+  GpuJob job(3);
+  job.WaitInTransfer(0, Collective::kRecv, 2, 4, 11);
+  job.rank(0).wait.on_gpu = true;
+  job.rank(0).started = 11;
+  job.Transferred(2, Collective::kSend, 0, 3);
+  EXPECT_EQ(job.TheOnly(job.Judged()).kind, Kind::kLateHost);
+  job.Transferred(2, Collective::kSend, 0, 4);
+  job.rank(2).transfers[0].started_sends = 3;
+  Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuLate);
+  EXPECT_NE(Sentence(v).find("has called send(count 8, float32, to rank 0), number 4"), std::string::npos)
+      << Sentence(v);
+  job.rank(2).transfers[0].started_sends = 4;
+  v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuHung);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+}
+
+}  // namespace
+}  // namespace tutti::diag
