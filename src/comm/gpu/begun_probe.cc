@@ -15,6 +15,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr std::int64_t kPauseNs = sys::kNsPerMs;
+// How long an answer is waited for.
+constexpr std::int64_t kPatienceNs = 10 * sys::kNsPerSecond;
 
 }  // namespace
 
@@ -40,10 +42,12 @@ void BegunProbe::Ask(const Terms& terms, const GpuWords& words) {
     sys::SetThreadName("tutti-gpu-ask");
     const sys::cuda::ScopedContext scope(terms.driver, terms.context);
     const sys::cuda::Address to = words.counts_on_gpu(GpuWords::Asks::kWhatHasBegun);
+    const std::int64_t begin = sys::NowNs();
     int result = terms.driver->MemcpyAsync(to, terms.counts, sizeof(transport::p2p::LaunchCounts), terms.stream);
-    while (result == 0 && (result = terms.driver->StreamQuery(terms.stream)) == sys::cuda::kNotReady) {
+    if (result == 0) result = terms.driver->StreamQuery(terms.stream);
+    while (result == sys::cuda::kNotReady && sys::NowNs() - begin < kPatienceNs) {
       sys::SleepNs(kPauseNs);
-      result = 0;
+      result = terms.driver->StreamQuery(terms.stream);
     }
     const bool wanted = result == 0 && state->round.load(std::memory_order_relaxed) == round;
     if (wanted) state->begun.store(words.counts(GpuWords::Asks::kWhatHasBegun)->begun, std::memory_order_release);
