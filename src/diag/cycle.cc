@@ -48,7 +48,31 @@ int Walk::OfCycle(const std::vector<Node>& cycle) {
     if (At(node).standing != Standing::kIdle || HasDone(node, cycle[0])) continue;
     return docket_.Late(node, cycle[0], Docket::Owes::kTheCall);
   }
+  if (const std::optional<int> stalled = OfRoom(cycle)) return *stalled;
   return LeastProgress(cycle);
+}
+
+// Two ranks on different hosts that wait for room to each other. Where all that one has sent has arrived and it is not told, the way from the
+// other one is what nothing comes over, neither that nor data.
+std::optional<int> Walk::OfRoom(const std::vector<Node>& cycle) {
+  if (cycle.size() != 2) return std::nullopt;
+  for (const Node& node : cycle) {
+    const Node& other = node == cycle[0] ? cycle[1] : cycle[0];
+    const RankLook &from = *At(node).now, &to = *At(other).now;
+    const auto edge_of = [&](const RankLook& sender, const RankLook& receiver) {
+      return Edge{.sender = &sender,
+                  .receiver = &receiver,
+                  .sender_is = EndIs::kWaiting,
+                  .receiver_is = EndIs::kWaiting,
+                  .channel = sender.wait.channel,
+                  .window = CommunicatorOf(node).window};
+    };
+    const Edge way = edge_of(from, to), back = edge_of(to, from);
+    const bool room = from.wait.kind == trace::WaitKind::kRoom && to.wait.kind == trace::WaitKind::kRoom;
+    if (!room || from.island == to.island || SenderOf(back) != SenderIs::kFull) continue;
+    if (InFlight(way) > 0 && InFlight(back) == 0) return BadLink(way, node, EdgeFinding::kLink).verdict;
+  }
+  return std::nullopt;
 }
 
 int Walk::Deadlock(const std::vector<Node>& cycle) {

@@ -59,6 +59,33 @@ TEST(Edges, EndsAreWhatTheirCountersSay) {
   EXPECT_EQ(SenderOf(edge), SenderIs::kDone);
 }
 
+// Both send more than the link holds, and over one way neither data come nor the word that data have come.
+TEST(Edges, TwoThatWaitForRoomToEachOther) {
+  Job job(3);
+  job.Spread();
+  job.Wait(0, 1, 5, 0, trace::WaitKind::kRoom);
+  job.Wait(1, 0, 5, 0, trace::WaitKind::kRoom);
+  job.Wait(2, 1, 5);
+  job.Edge(0, 1, 456, 328, 328);
+  job.Edge(1, 0, 392, 392, 264);
+  std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kLinkStalled);
+  ASSERT_EQ(verdicts[0].links.size(), 1u);
+  EXPECT_EQ(verdicts[0].links[0].from.rank, 0);
+  EXPECT_EQ(verdicts[0].links[0].to.rank, 1);
+  // Nothing proves which way it is, or they share memory.
+  job.Edge(1, 0, 392, 300, 264);
+  verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kUnknown);
+  job.Edge(1, 0, 392, 392, 264);
+  for (int r = 0; r < 3; ++r) job.rank(r).island = 0;
+  verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kUnknown);
+}
+
 // Any two rows whose findings are exchanged are noticed by one of these jobs: the same evidence then leads elsewhere.
 TEST(Edges, ExchangedRowsAreNoticed) {
   std::vector<Job> jobs;

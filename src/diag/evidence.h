@@ -155,8 +155,8 @@ struct RankLook {
   bool knows_collectives = true;
   // Collectives called, and ended, by their sequence.
   std::uint64_t sequence = 0, finished_sequence = 0;
-  // Of a GPU's calls: every call up to this number has begun on it, and every collective up to this sequence. None: not known, as where nobody asks. Calls
-  // there count as ended once they are in a stream (finished_is_done), or up to the one in which the GPU waits.
+  // Of a GPU's calls: every call up to this number has begun on it, and every collective up to this sequence. None: not known, as where
+  // nobody asks. Calls there count as ended once they are in a stream (finished_is_done), or up to the one in which the GPU waits.
   std::optional<std::uint64_t> started;
   std::uint64_t started_sequence = 0;
   // The call after `finished`, where there is one and it is still written down.

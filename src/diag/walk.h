@@ -49,6 +49,7 @@ class Walk {
   Step BadNvLink(const Node& from, const Node& to, std::vector<std::string> faults);
   int Unknown(int communicator, const std::string& evidence);
   int OfCycle(const std::vector<Node>& cycle);
+  std::optional<int> OfRoom(const std::vector<Node>& cycle);
   int Deadlock(const std::vector<Node>& cycle);
   int LeastProgress(const std::vector<Node>& cycle);
 
