@@ -42,14 +42,14 @@ std::string LateText(const Verdict& v) {
   const bool one = v.culprits.size() == 1;
   std::string text = fmt::format("{} {}", Who(v.culprits), one ? "has" : "have");
   const bool known = !v.calls.empty() && v.calls.front().call.valid();
-  if (v.in_graph) {
-    text = fmt::format("{} {} not come to an operation of a CUDA graph that others wait in", Who(v.culprits),
-                       one ? "has" : "have");
-  }
   const std::string what = known ? Describe(v.calls.front()) : "what others wait in";
-  if (!v.in_graph)
-    text += v.called ? fmt::format(" called {} and {} not go on with it", what, one ? "does" : "do")
-                     : " not called " + what;
+  if (v.in_graph) {
+    text += " not come to an operation of a CUDA graph that others wait in";
+  } else if (v.called) {
+    text += fmt::format(" called {} and {} not go on with it", what, one ? "does" : "do");
+  } else {
+    text += " not called " + what;
+  }
   for (std::size_t i = 1; i < v.calls.size(); ++i) {
     if (v.calls[i].call.valid()) text += ", nor " + Describe(v.calls[i]);
   }

@@ -128,8 +128,8 @@ struct alignas(128) HostWords {
   std::uint32_t abort;
   std::uint32_t reserved;
   std::uint64_t failure;  // of a kernel that gave up; 0: none; see PackFailure
-  std::uint64_t waits
-      [kSeats];  // for each peer, of a thread that waits for it for longer than kToldNs; renewed every few ms; see PackWait
+  // For each peer, of a thread that has waited for it for longer than kToldNs; renewed every few ms; see PackWait.
+  std::uint64_t waits[kSeats];
 };
 
 // Where a kernel waits, in one number: the round, modulo 2^23, and a step of the program, a take of the short form, or a
