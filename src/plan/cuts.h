@@ -28,6 +28,10 @@ struct Cuts {
   // root from more bytes on.
   int few_blocks;
   std::size_t few_blocks_bytes, few_blocks_root_bytes;
+  // A reduce_scatter by a relay, of so many bytes in all, does better with so many blocks: taken where the kernels of the communicator
+  // may have twice as many, so that half of the GPU stays free.
+  int many_blocks;
+  std::size_t many_blocks_least_bytes, many_blocks_most_bytes;
   // Short forms: reductions of so many rounds at most, since of more the steps are as fast; all of a block's warps together up to
   // so many channels (docs/decisions/0009-short-forms.md).
   int short_rounds, short_together_channels;

@@ -143,6 +143,9 @@ void AddCuts(plan::Cuts& c, Collector& add) {
   add.Count("relay_few_blocks", c.few_blocks, 1, kMostChannels);
   add.Bytes("relay_few_blocks_bytes", c.few_blocks_bytes);
   add.Bytes("relay_few_blocks_root_bytes", c.few_blocks_root_bytes);
+  add.Count("relay_many_blocks", c.many_blocks, 1, kMostChannels);
+  add.Bytes("relay_many_blocks_least_bytes", c.many_blocks_least_bytes);
+  add.Bytes("relay_many_blocks_most_bytes", c.many_blocks_most_bytes);
   add.Count("short_form_rounds", c.short_rounds, 1, kMostChannels);
   add.Count("short_form_together_channels", c.short_together_channels, 0, kMostChannels);
   add.Bytes("batch_item_bytes", c.item_bytes);

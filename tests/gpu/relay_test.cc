@@ -277,24 +277,51 @@ TEST(Relay, OnlyTheLastOfAChainDivides) {
   }
 }
 
-// The blocks of a relay of float, of 32.
-int BlocksOf(Collective collective, std::size_t count, const plan::Cuts& cuts) {
+// The blocks of a relay of float by 4 ranks.
+int BlocksOf(Collective collective, std::size_t count, const GroupLimits& limits) {
   const auto algorithm =
       collective == Collective::kReduceScatter ? algo::Algorithm::kOneShot : algo::Algorithm::kTwoShot;
   const Result<PreparedPlan> plan = PreparePlan(algo::BuildAll(algorithm, collective, 4, 0), 1);
-  return plan.ok() ? RelayBlocks(*plan, {.count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum}, cuts, 32)
-                   : 0;
+  return plan.ok() ? RelayBlocks(*plan, {.count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum}, limits) : 0;
 }
 
 TEST(Relay, TakesFewBlocksWhereMoreDoNotPay) {
-  const plan::Cuts cuts{.few_blocks = 24, .few_blocks_bytes = 4096, .few_blocks_root_bytes = 8192};
-  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 255, cuts), 32);  // of each of 4 ranks
-  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, cuts), 24);
-  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1023, cuts), 32);
-  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1024, cuts), 24);
-  EXPECT_EQ(BlocksOf(Collective::kReduce, 2047, cuts), 32);
-  EXPECT_EQ(BlocksOf(Collective::kReduce, 2048, cuts), 24);
-  EXPECT_EQ(BlocksOf(Collective::kAllReduce, 1 << 20, cuts), 32);
+  const GroupLimits limits{.cuts = {.few_blocks = 24,
+                                    .few_blocks_bytes = 4096,
+                                    .few_blocks_root_bytes = 8192,
+                                    .many_blocks_least_bytes = SIZE_MAX},
+                           .most_blocks = 128,
+                           .team_blocks = 32};
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 255, limits), 32);  // of each of 4 ranks
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, limits), 24);
+  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1023, limits), 32);
+  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 1024, limits), 24);
+  EXPECT_EQ(BlocksOf(Collective::kReduce, 2047, limits), 32);
+  EXPECT_EQ(BlocksOf(Collective::kReduce, 2048, limits), 24);
+  EXPECT_EQ(BlocksOf(Collective::kAllReduce, 1 << 20, limits), 32);
+}
+
+TEST(Relay, TakesManyBlocksForSomeReduceScattersWhereHalfOfTheGpuStaysFree) {
+  GroupLimits limits{.cuts = {.few_blocks = 24,
+                              .few_blocks_bytes = 4096,
+                              .few_blocks_root_bytes = 8192,
+                              .many_blocks = 64,
+                              .many_blocks_least_bytes = 4096,
+                              .many_blocks_most_bytes = 16384},
+                     .most_blocks = 128,
+                     .team_blocks = 32};
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 255, limits), 32);
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, limits), 64);
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 1024, limits), 64);
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 1025, limits), 24);
+  EXPECT_EQ(BlocksOf(Collective::kReduce, 2048, limits), 24);
+  EXPECT_EQ(BlocksOf(Collective::kBroadcast, 2048, limits), 24);
+  limits.most_blocks = 127;
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, limits), 24);
+  limits.most_blocks = 128;
+  limits.least_team_blocks = limits.team_blocks = 96;  // as the user asks
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 256, limits), 96);
+  EXPECT_EQ(BlocksOf(Collective::kReduceScatter, 2048, limits), 96);
 }
 
 TEST(Relay, OtherPlansAreNone) {

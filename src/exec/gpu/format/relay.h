@@ -85,8 +85,9 @@ struct Relay : Links, Scaling {
 inline constexpr std::uint8_t kNoInput = 255;
 static_assert(sizeof(Relay) <= 4096);
 
-// The most blocks that a relay's kernel does well with, of most_blocks. The same on all ranks where that is.
-int RelayBlocks(const PreparedPlan& plan, const Work& work, const plan::Cuts& cuts, int most_blocks);
+// The most blocks that a relay's kernel does well with, by `limits`: their cuts, team_blocks, least_team_blocks and most_blocks. The
+// same on all ranks where those are.
+int RelayBlocks(const PreparedPlan& plan, const Work& work, const GroupLimits& limits);
 
 // Fills in the relay, but for segments, host, timeout_ns and the mark. most_blocks: of the kernel. It and the cuts are the same on
 // all ranks. REQUIRES: plan.forms.relay; work.count > 0.

@@ -175,8 +175,7 @@ Result<Launch> Executor::CompileRelayOf(const PreparedPlan& plan, const Work& wo
       MovesOnly(plan, work, Protocol::kSimple) ? launcher_.FindMoveRelay() : launcher_.FindRelay(work.type, work.op);
   if (!kernel.ok()) return kernel.status();
   const Section& section = SectionOf(plan);
-  const int blocks = std::max(RelayBlocks(plan, work, limits_.cuts, limits_.team_blocks), limits_.least_team_blocks);
-  CompileRelay(plan, work, section.layout, limits_.cuts, blocks, relay_);
+  CompileRelay(plan, work, section.layout, limits_.cuts, RelayBlocks(plan, work, limits_), relay_);
   for (std::uint64_t& states : relay_.states) states += section.shift.transfers;
   relay_.lent.states += section.shift.transfers;
   relay_.counts = section.counts;

@@ -186,13 +186,18 @@ void Cut(const PreparedPlan& plan, const plan::Cuts& cuts, std::size_t block_byt
 
 }  // namespace
 
-int RelayBlocks(const PreparedPlan& plan, const Work& work, const plan::Cuts& cuts, int most_blocks) {
-  if (plan.collective == Collective::kAllReduce) return most_blocks;
+int RelayBlocks(const PreparedPlan& plan, const Work& work, const GroupLimits& limits) {
+  if (plan.collective == Collective::kAllReduce) return limits.team_blocks;
+  const plan::Cuts& cuts = limits.cuts;
   const bool by_piece = plan.collective == Collective::kReduceScatter;
   const std::size_t bytes = work.count * SizeOf(work.type) * static_cast<std::size_t>(by_piece ? plan.ranks : 1);
+  if (by_piece && bytes >= cuts.many_blocks_least_bytes && bytes <= cuts.many_blocks_most_bytes &&
+      limits.most_blocks / 2 >= cuts.many_blocks) {
+    return std::max(cuts.many_blocks, limits.team_blocks);
+  }
   const bool few =
       bytes >= (plan.collective == Collective::kReduce ? cuts.few_blocks_root_bytes : cuts.few_blocks_bytes);
-  return few ? std::min(cuts.few_blocks, most_blocks) : most_blocks;
+  return std::max(few ? std::min(cuts.few_blocks, limits.team_blocks) : limits.team_blocks, limits.least_team_blocks);
 }
 
 void CompileRelay(const PreparedPlan& plan, const Work& work, const transport::p2p::Layout& layout,
