@@ -14,6 +14,8 @@ namespace {
 // Of the time between the looks, from which on a process counts as kept from the cores: its group, and its main thread alone, which
 // other programs may rightly share a core with.
 constexpr double kThrottled = 0.5, kQueued = 0.9;
+// Bytes: a program that goes on without its collectives, as one that keeps a log, writes less.
+constexpr double kWritingPerNs = 1e6 / kSecond;
 
 constexpr std::array<std::string_view, 12> kWriting = {"write",     "writev",          "pwrite64",  "pwritev",
                                                        "sendfile",  "copy_file_range", "fallocate", "fsync",
@@ -35,12 +37,17 @@ bool IsFile(std::string_view object) {
 
 }  // namespace
 
-std::string ExcuseOf(const ProcessLook& process) {
+std::string ExcuseOf(const ProcessLook& process, const ProcessLook* before, std::int64_t apart_ns) {
   for (const ThreadLook& thread : process.threads) {
     if (!IsFile(thread.object)) continue;
     if (IsOneOf(kWriting, thread.system_call)) return "writes " + thread.object;
     if (IsOneOf(kReading, thread.system_call)) return "reads " + thread.object;
   }
+  // Who saves something is at work on it between its writes, and asleep for a moment when it is looked at.
+  if (before != nullptr && before->written_bytes >= 0 &&
+      static_cast<double>(process.written_bytes - before->written_bytes) >
+          kWritingPerNs * static_cast<double>(apart_ns))
+    return "writes files, more than 1 MB/s";
   const auto compiler = std::ranges::find_if(process.children, [](const auto& c) { return IsOneOf(kCompilers, c); });
   return compiler == process.children.end() ? "" : fmt::format("compiles ({})", *compiler);
 }
@@ -169,7 +176,7 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   if (!starves.empty()) {
     Show(late, starves);
   } else if (v.process) {
-    v.excuse = ExcuseOf(*v.process);
+    v.excuse = ExcuseOf(*v.process, seen.process_before, now_.taken_ns - before_.taken_ns);
   }
   if (owes == Owes::kTheCall && seen.now->records_calls && seen.now->knows_collectives && call.call.valid() &&
       !call.call.is_transfer()) {

@@ -65,8 +65,9 @@ class Docket {
   std::map<std::string, int> by_key_;
 };
 
-// What a process does that a program may well want others to wait for: "writes /ckpt/17.pt", "compiles (nvcc)"; empty: nothing.
-std::string ExcuseOf(const ProcessLook& process);
+// What a process does that a program may well want others to wait for: "writes /ckpt/17.pt", "compiles (nvcc)"; empty: nothing. `before`: the
+// same so long ago, or null.
+std::string ExcuseOf(const ProcessLook& process, const ProcessLook* before, std::int64_t apart_ns);
 // The call of a rank's peer that meets this send or receive of `rank`.
 trace::Call Mirror(const trace::Call& call, int rank);
 

@@ -87,9 +87,10 @@ struct ProcessLook {
   std::int64_t queue_ns = -1;
   std::int64_t throttled_ns = -1;
   std::int64_t group_run_ns = -1;
-  std::optional<int> end;     // of one that has ended: as waitpid has it
-  EndingLook ending;          // likewise
-  std::vector<GpuLook> gpus;  // of its ranks, where there was a reason to ask
+  std::int64_t written_bytes = -1;  // to files, since it began; -1: not known
+  std::optional<int> end;           // of one that has ended: as waitpid has it
+  EndingLook ending;                // likewise
+  std::vector<GpuLook> gpus;        // of its ranks, where there was a reason to ask
 
   const GpuLook* FindGpu(const std::string& bus_id) const;  // null where nothing is known of it
 };

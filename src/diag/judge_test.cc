@@ -119,6 +119,23 @@ TEST(Judge, WaitsForWhatTheHostExplains) {
   EXPECT_EQ(job.Judged().at(0).severity, Severity::kInfo);
 }
 
+// It computes, or sleeps, at the moment of each look.
+TEST(Judge, WaitsForWhoWritesBetweenTheLooks) {
+  Job job(4);
+  job.WaitOnRing(300, {0});
+  const auto judged = [&](std::int64_t before, std::int64_t now) {
+    job.process(0).written_bytes = now;
+    return job.Judged([&](Look& earlier) { earlier.processes[0].written_bytes = before; });
+  };
+  constexpr std::int64_t kEnough = 200'000;  // 1 MB/s: the looks are 0.2 s apart
+  const std::vector<Verdict> verdicts = judged(1000, 1001 + kEnough);
+  EXPECT_EQ(One(verdicts, Kind::kLateHost, {0}).severity, Severity::kInfo);
+  EXPECT_TRUE(Has(Sentence(verdicts[0]), ": it writes files, more than 1 MB/s;")) << Sentence(verdicts[0]);
+  EXPECT_EQ(judged(1000, 1000 + kEnough).at(0).severity, Severity::kWarn);
+  EXPECT_EQ(judged(-1, 1'000'000'000).at(0).severity, Severity::kWarn);
+  EXPECT_EQ(judged(1'000'000'000, -1).at(0).severity, Severity::kWarn);
+}
+
 // The majority is late: the one that waits is innocent all the same.
 TEST(Judge, IsNotDeceivedByMajorities) {
   Job job(5);

@@ -18,7 +18,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint8_t kForm = 3;
+constexpr std::uint8_t kForm = 4;
 constexpr std::size_t kMostText = 512;        // bytes of a sentence or a name
 constexpr std::size_t kMostThreads = 8;       // of a process
 constexpr std::size_t kMostChildren = 8;      // likewise
@@ -236,6 +236,7 @@ void ProcessFields(Archive& a, Process& p) {
   a.Field(p.queue_ns);
   a.Field(p.throttled_ns);
   a.Field(p.group_run_ns);
+  a.Field(p.written_bytes);
   a.Field(p.end);
   EndingFields(a, p.ending);
   a.List(p.gpus, kMostGpus, [&](auto& gpu) { GpuFields(a, gpu); });

@@ -58,6 +58,7 @@ diag::Look SomeLook() {
                             .queue_ns = 10,
                             .throttled_ns = 0,
                             .group_run_ns = 11,
+                            .written_bytes = 12,
                             .end = 9,
                             .ending = {.out_of_memory = true,
                                        .of_group = true,

@@ -51,6 +51,7 @@ diag::ProcessLook Convert(const sys::ProcessActivity& seen, const std::string& h
                             .queue_ns = seen.queue_ns,
                             .throttled_ns = seen.throttled_ns,
                             .group_run_ns = seen.group_run_ns,
+                            .written_bytes = seen.written_bytes,
                             .end = seen.end};
   for (const sys::ThreadActivity& t : seen.threads) {
     process.threads.push_back({.id = t.tid,

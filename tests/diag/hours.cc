@@ -236,7 +236,7 @@ class Job {
       case Event::kCheckpoint:
       case Event::kCompile: {
         const int lasts_ms = event == Event::kCompile ? dice_.Between(2000, 300'000) : dice_.Between(1000, 60'000);
-        busy_ = {.event = event, .rank = rank, .writes = dice_.Between(30, 100)};
+        busy_ = {.event = event, .rank = rank, .writes = dice_.Between(30, 100), .phase_ends_ms = NowMs()};
         extra_ms_[r] = lasts_ms;
         Watch(lasts_ms + 3 * period_ms_);
         busy_ = {};
@@ -256,18 +256,19 @@ class Job {
       }
       case Event::kStraggler:
         straggler_ms_[r] = dice_.Between(100, 7000);
-        Watch(dice_.Between(2, 10) * (period_ms_ + straggler_ms_[r]));
+        LetPass(dice_.Between(2, 10) * (period_ms_ + straggler_ms_[r]));
         straggler_ms_[r] = 0;
         return Watch(3 * period_ms_ + 7000);
       case Event::kUneven:
         uneven_ = true;
-        Watch(StepsMs(dice_.Between(2, 8)));
+        LetPass(StepsMs(dice_.Between(2, 8)));
         uneven_ = false;
         return Watch(3 * period_ms_);
       case Event::kSlowGpu:
         model_.SetSpeed(rank, kGpuSpeed * dice_.Between(60, 90) * 0.01);
-        Watch(StepsMs(dice_.Between(3, 10)));
-        return model_.SetSpeed(rank, kGpuSpeed);
+        LetPass(StepsMs(dice_.Between(3, 10)));
+        model_.SetSpeed(rank, kGpuSpeed);
+        return Watch(3 * period_ms_);
       case Event::kSlowLink:
       case Event::kCongestion:
       case Event::kFlap: {
@@ -281,7 +282,7 @@ class Job {
       }
     }
   }
-  // For so long exactly.
+  // For so long exactly: while something lasts for which the monitors may look all the time.
   void LetPass(int ms) {
     for (int passed = 0; passed < ms; passed += std::min(kGlanceMs, ms - passed)) {
       model_.Run(std::min(kGlanceMs, ms - passed));
@@ -290,14 +291,23 @@ class Job {
     counts_.worked_ms += ms;
   }
 
-  // What its host would show of a rank that saves or compiles.
+  // What its host would show of a rank that saves or compiles. Who saves writes for a while, then works on what to write next.
   void AddProcesses(diag::Look& look) {
+    for (diag::ProcessLook& process : look.processes) process.written_bytes = 0;
     if (busy_.rank < 0) return;
+    constexpr std::int64_t kWrittenPerMs = 200'000;
+    while (busy_.event == Event::kCheckpoint && busy_.phase_ends_ms <= NowMs()) {
+      busy_.in_write = !busy_.in_write;
+      const int written_ms = dice_.Between(20, 1000);
+      const int lasts_ms = busy_.in_write ? written_ms : written_ms * (100 - busy_.writes) / busy_.writes;
+      busy_.phase_ends_ms += lasts_ms;
+      if (busy_.in_write) busy_.written += lasts_ms * kWrittenPerMs;
+    }
     diag::ProcessLook& process = look.processes[static_cast<std::size_t>(busy_.rank)];
     process.threads = {{.id = process.pid, .name = "train", .state = diag::ProcessState::kSleeping}};
+    process.written_bytes = busy_.written;
     if (busy_.event == Event::kCompile) process.children = {"cc1plus"};
-    const bool writes = busy_.event == Event::kCheckpoint && dice_.Any(100) < busy_.writes;
-    if (writes) process.threads.front().system_call = "write", process.threads.front().object = "/ckpt/17.pt";
+    if (busy_.in_write) process.threads.front().system_call = "write", process.threads.front().object = "/ckpt/17.pt";
   }
 
   void Hear(const diag::Story::Line& line) {
@@ -314,7 +324,10 @@ class Job {
   struct Busy {
     Event event = Event::kPause;
     int rank = -1;
-    int writes = 0;  // in how many looks of a hundred it is seen to write
+    int writes = 0;  // for how much of its time in hundredths
+    double phase_ends_ms = 0;
+    bool in_write = false;
+    std::int64_t written = 0;  // bytes
   };
 
   const std::uint64_t seed_;

@@ -107,6 +107,15 @@ std::vector<std::string> ReadChildren(const std::string& process, std::int32_t p
   return names;
 }
 
+// Of /proc/<pid>/io: pages of files that it has made dirty, and what it has written past the page cache.
+std::int64_t WrittenOf(std::string_view io) {
+  constexpr std::string_view kName = "\nwrite_bytes: ";
+  const std::size_t at = io.find(kName);
+  if (at == std::string_view::npos) return -1;
+  std::string_view rest = io.substr(at + kName.size());
+  return ParseNumber<std::int64_t>(TakeWord(rest)).value_or(-1);
+}
+
 // Field 52 of /proc/<pid>/stat: how a zombie has ended. 0 also where it may not be seen.
 std::optional<int> EndOf(std::string_view stat) {
   const std::size_t close = stat.rfind(')');
@@ -139,6 +148,7 @@ std::optional<ProcessActivity> ReadActivity(std::int32_t pid, const ActivityRoot
   const GroupTime group = ReadGroupTime(process, roots.proc, roots.cgroup);
   seen.throttled_ns = group.throttled_ns;
   seen.group_run_ns = group.run_ns;
+  seen.written_bytes = WrittenOf(TextOf(process + "/io"));
   return seen;
 }
 

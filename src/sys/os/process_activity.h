@@ -38,7 +38,8 @@ struct ProcessActivity {
   // known.
   std::int64_t throttled_ns = -1;
   std::int64_t group_run_ns = -1;
-  std::optional<int> end;  // of one that has ended and was not waited for: its status as waitpid has it
+  std::int64_t written_bytes = -1;  // to files of disks and networks, since it began; -1: not known
+  std::optional<int> end;           // of one that has ended and was not waited for: its status as waitpid has it
 };
 
 // Where to look; tests have a tree of their own.

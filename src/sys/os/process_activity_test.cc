@@ -141,6 +141,8 @@ TEST(Activity, ReadsWhatIsRare) {
   Write(proc / "80" / "stat", Stat(80, "nvcc", 'S', 1));
   Write(proc / "81" / "stat", Stat(81, "over", 'Z', 1));
   Write(proc / "70" / "task" / "70" / "schedstat", "100 200 3\n");
+  Write(proc / "70" / "io",
+        "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n");
   Write(proc / "70" / "cgroup", "4:memory:/x\n1:cpu,cpuacct:/job/a\n0::/job/b\n");
   Write(group / "cpu" / "job" / "cpu.stat", "nr_throttled 1\nthrottled_time 7000\n");
   Write(group / "job" / "b" / "cpu.stat", "usage_usec 1\nthrottled_usec 5\n");
@@ -160,6 +162,7 @@ TEST(Activity, ReadsWhatIsRare) {
   EXPECT_EQ(a->queue_ns, 200);
   EXPECT_EQ(a->throttled_ns, 7000);
   EXPECT_EQ(a->group_run_ns, -1);
+  EXPECT_EQ(a->written_bytes, 6);
   const auto zombie = ReadActivity(81, roots);
   ASSERT_TRUE(zombie);
   EXPECT_EQ(zombie->end, 9);
