@@ -184,3 +184,19 @@ def soak(measured):
         ["lines at WARN", sum(row["warnings"] for row in rows)],
         ["ranks that failed", sum(row["failed"] for row in rows)],
     ])
+
+
+def hours(measured):
+    """The same jobs of the model, for very long."""
+    rows = [row for run in measured.of(MACHINE, "hours") for row in run.rows]
+    looks = sum(row["looks"] for row in rows)
+    return table(["", ""], [
+        [f"jobs of {rows[0]['ranks']} ranks on the model", sum(row["jobs"] for row in rows)],
+        ["their time", f"{sum(row['hours'] for row in rows):.0f} job-hours; {sum(row['worked_out_hours'] for row in rows):.0f} of them worked out "
+         "millisecond by millisecond, in the others no rank waits for half a second"],
+        ["events", counted(rows, "events")],
+        ["looks that were judged", f"{looks}, in {sum(row['judge_ms'] * row['looks'] for row in rows) / looks:.2f} ms of a core each, "
+         f"at most {max(row['longest_judge_ms'] for row in rows):.0f}"],
+        ["sentences", counted(rows, "told")],
+        ["at WARN", sum(row["warnings"] for row in rows)],
+    ])

@@ -21,7 +21,7 @@ def gpu_bench():
     return module
 
 
-COMPARED = "2026-11-27-h200-4-gpus/compare_e412bae.json"
+COMPARED = "2026-11-27-h200-4-gpus/compare_72d3153.json"
 
 
 def ranges():
@@ -48,6 +48,11 @@ def ratios_whole(measured):
     return table(head, rows) + "\n" + caption([run])
 
 
+def below_goal(reached, goal):
+    """With as many decimals as it takes to be seen below the goal."""
+    return next(text for digits in range(2, 17) if float(text := f"{reached:.{digits}f}") < goal)
+
+
 def goals_missed(measured):
     """What misses its goal, and the times of all_reduce in graphs beside theirs."""
     run, bench = measured.file(COMPARED), gpu_bench()
@@ -61,8 +66,7 @@ def goals_missed(measured):
             for op in bench.MEAN_OPS:
                 reached = min(geomean(gpu_ratios(run, ranks, op, mode, low, most)) for mode in ("graph", "stream"))
                 if reached < goal:
-                    text = number(reached)
-                    below.append(f"{op} {title} {f'{reached:.3f}' if float(text) == goal else text}")
+                    below.append(f"{op} {title} {below_goal(reached, goal)}")
         rows.append([str(ranks), "; ".join(
             f"{op} of {size_text(min(sizes))}" + (f" to {size_text(max(sizes))}" if len(sizes) > 1 else "") +
             f" {from_to([value for values in sizes.values() for value in values])}" for op, sizes in slower.items()) or "nowhere",
@@ -140,4 +144,15 @@ def blocks_of_relays(measured):
     return text + "\nThese two in turns:\n\n" + table(
         ("operation", "bytes", "24 blocks, us", "32 blocks, us"),
         [[op, size_text(size), *cells([r for r in turns if (r["op"], r["bytes"]) == (op, size)], (24, 32))] for op, size in pairs]) + \
-        "\n" + caption([run])
+        "\n" + caption([run]) + many_blocks_of_reduce_scatters(measured)
+
+
+def many_blocks_of_reduce_scatters(measured):
+    run = measured.file("2026-11-27-h200-4-gpus/reduce_scatter_blocks.json")
+    rows = []
+    for size in dict.fromkeys(row["bytes"] for row in run.rows):
+        few, many = (next(row for row in run.rows if (row["bytes"], row["blocks"]) == (size, blocks)) for blocks in (24, 64))
+        nccl = few["nccl_runs_us"] + many["nccl_runs_us"]
+        rows.append([size_text(size), *(f"{us:.0f}" for us in (few["us"], many["us"], sum(nccl) / len(nccl)))])
+    return "\nA reduce_scatter with 24 and with 64 blocks, in turns, in another run:\n\n" + \
+        table(("bytes", "24 blocks, us", "64 blocks, us", "NCCL, us"), rows) + "\n" + caption([run])

@@ -21,7 +21,7 @@ import results  # noqa: E402
 
 FOLDER = os.path.join(results.ROOT, "docs", "plots")
 HOST = "2026-11-22-epyc-2-cores/peers.json"
-GPUS = "2026-11-27-h200-4-gpus/compare_e412bae.json"
+GPUS = "2026-11-27-h200-4-gpus/compare_72d3153.json"
 
 
 def program(name):

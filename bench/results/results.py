@@ -43,6 +43,7 @@ KINDS = {  # what a file holds -> what each of its rows must have
     "campaign": ("where", "seed", "kind", "name", "right"),
     "flights": ("seed", "named"),
     "soak_totals": ("seconds", "jobs", "job_hours", "rank_hours", "cores", "pauses", "told", "warnings", "failed"),
+    "hours": ("ranks", "jobs", "hours", "worked_out_hours", "events", "looks", "judge_ms", "longest_judge_ms", "told", "warnings"),
     "init": ("ranks", "processes", "hosts", "median_s", "worst_s", "mb_per_rank"),
 }
 

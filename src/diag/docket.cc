@@ -8,6 +8,8 @@
 #include <array>
 #include <string_view>
 
+#include "diag/whole.h"
+
 namespace tutti::diag {
 namespace {
 
@@ -72,7 +74,7 @@ void Docket::Accuse(int verdict, const Node& node) {
   };
   if (std::ranges::any_of(v.culprits, same)) return;
   v.culprits.push_back(place);
-  v.ranks = At(node.communicator).ranks;
+  v.ranks = WholeOf(now_, At(node.communicator)).ranks;
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   if (!v.process && seen.process != nullptr) v.process = *seen.process;
 }
@@ -83,7 +85,7 @@ void Docket::Show(int verdict, const std::string& evidence) {
 }
 
 Place Docket::PlaceOf(const Node& node) const {
-  const CommunicatorLook& c = At(node.communicator);
+  const CommunicatorLook& c = WholeOf(now_, At(node.communicator));
   Place place{.communicator = c.id, .communicator_name = c.name, .rank = node.rank};
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   if (seen.now != nullptr) place.gpu = seen.now->gpu;
@@ -104,8 +106,40 @@ CallOf Docket::RunningCall(const Node& node) const {
   return call;
 }
 
+const RankLook* Docket::InWhole(const Node& node) const {
+  const CommunicatorLook& c = At(node.communicator);
+  return c.whole == 0 ? nullptr : WholeOf(now_, c).Find(node.rank);
+}
+
+// The collective that a rank has not called, or of those that all have called the last.
+std::optional<CallOf> Docket::CallOwedInWhole(const Node& node, const Node& waits) const {
+  const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
+  if (owes == nullptr || waiting == nullptr || !owes->knows_collectives || waiting->sequence == 0) return std::nullopt;
+  const std::uint64_t sequence = std::min(owes->sequence + 1, waiting->sequence);
+  for (const CallRun& run : waiting->history) {
+    if (sequence < run.first || sequence > run.last) continue;
+    return CallOf{
+        .who = PlaceOf(node), .call = run.call, .sequence = WholeOf(now_, At(node.communicator)).NumberOf(sequence)};
+  }
+  return std::nullopt;
+}
+
+bool Docket::HasCalledInWhole(const Node& node, const Node& waits) const {
+  const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
+  if (owes == nullptr || waiting == nullptr) return false;
+  const trace::Call running = RunningCall(waits).call;
+  if (running.valid() && running.is_transfer()) {
+    const RankLook::Transfers theirs = owes->TransfersWith(waits.rank), own = waiting->TransfersWith(node.rank);
+    return running.function() == Collective::kSend ? theirs.receives >= own.sends : theirs.sends >= own.receives;
+  }
+  return owes->knows_collectives && waiting->sequence > 0 && owes->sequence >= waiting->sequence;
+}
+
 CallOf Docket::CallOwed(const Node& node, const Node& waits) const {
   CallOf call = RunningCall(waits);
+  if (!call.call.valid() || !call.call.is_transfer()) {
+    if (const std::optional<CallOf> in_whole = CallOwedInWhole(node, waits)) return *in_whole;
+  }
   if (call.call.valid() && call.call.is_transfer()) call.call = Mirror(call.call, waits.rank);
   call.who = PlaceOf(node);
   return call;
@@ -161,11 +195,20 @@ std::string Docket::Starves(const Seen& seen) const {
   return "";
 }
 
+int Docket::LateInStream(const Node& node, const Node& waits) {
+  const int late =
+      Open(fmt::format("gpu late|{:x}|{}", WholeOf(now_, At(node.communicator)).id, node.rank), Kind::kGpuLate);
+  Accuse(late, node);
+  if ((*this)[late].calls.empty()) (*this)[late].calls.push_back(CallOwed(node, waits));
+  return late;
+}
+
 int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   const std::string starves = Starves(seen);
+  if (owes == Owes::kTheCall && starves.empty() && HasCalledInWhole(node, waits)) return LateInStream(node, waits);
   const Kind kind = starves.empty() ? Kind::kLateHost : Kind::kStarved;
-  const int late = Open(fmt::format("late|{}|{}", node.communicator, node.rank), kind);
+  const int late = Open(fmt::format("late|{:x}|{}", WholeOf(now_, At(node.communicator)).id, node.rank), kind);
   Accuse(late, node);
   Verdict& v = (*this)[late];
   v.called = owes == Owes::kToGoOn;
@@ -178,8 +221,9 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   } else if (v.process) {
     v.excuse = ExcuseOf(*v.process, seen.process_before, now_.taken_ns - before_.taken_ns);
   }
-  if (owes == Owes::kTheCall && seen.now->records_calls && seen.now->knows_collectives && call.call.valid() &&
-      !call.call.is_transfer()) {
+  const bool is_part = InWhole(node) != nullptr;
+  if (!is_part && owes == Owes::kTheCall && seen.now->records_calls && seen.now->knows_collectives &&
+      call.call.valid() && !call.call.is_transfer()) {
     Show(late, fmt::format("rank {} has called {} collectives, rank {} waits in number {}", node.rank,
                            At(node.communicator).NumberOf(seen.now->sequence), waits.rank, call.sequence));
   }

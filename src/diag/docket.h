@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ class Docket {
   // A rank that has not called what `waits` waits for (`called`: or has, and does not go on with it).
   enum class Owes : std::uint8_t { kTheCall, kToGoOn };
   int Late(const Node& node, const Node& waits, Owes owes);
+  // A rank that has called it, and whose stream has not come to it.
+  int LateInStream(const Node& node, const Node& waits);
   // Whether its process gets no time on a core.
   bool IsStarved(const Node& node) const { return !Starves(standings_.Of(node.communicator, node.rank)).empty(); }
 
@@ -55,6 +58,10 @@ class Docket {
   const CommunicatorLook& At(int communicator) const {
     return now_.communicators[static_cast<std::size_t>(communicator)];
   }
+  // Of a rank of a part: itself in the whole; null where it is none, or not seen there.
+  const RankLook* InWhole(const Node& node) const;
+  std::optional<CallOf> CallOwedInWhole(const Node& node, const Node& waits) const;
+  bool HasCalledInWhole(const Node& node, const Node& waits) const;
   // Why it gets no time on a core, as far as the looks show; empty: it does.
   std::string Starves(const Seen& seen) const;
 

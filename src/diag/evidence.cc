@@ -137,7 +137,10 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
 }  // namespace
 
 RankLook ReadRank(const trace::View& box) {
-  RankLook rank{.rank = box.rank(), .records_calls = box.records_calls(), .thread = box.thread()};
+  RankLook rank{.rank = box.rank(),
+                .rank_of_whole = box.own().rank_of_whole,
+                .records_calls = box.records_calls(),
+                .thread = box.thread()};
   rank.created_ns = box.created_ns();
   const trace::GpuView gpu = box.gpu();
   rank.gpu_bus_id = gpu.bus_id;
@@ -176,10 +179,11 @@ RankLook ReadRank(const trace::View& box) {
 CommunicatorLook ReadCommunicator(const trace::View& box) {
   return {.id = box.communicator(),
           .name = box.name(),
+          .whole = box.own().whole,
           .ranks = box.ranks(),
           .window = box.window(),
           .created_unix_ns = box.created_unix_ns(),
-          .own_collectives = box.own_collectives()};
+          .own_collectives = box.own().collectives};
 }
 
 }  // namespace tutti::diag

@@ -141,7 +141,8 @@ struct CallRun {
 // Long because a field is what one question asks for.
 struct RankLook {
   int rank = 0;
-  int process = -1;  // its place in Look::processes; -1: not known
+  int rank_of_whole = -1;  // CommunicatorLook::whole; -1: none, or not known
+  int process = -1;        // its place in Look::processes; -1: not known
   // Ranks with the same number share memory; others have a network between them.
   int island = 0;
   int gpu = -1;            // of its calls; -1: host memory
@@ -209,7 +210,8 @@ struct EdgeFacts {
 
 struct CommunicatorLook {
   std::uint64_t id = 0;
-  std::string name;  // what the user called it; may be empty
+  std::string name;         // what the user called it; may be empty
+  std::uint64_t whole = 0;  // of a part (whole.h): what it was made from; 0: it is none
   int ranks = 0;
   std::array<std::uint32_t, trace::kBoxProtocols> window{};  // room of a link; 0: not known
   std::int64_t created_unix_ns = 0;

@@ -15,6 +15,7 @@
 #include "diag/slow.h"
 #include "diag/verdict.h"
 #include "diag/walk.h"
+#include "diag/whole.h"
 
 namespace tutti::diag {
 namespace {
@@ -263,7 +264,10 @@ const char* Name(Confidence confidence) {
 }
 
 std::vector<Verdict> Judge(const Look& before, const Look& now, const Rules& rules) {
-  return Judgement(before, now, rules).Run();
+  if (!HasParts(now)) return Judgement(before, now, rules).Run();
+  Look wholes_before = before, wholes = now;
+  NumberAsWholes(wholes_before, wholes);
+  return Judgement(wholes_before, wholes, rules).Run();
 }
 
 std::int64_t ApartNs(int ranks) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "diag/walk.h"
+#include "diag/whole.h"
 
 namespace tutti::diag {
 namespace {
@@ -49,7 +50,8 @@ std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
 }
 
 int Walk::GpuLate(const Node& node, const CallOf& call) {
-  const int late = docket_.Open(fmt::format("gpu late|{}|{}", node.communicator, node.rank), Kind::kGpuLate);
+  const CommunicatorLook& whole = WholeOf(now_, now_.communicators[static_cast<std::size_t>(node.communicator)]);
+  const int late = docket_.Open(fmt::format("gpu late|{:x}|{}", whole.id, node.rank), Kind::kGpuLate);
   docket_.Accuse(late, node);
   if (docket_[late].calls.empty()) docket_[late].calls.push_back(call);
   const RankLook& rank = *At(node).now;

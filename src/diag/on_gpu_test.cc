@@ -76,6 +76,15 @@ TEST(OnGpu, NamesARankThatHasNotCalled) {
       << Sentence(v);
 }
 
+// Links are written down by threads that wait on them: those of a rank whose kernels wait are as old as its last such wait.
+TEST(OnGpu, DoesNotTakeOldCountersForLies) {
+  GpuJob job(4);
+  job.WaitOnGpusFor(2, 11);
+  job.LinkOf(1, 0).received[0] = 4;
+  job.LinkOf(0, 1).sent[0] = 0;
+  EXPECT_EQ(job.TheOnly(job.Judged()).kind, Kind::kLateHost);
+}
+
 TEST(OnGpu, TellsGpusThatHaveNotBegunFromHungOnes) {
   GpuJob job(4);
   job.WaitOnGpusFor(2, 5);

@@ -9,9 +9,9 @@ namespace {
 
 // How often a wait may be longer than the longest before.
 constexpr std::int64_t kTimesPast = 3;
-// What still has so much of its speed is told of so many times later.
+// What still has so much of its speed is told of so much later.
 constexpr double kVerySlow = 0.2;
-constexpr std::int64_t kLessSlow = 3;
+constexpr std::int64_t kLessSlowNs = 15 * kSecond / 2;
 
 // A verdict of "within 2 s" needs some of that to look and to print. A network's own repair takes up to 4 s. The others are
 // pauses that programs want, as a rule, until they have lasted ten times as long.
@@ -24,14 +24,14 @@ constexpr std::array<Patience, kKinds> kPatience = {{
     {Kind::kDead, 0, 0, false},
     {Kind::kHostGone, 2 * kSecond, 9 * kSecond, false},
     {Kind::kGpuLate, kShown, kLong, true},
-    {Kind::kGpuSlow, 5 * kSecond, 7 * kSecond, false},
+    {Kind::kGpuSlow, 5 * kSecond, 11 * kSecond / 2, false},
     {Kind::kGpuHung, kShown, 4 * kSecond, false},
-    {Kind::kLinkSlow, 5 * kSecond, 7 * kSecond, false},
+    {Kind::kLinkSlow, 5 * kSecond, 11 * kSecond / 2, false},
     {Kind::kLinkStalled, kShown, 4 * kSecond, false},
     {Kind::kNvLinkFault, kShown, 4 * kSecond, false},
     {Kind::kMismatch, 0, 0, false},
     {Kind::kDeadlock, kSoon / 2, kSoon / 2, false},
-    {Kind::kInitIncomplete, kShown, kLong, false},
+    {Kind::kInitIncomplete, kShown, 4 * kSecond, false},
     {Kind::kBroken, 0, 0, false},
     {Kind::kUnknown, 2 * kSecond, kLong, true},
 }};
@@ -55,7 +55,7 @@ Severity SeverityOf(const Verdict& verdict, const Rules& rules) {
     warn_ns = std::max(warn_ns, kTimesPast * std::min(verdict.longest_before_ns, kNever / kTimesPast));
   }
   if (verdict.rated_bytes_per_s > 0 && verdict.bytes_per_s >= kVerySlow * verdict.rated_bytes_per_s)
-    warn_ns *= kLessSlow;
+    warn_ns += kLessSlowNs;
   // Nobody wants a pause that a GPU's fault explains.
   if (!verdict.excuse.empty() && verdict.remedy.empty()) warn_ns = kNever;
   if (verdict.held_ns >= warn_ns) return Severity::kWarn;

@@ -87,8 +87,8 @@ class Finder {
 
   // Of a rank that waits, and whose counters stand still: they are exact, and those of a peer no more than what that has reached.
   void CheckLinks(const RankLook& before, const RankLook& rank) {
-    // One that has not looked around meanwhile may have moved since.
-    if (rank.wait.looked_ns == before.wait.looked_ns) return;
+    // One that has not looked around meanwhile may have moved since. Of one whose kernels wait nobody brings them up to date.
+    if (rank.wait.on_gpu || rank.wait.looked_ns == before.wait.looked_ns) return;
     for (const LinkLook& link : rank.links) {
       const LinkLook* old = before.LinkTo(link.peer, link.channel);
       if (old == nullptr || old->sent != link.sent || old->credit != link.credit) continue;

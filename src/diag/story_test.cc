@@ -165,14 +165,14 @@ TEST(Story, KeepsShortWaitsToItself) {
     EXPECT_TRUE(story.Update(i % 3 == 0 ? LateFor(1) : std::vector<Verdict>{}, i * 100 * kMs).empty());
 }
 
-// What is slow is told when it was so in 3 of 4 seconds, and has been for 5; WARN after 7 s where a tenth is left, 21 where a third is.
+// What is slow is told when it was so in 3 of 4 seconds, and has been for 5; WARN after 5.5 s where a tenth is left, 13 where a third is.
 TEST(Story, TakesItsTimeOverWhatIsSlow) {
   const auto slow = [](double part) {
     Verdict v{.kind = Kind::kLinkSlow, .bytes_per_s = part * 50e9, .rated_bytes_per_s = 50e9};
     v.links.push_back({.from = {.rank = 3}, .to = {.rank = 4}});
     return std::vector{v};
   };
-  for (const auto& [part, warned] : {std::pair(0.1, 7), std::pair(0.33, 21)}) {
+  for (const auto& [part, warned] : {std::pair(0.1, 6), std::pair(0.33, 13)}) {
     Story story;
     std::vector<int> told;
     for (int half = 0; half <= 80; ++half) {
@@ -207,7 +207,7 @@ TEST(Story, GoesOnWhereOtherLinksOfThePlaceAreSlow) {
     for (const Story::Line& line : story.Update(slow(seen[second % seen.size()]), static_cast<int>(second) * kSecond))
       told.push_back(line.text.starts_with("data move ") ? static_cast<int>(second) : -1);
   }
-  EXPECT_EQ(told, (std::vector{5, 21}));
+  EXPECT_EQ(told, (std::vector{5, 13}));
   // It is looked at until it is over.
   EXPECT_TRUE(story.TellsOfSlowness());
   for (int second = 41; second < 45; ++second) story.Update({}, second * kSecond);

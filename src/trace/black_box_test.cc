@@ -54,6 +54,18 @@ Operation AllReduceOf(std::uint64_t count) {
   return {.kind = Collective::kAllReduce, .count = count, .type = DataType::kFloat32, .op = ReduceOp::kSum};
 }
 
+TEST(BlackBox, SaysWhatItIsAPartOf) {
+  Memory memory;
+  [[maybe_unused]] const Recorder recorder = NewRecorder(memory);
+  EXPECT_EQ(ViewOf(memory).own().whole, 0u);
+  EXPECT_EQ(ViewOf(memory).own().rank_of_whole, -1);
+  [[maybe_unused]] const Recorder part(
+      memory.data,
+      {.communicator = 1, .rank = 1, .ranks = kRanks, .channels = kChannels, .whole = 0xbeef, .rank_of_whole = 7});
+  EXPECT_EQ(ViewOf(memory).own().whole, 0xbeefu);
+  EXPECT_EQ(ViewOf(memory).own().rank_of_whole, 7);
+}
+
 TEST(BlackBox, SaysWhereElseItsProcessWaits) {
   Memory memory;
   [[maybe_unused]] const Recorder recorder = NewRecorder(memory);
@@ -444,7 +456,7 @@ TEST(BlackBox, RefusesWhatIsNotOne) {
     EXPECT_NE(view.status().message().find(because), std::string::npos) << view.status().message();
   };
   refused([](BoxHeader& h) { h.magic = 1; }, "does not begin");
-  refused([](BoxHeader& h) { h.version = 9; }, "version 9");
+  refused([](BoxHeader& h) { h.version = 10; }, "version 10");
   refused([](BoxHeader& h) { h.records *= 2; }, "version");
   refused([](BoxHeader& h) { h.ranks = 0; }, "can not be");
   refused([](BoxHeader& h) { h.ranks = -5; }, "can not be");

@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 8;
+inline constexpr std::uint32_t kBoxVersion = 9;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -108,6 +108,9 @@ struct BoxHeader {
   WaitWords gpu_wait;
   // The first so many collectives are the library's own, made with the communicator; the same on all ranks.
   Word own_collectives;
+  // Of a part, which the library has made for its own use from another communicator: that one, and the rank's number there. 0: it is none.
+  std::uint64_t whole;
+  std::int32_t rank_of_whole;
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);

@@ -59,6 +59,8 @@ Recorder::Recorder(std::byte* memory, const Owner& owner)
   owner.name.copy(header_->name, kNameBytes - 1);
   owner.gpu_bus_id.copy(header_->gpu_bus_id, kBusIdBytes - 1);
   header_->gpu = owner.gpu;
+  header_->whole = owner.whole;
+  header_->rank_of_whole = owner.rank_of_whole;
   std::atomic_ref(header_->magic).store(kBoxMagic, std::memory_order_release);
 }
 

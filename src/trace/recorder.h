@@ -28,6 +28,8 @@ struct Owner {
   std::array<std::uint32_t, kBoxProtocols> window{};
   std::string_view gpu_bus_id;  // empty: host memory
   std::int32_t gpu = -1;
+  std::uint64_t whole = 0;  // of a part (layout.h); 0: it is none
+  std::int32_t rank_of_whole = -1;
 };
 
 // Which thread waits, and whether it can do nothing else until the wait is over (layout.h, "WaitWords").

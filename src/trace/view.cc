@@ -62,6 +62,13 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 }
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
+OwnView View::own() const {
+  OwnView own{.collectives = header()->own_collectives.load(std::memory_order_acquire)};
+  if (header()->whole == 0) return own;
+  own.whole = header()->whole;
+  own.rank_of_whole = std::clamp(header()->rank_of_whole, -1, kMaxRanks - 1);
+  return own;
+}
 GpuView View::gpu() const {
   return {.bus_id = CleanText(header()->gpu_bus_id, kBusIdBytes),
           .number = std::max(header()->gpu, -1),

@@ -62,6 +62,14 @@ struct GpuView {
   std::uint64_t begun = 0;  // every call up to this one has begun there; 0: not known
 };
 
+// What the library does here for itself (layout.h).
+struct OwnView {
+  std::uint64_t collectives = 0;  // so many of the first
+  // Of a part: the communicator that it was made from, and the rank there. 0, -1: it is none.
+  std::uint64_t whole = 0;
+  int rank_of_whole = -1;
+};
+
 // Collectives in a row that are alike: `first` and those after it, up to sequence `last`.
 struct CollectiveRun {
   CallRecord first;
@@ -91,8 +99,7 @@ class View {
   std::uint64_t communicator() const { return header()->communicator; }
   std::string name() const;
   GpuView gpu() const;
-  // How many of the first collectives are the library's own.
-  std::uint64_t own_collectives() const { return header()->own_collectives.load(std::memory_order_acquire); }
+  OwnView own() const;
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int channels() const { return channels_; }

@@ -348,11 +348,15 @@ template <typename Archive, typename Communicator>
 void CommunicatorFields(Archive& a, Communicator& c) {
   a.Field(c.id);
   a.Field(c.name);
+  a.Field(c.whole);
   a.Field(c.ranks);
   a.Field(c.window);
   a.Field(c.created_unix_ns);
   a.Field(c.own_collectives);
-  a.List(c.seen, kMostItems, [&](auto& rank) { RankFields(a, rank); });
+  a.List(c.seen, kMostItems, [&](auto& rank) {
+    RankFields(a, rank);
+    if (c.whole != 0) a.Field(rank.rank_of_whole);
+  });
 }
 
 template <typename Archive, typename ReportOrConst>

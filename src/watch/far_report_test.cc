@@ -14,6 +14,7 @@ namespace {
 
 diag::RankLook SomeRank(int rank) {
   diag::RankLook r{.rank = rank,
+                   .rank_of_whole = rank + 4,
                    .process = 0,
                    .gpu = 3,
                    .gpu_bus_id = "0000:3b:00.0",
@@ -90,8 +91,12 @@ diag::Look SomeLook() {
                                                      .recoveries = 2,
                                                      .check_errors = 12}}});
   look.processes.push_back({.pid = 4102, .gpus = {{.bus_id = "0000:3b:00"}}});
-  look.communicators.push_back(
-      {.id = 0xb11e50ac74fa8b4f, .name = "dp", .ranks = 4, .window = {128, 256, 32}, .created_unix_ns = 17});
+  look.communicators.push_back({.id = 0xb11e50ac74fa8b4f,
+                                .name = "dp",
+                                .whole = 21,
+                                .ranks = 4,
+                                .window = {128, 256, 32},
+                                .created_unix_ns = 17});
   look.communicators[0].seen = {SomeRank(1), SomeRank(3)};
   return look;
 }
@@ -122,6 +127,7 @@ TEST(FarReport, ComesOverWhole) {
   EXPECT_EQ(report->look.processes.at(0).ending, SomeLook().processes[0].ending);
   const diag::GpuLook& gpu = report->look.processes.at(0).gpus.at(0);
   EXPECT_EQ(gpu.bus_id, "0000:3b:00.0");
+  EXPECT_EQ(come.rank_of_whole, come.rank + 4);
   EXPECT_EQ(come.gpu_bus_id, "0000:3b:00.0");
   EXPECT_EQ(gpu.nvlinks.at(0).to, "10000:ff:1f.7");
   EXPECT_EQ(report->look.processes.at(1).gpus.at(0).bus_id, "");  // no such text
@@ -142,6 +148,7 @@ TEST(FarReport, IsSmallWhereNothingIsKnownOfTheHost) {
 // A rank that waits, and its link.
 TEST(FarReport, IsSmall) {
   diag::Look look = SomeLook();
+  look.communicators[0].whole = 0;
   const std::size_t bytes = Encode(Report{.look = look}).size();
   look.communicators[0].seen.push_back(look.communicators[0].seen[1]);
   EXPECT_LE(Encode(Report{.look = look}).size() - bytes, 128u);

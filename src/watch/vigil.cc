@@ -196,7 +196,12 @@ void Vigil::Ask(const Subjects& subjects) {
   used_ns_ = 0;
   ask_until_ns_ = now_ns + kMostAskNs;
   const auto wanted = [&](Subject& subject) {
-    return Waits(subject) || (!subject.ended && IsWaitedIn(subject, before_.get()));
+    // What is waited for in a part is told of the whole.
+    const auto is_part_that_waits = [&](const auto& other) {
+      return other->view.own().whole == subject.terms.communicator && Waits(*other);
+    };
+    return Waits(subject) || (!subject.ended && (IsWaitedIn(subject, before_.get()) ||
+                                                 std::ranges::any_of(subjects, is_part_that_waits)));
   };
   inquiry_.Begin(AboutOwn(subjects, wanted), now_ns);
 }

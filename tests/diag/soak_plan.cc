@@ -78,7 +78,7 @@ SoakPlan SoakPlan::Of(std::uint64_t seed, Means means) {
   const bool late = dice.OneIn(3);
   for (int r = 0; r < ranks; ++r) {
     plan.load.push_back(dice.Between(100, load) * 0.01);
-    plan.join_ms.push_back(late ? dice.Any(7000) : 0);
+    plan.join_ms.push_back(late ? dice.Any(3500) : 0);
     plan.leave_ms.push_back(dice.Any(3000));
   }
   constexpr int kRhythms[] = {50, 200, 600, 1500, 2300};

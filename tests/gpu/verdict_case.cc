@@ -219,7 +219,9 @@ Status LateSend(Setting& s) {
                      TUTTI_RETURN_IF_ERROR(AwaitTold(s));
                      return call();
                    },
-                   {Name(s), fmt::format("has not called send(count {}, float32, to rank ", s.c.count)});
+                   {Name(s), s.c.hosts == 1 ? fmt::format("has not called send(count {}, float32, to rank ", s.c.count)
+                                            : fmt::format("has not called send(count {}, uint8, to rank ",
+                                                          s.c.count * sizeof(float))});
 }
 
 Status LateGraph(Setting& s) {

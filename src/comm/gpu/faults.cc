@@ -30,9 +30,15 @@ GpuFaults::GpuFaults(GpuCore& core, exec::gpu::Failures& failures, GpuCopies& co
 
 GpuFaults::~GpuFaults() = default;
 
-void GpuFaults::NoteEvidence(const GpuWords& words) { evidence_->Note(words); }
+void GpuFaults::NoteEvidence(const GpuWords& words) {
+  evidence_->Note(words);
+  if (core_.hosts != nullptr) core_.hosts->NoteEvidence();
+}
 
-void GpuFaults::CloseEvidence() { evidence_->Close(); }
+void GpuFaults::CloseEvidence() {
+  evidence_->Close();
+  if (core_.hosts != nullptr) core_.hosts->CloseEvidence();
+}
 
 Status GpuFaults::FindGivenUp() {
   std::optional<exec::gpu::FailedWait> failed = failures_.Find();

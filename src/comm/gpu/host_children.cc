@@ -32,7 +32,7 @@ Result<Communicator> MakeChild(Communicator& first, const std::string& what, std
                                .settings = std::move(settings),
                                .name = "GPU memory of " + c.name,
                                .gpu = c.gpu,
-                               .origin = Origin::Of(c.fabric.get(), members, numbers)});
+                               .origin = Origin::OfPart(c.fabric.get(), members, numbers, c.id_hash)});
 }
 
 std::span<const std::int32_t> HostsOf(Communicator& first) { return first.impl()->placement->host_of; }

@@ -39,6 +39,9 @@ class GpuHosts {
   virtual Status Check() = 0;
   // What has gone wrong; kernels end then. Any thread.
   virtual Status EndIfBroken() = 0;
+  // GpuFaults::NoteEvidence and CloseEvidence, of the GPUs of this host.
+  virtual void NoteEvidence() = 0;
+  virtual void CloseEvidence() = 0;
   // The communicator is broken: lets streams go. Any thread.
   virtual void Release(const std::string& why) = 0;
   // Waits until all has ended that was enqueued; false where it has not after `timeout_ns`.

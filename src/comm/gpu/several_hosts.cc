@@ -38,6 +38,12 @@ class SeveralHosts final : public GpuHosts {
   }
   Status Check() override { return within_ == nullptr ? Status::Ok() : within_->Check(); }
   Status EndIfBroken() override { return within_ == nullptr ? Status::Ok() : within_->EndIfBroken(); }
+  void NoteEvidence() override {
+    if (within_ != nullptr) within_->NoteEvidence();
+  }
+  void CloseEvidence() override {
+    if (within_ != nullptr) within_->CloseEvidence();
+  }
   void Release(const std::string& why) override {
     across_->Release(why);
     if (within_ != nullptr) within_->Abort(why);

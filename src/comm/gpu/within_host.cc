@@ -42,6 +42,10 @@ Status GpuWithinHost::Check() { return InParent(gpu_->Check()); }
 
 Status GpuWithinHost::EndIfBroken() { return InParent(gpu_->impl()->faults.EndIfBroken()); }
 
+void GpuWithinHost::NoteEvidence() { gpu_->impl()->faults.NoteEvidence(gpu_->impl()->words); }
+
+void GpuWithinHost::CloseEvidence() { gpu_->impl()->faults.CloseEvidence(); }
+
 void GpuWithinHost::Abort(const std::string& why) {
   if (!gpu_->impl()->faults.broken()) gpu_->Abort(why);
   (void)EndIfBroken();

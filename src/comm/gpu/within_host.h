@@ -33,6 +33,9 @@ class GpuWithinHost {
   Status Check();
   // What has gone wrong; kernels end then. Any thread.
   Status EndIfBroken();
+  // GpuFaults::NoteEvidence and CloseEvidence.
+  void NoteEvidence();
+  void CloseEvidence();
   // Ends the kernels, and breaks it for all. Any thread.
   void Abort(const std::string& why);
   // Waits for this rank's kernels; false where they do not end.

@@ -10,8 +10,14 @@ namespace tutti::comm {
 
 std::shared_ptr<const Origin> Origin::Of(const transport::shm::Fabric* parent, std::span<const int> ranks,
                                          Numbers numbers) {
+  return OfPart(parent, ranks, numbers, 0);
+}
+
+std::shared_ptr<const Origin> Origin::OfPart(const transport::shm::Fabric* parent, std::span<const int> ranks,
+                                             Numbers numbers, std::uint64_t whole) {
   auto origin = std::make_shared<Origin>();
   origin->numbers_ = numbers;
+  origin->whole_ = whole;
   origin->self_ = sys::Self();
   for (const int rank : ranks) {
     Place place{.rank = rank};

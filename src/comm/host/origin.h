@@ -34,6 +34,12 @@ class Origin {
   static std::shared_ptr<const Origin> Of(const transport::shm::Fabric* parent, std::span<const int> ranks,
                                           Numbers numbers);
 
+  // The same, of a communicator that the library makes for its own use: what it is a part of, 0 for others, and a rank's number there.
+  static std::shared_ptr<const Origin> OfPart(const transport::shm::Fabric* parent, std::span<const int> ranks,
+                                              Numbers numbers, std::uint64_t whole);
+  std::uint64_t whole() const { return whole_; }
+  int RankOfWhole(int rank) const { return places_[static_cast<std::size_t>(rank)].rank; }
+
   // An error that names a rank whose process has ended, as the new communicator counts. For use before the ranks have met:
   // such a rank never comes. Costs up to 10 us for each rank.
   Status FindDead() const;
@@ -51,6 +57,7 @@ class Origin {
   std::vector<Place> places_;
   sys::ProcessId self_;
   Numbers numbers_ = Numbers::kNew;
+  std::uint64_t whole_ = 0;
 };
 
 }  // namespace tutti::comm

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "comm/agree/gpu_bus_id.h"
+#include "comm/host/origin.h"
 #include "comm/life/creation.h"
 #include "sys/os/clock.h"
 #include "sys/os/process.h"
@@ -17,21 +18,25 @@ void Creation::CreateBlackBox() {
   const sys::ProcessId self = sys::Self();
   const transport::RingSizes& rings = made.fabric->rings();
   const std::string gpu_bus_id = GpuBusId(made.settings, made.gpu);
-  made.recorder = trace::Recorder(made.fabric->own().box(), {.communicator = made.id_hash,
-                                                             .name = made.name,
-                                                             .rank = made.rank,
-                                                             .ranks = made.ranks,
-                                                             .channels = made.fabric->channels(),
-                                                             .pid = self.pid,
-                                                             .created_ns = sys::NowNs(),
-                                                             .created_unix_ns = sys::UnixNs(),
-                                                             .start_ticks = self.start_ticks,
-                                                             .thread = sys::ThreadId(),
-                                                             .window = {static_cast<std::uint32_t>(rings.ll_units()),
-                                                                        static_cast<std::uint32_t>(rings.ll128_lines()),
-                                                                        static_cast<std::uint32_t>(rings.posts())},
-                                                             .gpu_bus_id = gpu_bus_id,
-                                                             .gpu = gpu_bus_id.empty() ? -1 : made.gpu});
+  const bool is_part = made.origin != nullptr && made.origin->whole() != 0;
+  made.recorder = trace::Recorder(
+      made.fabric->own().box(),
+      {.communicator = made.id_hash,
+       .name = made.name,
+       .rank = made.rank,
+       .ranks = made.ranks,
+       .channels = made.fabric->channels(),
+       .pid = self.pid,
+       .created_ns = sys::NowNs(),
+       .created_unix_ns = sys::UnixNs(),
+       .start_ticks = self.start_ticks,
+       .thread = sys::ThreadId(),
+       .window = {static_cast<std::uint32_t>(rings.ll_units()), static_cast<std::uint32_t>(rings.ll128_lines()),
+                  static_cast<std::uint32_t>(rings.posts())},
+       .gpu_bus_id = gpu_bus_id,
+       .gpu = gpu_bus_id.empty() ? -1 : made.gpu,
+       .whole = is_part ? made.origin->whole() : 0,
+       .rank_of_whole = is_part ? made.origin->RankOfWhole(made.rank) : -1});
 }
 
 // What is seen of ranks of other hosts: nothing written down.
