@@ -145,6 +145,17 @@ bool IsWaitedIn(const Subject& subject, const diag::Look* look) {
          });
 }
 
+// What is waited for in a part is told of the whole.
+std::set<std::uint64_t> WholesOfPartsThatWait(const Vigil::Subjects& subjects) {
+  std::set<std::uint64_t> wholes;
+  for (const std::shared_ptr<Subject>& subject : subjects) {
+    std::lock_guard lock(subject->mutex);
+    if (subject->closed || !Waits(*subject)) continue;
+    if (const std::uint64_t whole = subject->view.own().whole; whole != 0) wholes.insert(whole);
+  }
+  return wholes;
+}
+
 }  // namespace
 
 Vigil::Vigil(const std::string& kernel_log)
@@ -195,13 +206,10 @@ void Vigil::Ask(const Subjects& subjects) {
   asks_ = true;
   used_ns_ = 0;
   ask_until_ns_ = now_ns + kMostAskNs;
+  const std::set<std::uint64_t> wholes = WholesOfPartsThatWait(subjects);
   const auto wanted = [&](Subject& subject) {
-    // What is waited for in a part is told of the whole.
-    const auto is_part_that_waits = [&](const auto& other) {
-      return other->view.own().whole == subject.terms.communicator && Waits(*other);
-    };
-    return Waits(subject) || (!subject.ended && (IsWaitedIn(subject, before_.get()) ||
-                                                 std::ranges::any_of(subjects, is_part_that_waits)));
+    return Waits(subject) ||
+           (!subject.ended && (IsWaitedIn(subject, before_.get()) || wholes.contains(subject.terms.communicator)));
   };
   inquiry_.Begin(AboutOwn(subjects, wanted), now_ns);
 }

@@ -30,7 +30,7 @@ Result<Communicator> MakeChild(Communicator& first, const std::string& what, std
                                .ranks = static_cast<int>(members.size()),
                                .id = *id,
                                .settings = std::move(settings),
-                               .name = "GPU memory of " + c.name,
+                               .name = "GPU memory of " + (c.name.empty() ? fmt::format("{:#x}", c.id_hash) : c.name),
                                .gpu = c.gpu,
                                .origin = Origin::OfPart(c.fabric.get(), members, numbers, c.id_hash)});
 }
