@@ -74,7 +74,7 @@ void Docket::Accuse(int verdict, const Node& node) {
   };
   if (std::ranges::any_of(v.culprits, same)) return;
   v.culprits.push_back(place);
-  v.ranks = WholeOf(now_, At(node.communicator)).ranks;
+  v.ranks = Whole(node).ranks;
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   if (!v.process && seen.process != nullptr) v.process = *seen.process;
 }
@@ -85,7 +85,7 @@ void Docket::Show(int verdict, const std::string& evidence) {
 }
 
 Place Docket::PlaceOf(const Node& node) const {
-  const CommunicatorLook& c = WholeOf(now_, At(node.communicator));
+  const CommunicatorLook& c = Whole(node);
   Place place{.communicator = c.id, .communicator_name = c.name, .rank = node.rank};
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   if (seen.now != nullptr) place.gpu = seen.now->gpu;
@@ -106,9 +106,10 @@ CallOf Docket::RunningCall(const Node& node) const {
   return call;
 }
 
+const CommunicatorLook& Docket::Whole(const Node& node) const { return WholeOf(now_, At(node.communicator)); }
+
 const RankLook* Docket::InWhole(const Node& node) const {
-  const CommunicatorLook& c = At(node.communicator);
-  return c.whole == 0 ? nullptr : WholeOf(now_, c).Find(node.rank);
+  return At(node.communicator).whole == 0 ? nullptr : Whole(node).Find(node.rank);
 }
 
 // The collective that a rank has not called, or of those that all have called the last.
@@ -116,12 +117,9 @@ std::optional<CallOf> Docket::CallOwedInWhole(const Node& node, const Node& wait
   const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
   if (owes == nullptr || waiting == nullptr || !owes->knows_collectives || waiting->sequence == 0) return std::nullopt;
   const std::uint64_t sequence = std::min(owes->sequence + 1, waiting->sequence);
-  for (const CallRun& run : waiting->history) {
-    if (sequence < run.first || sequence > run.last) continue;
-    return CallOf{
-        .who = PlaceOf(node), .call = run.call, .sequence = WholeOf(now_, At(node.communicator)).NumberOf(sequence)};
-  }
-  return std::nullopt;
+  const trace::Call* call = waiting->CollectiveAt(sequence);
+  if (call == nullptr) return std::nullopt;
+  return CallOf{.who = PlaceOf(node), .call = *call, .sequence = Whole(node).NumberOf(sequence)};
 }
 
 bool Docket::HasCalledInWhole(const Node& node, const Node& waits) const {
@@ -195,20 +193,20 @@ std::string Docket::Starves(const Seen& seen) const {
   return "";
 }
 
-int Docket::LateInStream(const Node& node, const Node& waits) {
-  const int late =
-      Open(fmt::format("gpu late|{:x}|{}", WholeOf(now_, At(node.communicator)).id, node.rank), Kind::kGpuLate);
+int Docket::LateInStream(const Node& node, const CallOf& call) {
+  const int late = Open(fmt::format("gpu late|{:x}|{}", Whole(node).id, node.rank), Kind::kGpuLate);
   Accuse(late, node);
-  if ((*this)[late].calls.empty()) (*this)[late].calls.push_back(CallOwed(node, waits));
+  if ((*this)[late].calls.empty()) (*this)[late].calls.push_back(call);
   return late;
 }
 
 int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   const Seen& seen = standings_.Of(node.communicator, node.rank);
   const std::string starves = Starves(seen);
-  if (owes == Owes::kTheCall && starves.empty() && HasCalledInWhole(node, waits)) return LateInStream(node, waits);
+  if (owes == Owes::kTheCall && starves.empty() && HasCalledInWhole(node, waits))
+    return LateInStream(node, CallOwed(node, waits));
   const Kind kind = starves.empty() ? Kind::kLateHost : Kind::kStarved;
-  const int late = Open(fmt::format("late|{:x}|{}", WholeOf(now_, At(node.communicator)).id, node.rank), kind);
+  const int late = Open(fmt::format("late|{:x}|{}", Whole(node).id, node.rank), kind);
   Accuse(late, node);
   Verdict& v = (*this)[late];
   v.called = owes == Owes::kToGoOn;

@@ -50,7 +50,7 @@ class Docket {
   enum class Owes : std::uint8_t { kTheCall, kToGoOn };
   int Late(const Node& node, const Node& waits, Owes owes);
   // A rank that has called it, and whose stream has not come to it.
-  int LateInStream(const Node& node, const Node& waits);
+  int LateInStream(const Node& node, const CallOf& call);
   // Whether its process gets no time on a core.
   bool IsStarved(const Node& node) const { return !Starves(standings_.Of(node.communicator, node.rank)).empty(); }
 
@@ -58,6 +58,7 @@ class Docket {
   const CommunicatorLook& At(int communicator) const {
     return now_.communicators[static_cast<std::size_t>(communicator)];
   }
+  const CommunicatorLook& Whole(const Node& node) const;
   // Of a rank of a part: itself in the whole; null where it is none, or not seen there.
   const RankLook* InWhole(const Node& node) const;
   std::optional<CallOf> CallOwedInWhole(const Node& node, const Node& waits) const;

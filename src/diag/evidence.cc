@@ -77,6 +77,12 @@ RankLook::Transfers RankLook::TransfersWith(int peer) const {
   return found == transfers.end() ? Transfers{.peer = peer} : *found;
 }
 
+const trace::Call* RankLook::CollectiveAt(std::uint64_t number) const {
+  const auto run =
+      std::ranges::find_if(history, [&](const CallRun& r) { return r.first <= number && number <= r.last; });
+  return run == history.end() ? nullptr : &run->call;
+}
+
 const RankLook* CommunicatorLook::Find(int rank) const {
   const auto found = std::ranges::lower_bound(seen, rank, {}, &RankLook::rank);
   return found == seen.end() || found->rank != rank ? nullptr : &*found;

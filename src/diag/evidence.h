@@ -196,6 +196,7 @@ struct RankLook {
   bool queues() const { return wait.on_gpu || (started && !finished_is_done); }
   const LinkLook* LinkTo(int peer, int channel) const;  // null where it was not used
   Transfers TransfersWith(int peer) const;
+  const trace::Call* CollectiveAt(std::uint64_t number) const;  // by its sequence; null where it is not written down
 };
 
 // What is known of the way from one rank to another beyond the counters.

@@ -9,12 +9,6 @@
 namespace tutti::diag {
 namespace {
 
-const trace::Call* CallAt(const RankLook& rank, std::uint64_t sequence) {
-  const auto run =
-      std::ranges::find_if(rank.history, [&](const CallRun& r) { return r.first <= sequence && sequence <= r.last; });
-  return run == rank.history.end() ? nullptr : &run->call;
-}
-
 std::optional<Mismatch> CompareAt(const CommunicatorLook& communicator, std::uint64_t sequence) {
   struct Kind {
     int first;
@@ -23,7 +17,7 @@ std::optional<Mismatch> CompareAt(const CommunicatorLook& communicator, std::uin
   };
   std::vector<Kind> kinds;  // one, as a rule
   for (const RankLook& rank : communicator.seen) {
-    const trace::Call* call = CallAt(rank, sequence);
+    const trace::Call* call = rank.CollectiveAt(sequence);
     if (call == nullptr) continue;
     const auto same = std::ranges::find_if(kinds, [&](const Kind& k) { return *k.call == *call; });
     if (same == kinds.end()) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "diag/walk.h"
-#include "diag/whole.h"
 
 namespace tutti::diag {
 namespace {
@@ -50,10 +49,7 @@ std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
 }
 
 int Walk::GpuLate(const Node& node, const CallOf& call) {
-  const CommunicatorLook& whole = WholeOf(now_, now_.communicators[static_cast<std::size_t>(node.communicator)]);
-  const int late = docket_.Open(fmt::format("gpu late|{:x}|{}", whole.id, node.rank), Kind::kGpuLate);
-  docket_.Accuse(late, node);
-  if (docket_[late].calls.empty()) docket_[late].calls.push_back(call);
+  const int late = docket_.LateInStream(node, call);
   const RankLook& rank = *At(node).now;
   docket_.Show(late, fmt::format("rank {} has made {} calls, and its GPU has begun call {}", node.rank, rank.called,
                                  *rank.started));

@@ -134,12 +134,10 @@ class Finder {
           rank.finished_sequence <= least->sequence) {
         continue;
       }
-      const auto run = std::ranges::find_if(rank.history, [&](const CallRun& r) {
-        return r.first <= rank.finished_sequence && rank.finished_sequence <= r.last;
-      });
-      if (run == rank.history.end() || !NeedsAll(run->call)) continue;
+      const trace::Call* call = rank.CollectiveAt(rank.finished_sequence);
+      if (call == nullptr || !NeedsAll(*call)) continue;
       Say("rank {} has finished {}, its collective {}, and rank {} has called {} collectives", rank.rank,
-          run->call.ToString(), rank.finished_sequence, least->rank, least->sequence);
+          call->ToString(), rank.finished_sequence, least->rank, least->sequence);
     }
   }
 
