@@ -116,7 +116,7 @@ class Measurer {
     if (collective_ == Collective::kSendRecv) return PutChosenExchangeFirst(ways);
     const auto entry = planner.FindEntry(collective_, way_bytes_, 0);
     if (!entry.ok()) return entry.status();
-    const std::uint64_t calls = planner.CallsUntilDecided(**entry);
+    const std::uint64_t calls = planner.CallsUntilDecided(collective_, **entry);
     for (std::uint64_t i = 0; i < calls; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
     tune::Choice chosen;
     TUTTI_RETURN_IF_ERROR(planner.FindCurrent(collective_, way_bytes_, 0, chosen));

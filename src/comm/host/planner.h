@@ -91,7 +91,7 @@ class Planner {
   std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
   // After so many more calls the first trial has been decided for sure. REQUIRES: it has not begun.
-  std::uint64_t CallsUntilDecided(const Entry& entry) const;
+  std::uint64_t CallsUntilDecided(Collective collective, const Entry& entry) const;
   // The same of exchanges of such sends and receives. 0: there is nothing to decide.
   std::uint64_t ExchangesUntilDecided(std::size_t bytes);
   // Whether what this rank sends a peer in such an exchange goes by reference, as far as is known now.
@@ -118,7 +118,7 @@ class Planner {
   // Whether a tuner has shortened the messages.
   bool LetTunerCut(Recipe& recipe, Collective collective, std::size_t bytes);
   std::uint64_t CallsBetween(const tune::Choice& choice, bool first) const;
-  std::uint64_t CallsOfTurn(const tune::Choice& choice) const;
+  std::uint64_t CallsOfTurn(Collective collective, const tune::Choice& choice) const;
   std::unique_ptr<Trials> MakeTrials(const exec::cpu::Job& job, const Entry& entry);
   Recipe MakeRecipe(const tune::Choice& choice, Collective collective, int root);
   const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);

@@ -36,17 +36,25 @@ std::uint64_t Planner::CallsBetween(const tune::Choice& choice, bool first) cons
   return std::max(first ? kFewestBeforeTrial : kFewestBetweenTrials, static_cast<std::uint64_t>(us));
 }
 
-// So many that what is under way as one way takes its turn after another one counts little.
-std::uint64_t Planner::CallsOfTurn(const tune::Choice& choice) const {
+// Whether reading the clock twice in a call would change how calls that go one way follow each other.
+bool IsShort(Collective collective, const tune::Choice& choice) {
+  constexpr double kShortUs = 5;
+  return HasRoot(collective) && choice.predicted_us < kShortUs;
+}
+
+// So many that what is under way as one way takes its turn after another one counts little. Of short calls that go one way a sender is many
+// ahead in the long run, but not in the first ones of a turn.
+std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice) const {
   constexpr double kTurnUs = 200;
-  constexpr std::uint64_t kFewest = 3, kMost = 64;
+  constexpr std::uint64_t kFewest = 3, kMost = 64, kMostShort = 1024;
+  const std::uint64_t usual = IsShort(collective, choice) ? kMostShort : kMost;
   const std::uint64_t most =
-      calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), kFewest, kMost) : kMost;
+      calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), kFewest, kMost) : usual;
   return std::clamp(static_cast<std::uint64_t>(kTurnUs / std::max(choice.predicted_us, 1e-3)), kFewest, most);
 }
 
-std::uint64_t Planner::CallsUntilDecided(const Entry& entry) const {
-  return entry.left < Entry::kNever ? entry.left + Trials::MostCalls(CallsOfTurn(entry.recipe.choice)) : 0;
+std::uint64_t Planner::CallsUntilDecided(Collective collective, const Entry& entry) const {
+  return entry.left < Entry::kNever ? entry.left + Trials::MostCalls(CallsOfTurn(collective, entry.recipe.choice)) : 0;
 }
 
 // Null where there is only one way.
@@ -69,8 +77,9 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
   if (ways.size() < 2) return nullptr;
   const Trials::Rules rules{.begin = entry.granted - 1,
                             .period = CallsBetween(entry.recipe.choice, false),
-                            .turn = CallsOfTurn(entry.recipe.choice),
-                            .one_way = HasRoot(collective)};
+                            .turn = CallsOfTurn(collective, entry.recipe.choice),
+                            .one_way = HasRoot(collective),
+                            .whole_turns = IsShort(collective, entry.recipe.choice)};
   return std::make_unique<Trials>(
       std::move(ways), rules,
       [this, collective, root](const tune::Choice& choice) { return MakeRecipe(choice, collective, root); },

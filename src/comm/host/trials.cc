@@ -16,8 +16,8 @@ namespace {
 using exec::cpu::Job;
 
 constexpr double kHopeless = 3;  // times the best prediction
-// Of one protocol, by reference or not, as long as others have hope. Many algorithms are one and the same among few ranks, and what
-// the model is most often wrong about is how the data are moved.
+// Of one protocol, by reference or not, as long as others have hope: what the model is most often wrong about is how the data are moved. Many
+// algorithms are one and the same among few ranks, which shows by their predictions; of those one takes part.
 constexpr int kMostOfAKind = 3;
 constexpr double kBetter = 0.95;  // of the current way's time: another one takes its place
 // In Job::watched: an exchange of times, and a job by which ranks wait for each other.
@@ -33,7 +33,10 @@ std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways
   for (const tune::Choice& way : ways) {
     if (way.predicted_us > kHopeless * ways.front().predicted_us) break;
     const auto alike = std::ranges::count_if(taken, [&](const tune::Choice& other) { return same_kind(way, other); });
-    (taken.size() < kMostWays && alike < kMostOfAKind ? taken : others).push_back(way);
+    const bool same = std::ranges::any_of(taken, [&](const tune::Choice& other) {
+      return same_kind(way, other) && way.channels == other.channels && way.predicted_us == other.predicted_us;
+    });
+    (taken.size() < kMostWays && alike < kMostOfAKind && !same ? taken : others).push_back(way);
   }
   for (const tune::Choice& way : others) {
     if (taken.size() < kMostWays) taken.push_back(way);
@@ -45,11 +48,12 @@ Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepa
                std::function<Recipe(std::size_t bytes)> exchange)
     : rules_(rules),
       counted_(rules.one_way ? rules.turn : rules.turn - (rules.turn + 2) / 3),
+      samples_(rules.whole_turns ? 1 : counted_),
       prepare_(std::move(prepare)),
       exchange_way_(std::move(exchange)),
       trial_begin_(rules.begin),
       decided_begin_(rules.begin),
-      times_(ways.size() * kTurns * counted_ * 2) {
+      times_(ways.size() * kTurns * samples_ * 2) {
   for (const tune::Choice& choice : ways) {
     ranking_.push_back(ways_.size());
     ways_.push_back({.choice = choice});
@@ -70,8 +74,10 @@ std::optional<Trials::Place> Trials::PlaceOf(std::uint64_t call_number) const {
   const std::size_t round = position / (ways * rules_.turn), rest = position % (ways * rules_.turn);
   const std::size_t at = rest / rules_.turn, call = rest % rules_.turn;
   const std::size_t way = round % 2 == 0 ? at : ways - 1 - at;
-  const std::size_t first = rules_.turn - counted_;
-  return Place{.way = way, .sample = ((way * kTurns + round) * counted_ + call - first) * 2, .counts = call >= first};
+  const std::size_t first = rules_.turn - counted_, turn = (way * kTurns + round) * samples_;
+  if (rules_.whole_turns)
+    return Place{.way = way, .sample = turn * 2, .begins = call == first, .ends = call + 1 == rules_.turn};
+  return Place{.way = way, .sample = (turn + call - first) * 2, .begins = call >= first, .ends = call >= first};
 }
 
 const Recipe& Trials::Ready(std::size_t way) {
@@ -109,7 +115,7 @@ Job* Trials::Next(Job& job, std::uint64_t calls) {
     const bool turns = call >= trial_begin_ && (call - trial_begin_) % rules_.turn == 0;
     return turns && rules_.one_way ? MakeJob({&nothing_, 1}, kGathering) : nullptr;
   }
-  Job* const exchange = MakeJob(std::span(times_).first(WaysOf(trial_) * kTurns * counted_ * 2), kExchange);
+  Job* const exchange = MakeJob(std::span(times_).first(WaysOf(trial_) * kTurns * samples_ * 2), kExchange);
   ++trial_;
   trial_begin_ = end + rules_.period;
   return exchange;
@@ -121,7 +127,10 @@ void Trials::Starts(Job& job) {
   if (job.calls.watched >= kGathering) return;
   const std::optional<Place> place = PlaceOf(job.calls.watched);
   Follow(place ? Ready(ranking_[place->way]) : current(), job);
-  if (place && place->counts) times_[place->sample] = rules_.now_ns();
+  if (!place || !place->begins) return;
+  const bool first = place->sample / 2 % samples_ == 0;
+  const std::int64_t now_ns = rules_.now_ns();
+  times_[place->sample] = first && rules_.one_way ? -now_ns : now_ns;
 }
 
 void Trials::Ended(Job& job) {
@@ -131,16 +140,17 @@ void Trials::Ended(Job& job) {
   }
   if (job.calls.watched == kGathering) return;
   const std::optional<Place> place = PlaceOf(job.calls.watched);
-  if (place && place->counts) times_[place->sample + 1] = rules_.now_ns();
+  if (place && place->ends) times_[place->sample + 1] = rules_.now_ns();
 }
 
 // us. Not the median of single calls: of those that only go one way, many are sent before one is received. What two calls share counts
 // once.
 double Trials::MeanOf(std::size_t way, std::size_t turn) const {
   std::int64_t sum_ns = 0, until_ns = std::numeric_limits<std::int64_t>::min();
-  for (std::size_t call = 0; call < counted_; ++call) {
-    const std::int64_t* const time = &times_[((way * kTurns + turn) * counted_ + call) * 2];
-    sum_ns += std::max<std::int64_t>(time[1] - std::max(time[0], until_ns), 0);
+  for (std::size_t sample = 0; sample < samples_; ++sample) {
+    const std::int64_t* const time = &times_[((way * kTurns + turn) * samples_ + sample) * 2];
+    const std::int64_t begin_ns = sample == 0 && rules_.one_way ? -time[0] : time[0];
+    sum_ns += std::max<std::int64_t>(time[1] - std::max(begin_ns, until_ns), 0);
     until_ns = std::max(until_ns, time[1]);
   }
   return static_cast<double>(sum_ns) / 1000 / static_cast<double>(counted_);

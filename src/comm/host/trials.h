@@ -29,7 +29,9 @@ namespace tutti::comm {
 // clock for all: the ranks of one host.
 //
 // Where data go one way, a sender is ahead of its receivers by as many calls as its pages and links hold, and a turn would begin with
-// what another way has left there. So all ranks wait for each other before each turn of such a trial, and all calls of it count.
+// what another way has left there. So all ranks wait for each other before each turn of such a trial, and all calls of it count: from the
+// first rank's begin on, since on crowded cores a sender may have sent all of the turn before the last rank comes to run. Of short calls only
+// the turn as a whole is timed: reading the clock would slow the sender down so much that it is not ahead.
 //
 // What a call does is decided as it begins, not as it is submitted: many may be under way, and then the decision has been made by
 // those before it. How many calls a trial has does not depend on what comes out of it.
@@ -43,6 +45,7 @@ class Trials final : public exec::cpu::JobWatcher {
     std::uint64_t period;                   // calls from the end of a trial to the next one
     std::uint64_t turn;                     // calls of a way one after the other, 2 at least
     bool one_way = false;                   // some ranks only send, others only receive
+    bool whole_turns = false;               // of those: they are short
     std::int64_t (*now_ns)() = sys::NowNs;  // one clock for all ranks
   };
   // `ways`: the model's choice first; two at least. `prepare` makes a way ready for use, `exchange` is the way of the ranks' exchange.
@@ -80,7 +83,7 @@ class Trials final : public exec::cpu::JobWatcher {
   struct Place {
     std::size_t way;     // index into ranking_
     std::size_t sample;  // index into times_
-    bool counts;
+    bool begins, ends;   // whether the call's begin and end are noted there
   };
   std::size_t LengthOf(std::size_t ways) const { return ways * kTurns * rules_.turn; }
   // Of a call of the trial that is not decided yet; none for other calls.
@@ -94,8 +97,9 @@ class Trials final : public exec::cpu::JobWatcher {
 
   std::vector<Way> ways_;
   const Rules rules_;
-  // Of a turn. The first calls find the caches and what is under way as another way left them, and do not count where nobody waits.
+  // Calls of a turn that count. The first ones find the caches and what is under way as another way left them, and do not where nobody waits.
   const std::size_t counted_;
+  const std::size_t samples_;  // of a turn
   const Prepare prepare_;
   const std::function<Recipe(std::size_t bytes)> exchange_way_;
 
@@ -111,7 +115,8 @@ class Trials final : public exec::cpu::JobWatcher {
   std::uint64_t decided_begin_;       // the first call of the trial that is not decided yet
   std::size_t best_ = 0;              // index into ways_
   std::vector<std::size_t> ranking_;  // indices into ways_, best first
-  std::vector<std::int64_t> times_;   // of the trial in hand, for each way, turn and counted call: begin, end; ns
+  // Of the trial in hand, for each way, turn and sample: begin, end; ns. One that the ranks are to find the least of is negative.
+  std::vector<std::int64_t> times_;
 };
 
 }  // namespace tutti::comm

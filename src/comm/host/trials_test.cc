@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -131,7 +132,7 @@ class Ranks {
   }
   void Exchange() {
     ++(ranks[0].first().count == 1 ? gatherings : exchanges);
-    std::vector<std::int64_t> greatest(ranks[0].first().count);
+    std::vector<std::int64_t> greatest(ranks[0].first().count, std::numeric_limits<std::int64_t>::min());
     for (Rank& rank : ranks) {
       ASSERT_EQ(rank.first().count, greatest.size());
       const auto* own = reinterpret_cast<const std::int64_t*>(rank.first().in);
@@ -186,6 +187,52 @@ TEST(Trials, RanksMeetBeforeTheTurnsOfWhatGoesOneWay) {
   EXPECT_EQ(three.gatherings, 3 * 3);
   EXPECT_EQ(std::ranges::count(three.taken, 2), 15);
   EXPECT_EQ(three.taken.back(), 3);
+}
+
+// Of short calls the clock is read at a turn's two ends alone.
+TEST(Trials, ShortOnesAreTimedTurnByTurn) {
+  static int reads;
+  reads = 0;
+  const auto count = [] { return ++reads, now_ns; };
+  Ranks two(2, {{1, 60}, {2, 100}, {3, 15}},
+            {.begin = 4, .period = 100, .turn = 50, .one_way = true, .whole_turns = true, .now_ns = count});
+  two.RunAll(4 + 3 * 3 * 50 + 10);
+  EXPECT_EQ(two.exchanges, 1);
+  EXPECT_EQ(reads, 2 * 3 * 3 * 2);
+  EXPECT_EQ(two.taken.back(), 3);
+}
+
+// On crowded cores the sender has sent the whole turn before its receiver comes to run: that is a part of what a way takes.
+TEST(Trials, WhatASenderDoesFirstCounts) {
+  for (const bool whole : {false, true}) {
+    // us that a call takes the sender, and then the receiver.
+    const std::map<int, std::pair<int, int>> sides{{1, {100, 10}}, {2, {40, 30}}};
+    const Trials::Rules rules{
+        .begin = 0, .period = 100, .turn = 8, .one_way = true, .whole_turns = whole, .now_ns = Now};
+    Rank sender({{1, 0}, {2, 0}}, rules), receiver({{1, 0}, {2, 0}}, rules);
+    const auto run_turn = [&](Rank& rank, int calls, bool sends) {
+      for (int call = 0; call < calls; ++call) {
+        rank.Start();
+        for (const auto& [way, side] : sides) {
+          if (rank.first().parts.at(0).plan == PlanOf(way)) now_ns += 1000 * (sends ? side.first : side.second);
+        }
+        rank.End();
+      }
+    };
+    for (int turn = 0; turn < 2 * 3; ++turn) {
+      for (int call = 0; call < 8; ++call) sender.Submit(), receiver.Submit();
+      run_turn(sender, 9, true);  // with the job by which they wait for each other
+      run_turn(receiver, 9, false);
+    }
+    sender.Submit(), receiver.Submit();
+    auto* a = reinterpret_cast<std::int64_t*>(sender.first().out);
+    auto* b = reinterpret_cast<std::int64_t*>(receiver.first().out);
+    for (std::size_t i = 0; i < sender.first().count; ++i) a[i] = b[i] = std::max(a[i], b[i]);
+    run_turn(sender, 2, true);
+    run_turn(receiver, 2, false);
+    EXPECT_EQ(sender.current().choice.channels, 2);
+    EXPECT_EQ(receiver.current().choice.channels, 2);
+  }
 }
 
 // A sender is ahead: calls of its receiver overlap its next ones, and what they share counts once.
@@ -277,6 +324,18 @@ TEST(Trials, WaysOfSeveralKindsTakePart) {
   EXPECT_TRUE(taken[3].by_reference);
   EXPECT_EQ(taken[4].protocol, proto::Protocol::kLl128);
   for (int i = 5; i < 8; ++i) EXPECT_EQ(taken[static_cast<std::size_t>(i)].channels, i - 2);
+}
+
+// Algorithms that are one and the same among these ranks are tried once.
+TEST(Trials, TheSameWayTakesPartOnce) {
+  std::vector<tune::Choice> ways;
+  for (int i = 0; i < 10; ++i) ways.push_back({.protocol = proto::Protocol::kSimple, .predicted_us = 1});
+  ways.push_back({.protocol = proto::Protocol::kSimple, .predicted_us = 1.5});
+  ways.push_back({.protocol = proto::Protocol::kLl, .predicted_us = 2});
+  const std::vector<tune::Choice> taken = Trials::Contestants(ways);
+  ASSERT_EQ(taken.size(), Trials::kMostWays);
+  EXPECT_EQ(taken[1].predicted_us, 1.5);
+  EXPECT_EQ(taken[2].protocol, proto::Protocol::kLl);
 }
 
 Settings TriedAfter(int calls) {
