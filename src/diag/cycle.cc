@@ -8,16 +8,17 @@
 #include <set>
 
 #include "diag/walk.h"
+#include "diag/whole.h"
 
 namespace tutti::diag {
 
 int Walk::OfCycle(const std::vector<Node>& cycle) {
-  std::set<int> communicators;
+  std::set<std::uint64_t> communicators;
   std::set<std::uint64_t> sequences;
   std::size_t transfers = 0;
   for (const Node& node : cycle) {
     const RankLook::Running& running = At(node).now->running;
-    communicators.insert(node.communicator);
+    communicators.insert(WholeOf(now_, CommunicatorOf(node)).id);
     sequences.insert(running.sequence);
     transfers += running.call.valid() && running.call.is_transfer() ? 1 : 0;
   }
@@ -85,7 +86,8 @@ int Walk::Deadlock(const std::vector<Node>& cycle) {
   Verdict& v = docket_[deadlock];
   if (!v.calls.empty()) return deadlock;
   v.ranks = CommunicatorOf(cycle[0]).ranks;
-  v.on_gpu = std::ranges::any_of(cycle, [&](const Node& c) { return At(c).now->wait.on_gpu; });
+  v.on_gpu =
+      std::ranges::any_of(cycle, [&](const Node& c) { return At(c).now->wait.on_gpu || CommunicatorOf(c).whole != 0; });
   if (v.on_gpu) v.confidence = Confidence::kLikely;
   const auto one = std::ranges::all_of(cycle, [&](const Node& c) { return c.communicator == cycle[0].communicator; });
   for (std::size_t i = 0; i < n; ++i) {

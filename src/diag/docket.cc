@@ -88,7 +88,11 @@ Place Docket::PlaceOf(const Node& node) const {
   const CommunicatorLook& c = Whole(node);
   Place place{.communicator = c.id, .communicator_name = c.name, .rank = node.rank};
   const Seen& seen = standings_.Of(node.communicator, node.rank);
-  if (seen.now != nullptr) place.gpu = seen.now->gpu;
+  if (const RankLook* in_whole = InWhole(node)) {
+    place.gpu = in_whole->gpu;
+  } else if (seen.now != nullptr) {
+    place.gpu = seen.now->gpu;
+  }
   if (seen.process != nullptr) {
     place.host = seen.process->host;
     place.pid = seen.process->pid;
@@ -100,6 +104,12 @@ CallOf Docket::RunningCall(const Node& node) const {
   const RankLook* rank = standings_.Of(node.communicator, node.rank).now;
   CallOf call{.who = PlaceOf(node)};
   if (rank == nullptr) return call;
+  if (At(node.communicator).whole != 0 && rank->for_whole) {
+    const trace::WholeCall& in_whole = *rank->for_whole;
+    call.call = in_whole.in_graph ? trace::Call{.word = ~trace::CallWord{0}} : in_whole.call;
+    call.sequence = call.call.is_transfer() ? in_whole.sequence : Whole(node).NumberOf(in_whole.sequence);
+    return call;
+  }
   call.call = rank->running.call;
   const bool transfer = call.call.valid() && call.call.is_transfer();
   call.sequence = transfer ? rank->running.sequence : At(node.communicator).NumberOf(rank->running.sequence);
@@ -112,7 +122,14 @@ const RankLook* Docket::InWhole(const Node& node) const {
   return At(node.communicator).whole == 0 ? nullptr : Whole(node).Find(node.rank);
 }
 
-// The collective that a rank has not called, or of those that all have called the last.
+const trace::WholeCall* Docket::WaitsInWhole(const Node& waits) const {
+  const RankLook* rank = standings_.Of(waits.communicator, waits.rank).now;
+  const bool known = rank != nullptr && At(waits.communicator).whole != 0 && rank->for_whole;
+  return known ? &*rank->for_whole : nullptr;
+}
+
+// Where the one that waits has not written down in which call that is: the collective that the other has not called, or of those that all
+// have called the last.
 std::optional<CallOf> Docket::CallOwedInWhole(const Node& node, const Node& waits) const {
   const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
   if (owes == nullptr || waiting == nullptr || !owes->knows_collectives || waiting->sequence == 0) return std::nullopt;
@@ -125,6 +142,12 @@ std::optional<CallOf> Docket::CallOwedInWhole(const Node& node, const Node& wait
 bool Docket::HasCalledInWhole(const Node& node, const Node& waits) const {
   const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
   if (owes == nullptr || waiting == nullptr) return false;
+  if (const trace::WholeCall* in = WaitsInWhole(waits)) {
+    if (in->in_graph) return false;  // replays are not counted
+    if (!in->call.is_transfer()) return owes->knows_collectives && owes->sequence >= in->sequence;
+    const RankLook::Transfers theirs = owes->TransfersWith(waits.rank);
+    return (in->call.function() == Collective::kSend ? theirs.receives : theirs.sends) >= in->sequence;
+  }
   const trace::Call running = RunningCall(waits).call;
   if (running.valid() && running.is_transfer()) {
     const RankLook::Transfers theirs = owes->TransfersWith(waits.rank), own = waiting->TransfersWith(node.rank);
@@ -135,7 +158,7 @@ bool Docket::HasCalledInWhole(const Node& node, const Node& waits) const {
 
 CallOf Docket::CallOwed(const Node& node, const Node& waits) const {
   CallOf call = RunningCall(waits);
-  if (!call.call.valid() || !call.call.is_transfer()) {
+  if (WaitsInWhole(waits) == nullptr && (!call.call.valid() || !call.call.is_transfer())) {
     if (const std::optional<CallOf> in_whole = CallOwedInWhole(node, waits)) return *in_whole;
   }
   if (call.call.valid() && call.call.is_transfer()) call.call = Mirror(call.call, waits.rank);
@@ -211,7 +234,8 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   Verdict& v = (*this)[late];
   v.called = owes == Owes::kToGoOn;
   const WaitLook& wait = standings_.Of(waits.communicator, waits.rank).now->wait;
-  v.in_graph = wait.on_gpu && wait.number == 0;
+  const trace::WholeCall* in_whole = WaitsInWhole(waits);
+  v.in_graph = in_whole != nullptr ? in_whole->in_graph : wait.on_gpu && wait.number == 0;
   const CallOf call = owes == Owes::kToGoOn ? RunningCall(node) : CallOwed(node, waits);
   if (v.calls.empty()) v.calls.push_back(call);
   if (!starves.empty()) {

@@ -61,6 +61,8 @@ class Docket {
   const CommunicatorLook& Whole(const Node& node) const;
   // Of a rank of a part: itself in the whole; null where it is none, or not seen there.
   const RankLook* InWhole(const Node& node) const;
+  // The whole's call that a rank of a part waits in; null where it is none, or not known.
+  const trace::WholeCall* WaitsInWhole(const Node& waits) const;
   std::optional<CallOf> CallOwedInWhole(const Node& node, const Node& waits) const;
   bool HasCalledInWhole(const Node& node, const Node& waits) const;
   // Why it gets no time on a core, as far as the looks show; empty: it does.

@@ -145,6 +145,7 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
 RankLook ReadRank(const trace::View& box) {
   RankLook rank{.rank = box.rank(),
                 .rank_of_whole = box.own().rank_of_whole,
+                .for_whole = box.for_whole(),
                 .records_calls = box.records_calls(),
                 .thread = box.thread()};
   rank.created_ns = box.created_ns();

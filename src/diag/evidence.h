@@ -142,7 +142,9 @@ struct CallRun {
 struct RankLook {
   int rank = 0;
   int rank_of_whole = -1;  // CommunicatorLook::whole; -1: none, or not known
-  int process = -1;        // its place in Look::processes; -1: not known
+  // Of a part: the whole's call that it waits in, with the whole's ranks in it; none: not known.
+  std::optional<trace::WholeCall> for_whole;
+  int process = -1;  // its place in Look::processes; -1: not known
   // Ranks with the same number share memory; others have a network between them.
   int island = 0;
   int gpu = -1;            // of its calls; -1: host memory

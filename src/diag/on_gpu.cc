@@ -33,16 +33,18 @@ Walk::Step Walk::OnGpu(const Node& peer, const Node& node) {
                           node.rank, peer.rank))};
 }
 
-// Kernels of another communicator of its process wait. They keep the stream, or the program waits for them before it calls.
+// Another communicator of its process waits on the GPU: kernels, or what a stream has handed to a thread in a part. That keeps the stream, or
+// the program waits for it before it calls.
 std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
   const RankLook& rank = *At(node).now;
   if (rank.process < 0 || rank.gpu_bus_id.empty()) return std::nullopt;
   for (int c = 0; c < static_cast<int>(now_.communicators.size()); ++c) {
     if (c == node.communicator) continue;
+    const bool is_part = now_.communicators[static_cast<std::size_t>(c)].whole != 0;
     for (const RankLook& other : now_.communicators[static_cast<std::size_t>(c)].seen) {
       const Node there{c, other.rank};
       const bool same = other.process == rank.process && other.gpu_bus_id == rank.gpu_bus_id;
-      if (same && other.wait.on_gpu && At(there).standing == Standing::kWaiting) return there;
+      if (same && (other.wait.on_gpu || is_part) && At(there).standing == Standing::kWaiting) return there;
     }
   }
   return std::nullopt;

@@ -40,8 +40,8 @@ struct Hosts : Job {
     }
   }
   // The program has called its next all_reduce, which is in its stream.
-  void CallNext(int r) {
-    RankLook& rank = this->rank(r);
+  void CallNext(int r, int c = 0) {
+    RankLook& rank = this->rank(r, c);
     ++rank.called, ++rank.finished, ++rank.sequence, ++rank.finished_sequence;
     rank.history.front().last = rank.sequence;
   }
@@ -123,6 +123,118 @@ TEST(Whole, IsNotMadeUpWhereItIsNotKnown) {
   const std::vector<Verdict> verdicts = job.Judged();
   const std::string text = Sentence(Only(verdicts));
   EXPECT_NE(text.find("communicator GPU memory of "), std::string::npos) << text;
+}
+
+// What a rank has written down of its wait counts, also where it has called more since.
+TEST(Whole, IsToldOfTheCallThatWaits) {
+  Hosts job = HeldUpByRank3();
+  for (const int r : {0, 1, 2}) job.CallNext(r);
+  for (const int part : {kSecondHost, kFirstRail, kSecondRail}) {
+    job.rank(0, part).for_whole = {.number = 11, .sequence = 11, .call = AllReduceOf(7)};
+  }
+  const std::string owes =
+      "rank 3 (host a, pid 103) has not called all_reduce(count 7, float32, sum), operation 11 of ";
+  EXPECT_TRUE(Sentence(Only(job.Judged())).starts_with(owes)) << Sentence(Only(job.Judged()));
+  job.CallNext(3);
+  EXPECT_EQ(Only(job.Judged()).kind, Kind::kGpuLate);
+  EXPECT_NE(Sentence(Only(job.Judged())).find("operation 11 of"), std::string::npos);
+}
+
+TEST(Whole, IsToldOfTheSendThatWaits) {
+  Hosts job;
+  job.AddPart({0, 3});
+  const int part = kSecondRail + 1;
+  job.WaitInPart(part, 0, 1);
+  job.rank(0, part).for_whole = {.number = 11, .sequence = 4, .call = CallTo(Collective::kRecv, 3, 100)};
+  job.Transferred(3, Collective::kSend, 0, 3);
+  EXPECT_TRUE(
+      Sentence(Only(job.Judged()))
+          .starts_with("rank 3 (host a, pid 103) has not called send(count 100, float32, to rank 0), number 4 of"))
+      << Sentence(Only(job.Judged()));
+  job.Transferred(3, Collective::kSend, 0, 4);
+  EXPECT_EQ(Only(job.Judged()).kind, Kind::kGpuLate);
+}
+
+// Replays are not counted, so what has been called says nothing.
+TEST(Whole, IsToldOfAGraph) {
+  Hosts job = HeldUpByRank3();
+  job.CallNext(3);
+  for (const int part : {kSecondHost, kFirstRail, kSecondRail}) job.rank(0, part).for_whole = {.in_graph = true};
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_TRUE(
+      Sentence(Only(verdicts))
+          .starts_with("rank 3 (host a, pid 103) has not come to an operation of a CUDA graph that others wait in"))
+      << Sentence(Only(verdicts));
+}
+
+// Two parts accuse the same rank, and know different things of it.
+TEST(Whole, IsToldOnceOfEachRank) {
+  Hosts job = HeldUpByRank3();
+  for (const int r : {0, 1, 2, 3}) job.rank(r).gpu = r % 2;
+  job.rank(1, kSecondHost).gpu = 1;
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_TRUE(Sentence(Only(verdicts)).starts_with("rank 3 (host a, pid 103, GPU 1) has not called"))
+      << Sentence(Only(verdicts));
+}
+
+// A kernel waits for a rank of its host, which waits for another host in the same operation.
+TEST(Whole, IsFollowedFromPartToPart) {
+  Hosts job;
+  for (RankLook& r : job.communicator(kFirstHost).seen) r.finished_is_done = false;
+  for (CommunicatorLook& c : job.now.communicators) {
+    for (RankLook& r : c.seen) r.gpu_bus_id = "0000:3b:00.0";
+  }
+  for (const int r : {0, 1, 2}) job.CallNext(r);
+  job.WaitInPart(kFirstHost, 0, 1);  // rank 0 for rank 1
+  job.rank(0, kFirstHost).wait.on_gpu = true;
+  job.CallNext(1, kFirstHost);
+  job.WaitInPart(kSecondRail, 0, 1);  // rank 1 for rank 3
+  const std::vector<Verdict> verdicts = job.Judged();
+  EXPECT_TRUE(Sentence(Only(verdicts)).starts_with("rank 3 (host a, pid 103) has not called"))
+      << Sentence(Only(verdicts));
+  EXPECT_NE(Sentence(Only(verdicts)).find("ranks 0 and 1 have waited"), std::string::npos) << Sentence(Only(verdicts));
+}
+
+// Two communicators of one rank on each of two hosts, which have put their calls into their streams in different orders.
+TEST(Whole, IsToldOfADeadlock) {
+  Job job(2);
+  (void)job.Add(2);
+  for (const int whole : {0, 1}) {
+    const int part = job.Add(2);
+    job.communicator(part).whole = job.communicator(whole).id;
+    for (RankLook& r : job.communicator(part).seen) r.rank_of_whole = r.rank;
+  }
+  for (CommunicatorLook& c : job.now.communicators) {
+    for (RankLook& r : c.seen) r.gpu_bus_id = r.rank == 0 ? "0000:3b:00.0" : "0000:5d:00.0";
+  }
+  for (const int r : {0, 1}) {
+    const int part = 2 + r;
+    job.Wait(r, 1 - r, 12, part);
+    job.rank(r, part).for_whole = {.number = 11, .sequence = 11, .call = AllReduceOf(7)};
+  }
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts.front().kind, Kind::kDeadlock);
+  const std::string text = Sentence(verdicts.front());
+  EXPECT_NE(
+      text.find("the GPU of rank 0 (host a, pid 100) is in all_reduce(count 7, float32, sum), operation 11 of "
+                "communicator dp and has not begun all_reduce(count 7, float32, sum), operation 11 of communicator tp"),
+      std::string::npos)
+      << text;
+}
+
+// Parts of one communicator whose ranks wait for each other in a circle have no order of communicators to blame.
+TEST(Whole, IsNotADeadlockOfItself) {
+  Hosts job;
+  for (CommunicatorLook& c : job.now.communicators) {
+    for (RankLook& r : c.seen) r.gpu_bus_id = "0000:3b:00.0";
+  }
+  for (const int r : {0, 1, 2, 3}) job.CallNext(r);
+  job.WaitInPart(kFirstRail, 0, 1);   // rank 0 for rank 2
+  job.WaitInPart(kSecondHost, 0, 1);  // rank 2 for rank 3
+  job.WaitInPart(kSecondRail, 1, 0);  // rank 3 for rank 1
+  job.WaitInPart(kFirstHost, 1, 0);   // rank 1 for rank 0
+  for (const Verdict& v : job.Judged()) EXPECT_NE(v.kind, Kind::kDeadlock) << Sentence(v);
 }
 
 TEST(Whole, NumbersAllThatNamesARank) {

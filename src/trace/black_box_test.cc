@@ -66,6 +66,21 @@ TEST(BlackBox, SaysWhatItIsAPartOf) {
   EXPECT_EQ(ViewOf(memory).own().rank_of_whole, 7);
 }
 
+TEST(BlackBox, SaysInWhichCallOfItsWholeItWaits) {
+  Memory memory;
+  Recorder part = NewRecorder(memory);
+  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+  const WholeCall call{.number = 40, .sequence = 39, .call = {.word = PackCall(AllReduceOf(5)), .count = 5}};
+  part.NoteWhole(call);
+  EXPECT_EQ(ViewOf(memory).for_whole(), call);
+  part.NoteWhole(WholeCall{.in_graph = true});
+  EXPECT_EQ(ViewOf(memory).for_whole(), WholeCall{.in_graph = true});
+  part.NoteWhole(std::nullopt);
+  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+  part.NoteWhole(WholeCall{.number = 41, .call = {.word = ~0u, .count = 5}});  // no call at all
+  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+}
+
 TEST(BlackBox, SaysWhereElseItsProcessWaits) {
   Memory memory;
   [[maybe_unused]] const Recorder recorder = NewRecorder(memory);
@@ -456,7 +471,7 @@ TEST(BlackBox, RefusesWhatIsNotOne) {
     EXPECT_NE(view.status().message().find(because), std::string::npos) << view.status().message();
   };
   refused([](BoxHeader& h) { h.magic = 1; }, "does not begin");
-  refused([](BoxHeader& h) { h.version = 10; }, "version 10");
+  refused([](BoxHeader& h) { h.version = 11; }, "version 11");
   refused([](BoxHeader& h) { h.records *= 2; }, "version");
   refused([](BoxHeader& h) { h.ranks = 0; }, "can not be");
   refused([](BoxHeader& h) { h.ranks = -5; }, "can not be");

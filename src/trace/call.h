@@ -86,6 +86,16 @@ struct Call {
   std::string ToString() const;
 };
 
+// A call of the program that a part works for (layout.h, "whole").
+struct WholeCall {
+  bool in_graph = false;     // of a CUDA graph; then nothing more is known of it
+  std::uint64_t number = 0;  // in the whole, as of all its calls
+  std::uint64_t sequence = 0;
+  Call call;
+
+  bool operator==(const WholeCall&) const = default;
+};
+
 // "float32": types by the names that errors use.
 std::string_view PlainName(DataType type);
 

@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 9;
+inline constexpr std::uint32_t kBoxVersion = 10;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -62,6 +62,17 @@ struct alignas(64) WaitWords {
   Time longest_ns;  // the longest wait that has ended, in a row without a move; right to 50 ms
 };
 static_assert(sizeof(WaitWords) == 64);
+
+// Of a part: the call of the whole that its wait belongs to (trace::WholeCall). Torn reads: as WaitWords.
+struct alignas(64) WholeWords {
+  enum State : std::uint64_t { kNotKnown = 0, kCall = 1, kOfGraph = 2 };
+  Word turn;
+  Word state;
+  Word number;  // this and the next: of a kCall
+  Word sequence;
+  Word count;
+  Word call;
+};
 
 // The first page.
 // Long because a field is a place of the format.
@@ -111,6 +122,7 @@ struct BoxHeader {
   // Of a part, which the library has made for its own use from another communicator: that one, and the rank's number there. 0: it is none.
   std::uint64_t whole;
   std::int32_t rank_of_whole;
+  WholeWords for_whole;  // written ten times a second
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);

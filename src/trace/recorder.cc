@@ -107,6 +107,25 @@ void Recorder::NoteGpu(const GpuNote& note) {
   }
 }
 
+void Recorder::NoteWhole(const std::optional<WholeCall>& call) {
+  if (header_ == nullptr) return;
+  WholeWords& w = header_->for_whole;
+  const auto state = !call ? WholeWords::kNotKnown : call->in_graph ? WholeWords::kOfGraph : WholeWords::kCall;
+  const WholeCall& it = call ? *call : WholeCall{};
+  const bool same = w.state.load(std::memory_order_relaxed) == state &&
+                    w.number.load(std::memory_order_relaxed) == it.number &&
+                    w.call.load(std::memory_order_relaxed) == it.call.word;
+  if (same) return;
+  const std::uint64_t turn = w.turn.load(std::memory_order_relaxed);
+  w.turn.store(turn + 1, std::memory_order_relaxed);
+  w.state.store(state, std::memory_order_release);
+  w.number.store(it.number, std::memory_order_release);
+  w.sequence.store(it.sequence, std::memory_order_release);
+  w.count.store(it.call.count, std::memory_order_release);
+  w.call.store(it.call.word, std::memory_order_release);
+  w.turn.store(turn + 2, std::memory_order_release);
+}
+
 void Recorder::Count(int channel, int peer, const Counters& counters) {
   // A link that is not used keeps its page untouched.
   if (header_ == nullptr || counters == Counters{}) return;

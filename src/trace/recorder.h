@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "trace/call.h"
@@ -48,7 +49,7 @@ struct GpuNote {
 };
 
 // The writing side of a black box. Without memory it records nothing. Threads: those of the communicator, one at a time;
-// Fail may come from any, and NoteGpu from another one.
+// Fail may come from any, and NoteGpu and NoteWhole from another one.
 class Recorder {
  public:
   Recorder() = default;
@@ -107,6 +108,8 @@ class Recorder {
             const Waiting& who = {});
   void EndWait();
   void NoteGpu(const GpuNote& note);
+  // Of a part: the whole's call that it waits in; nullopt: none, or not known.
+  void NoteWhole(const std::optional<WholeCall>& call);
   // The collectives so far are the library's own.
   void NoteOwn(std::uint64_t collectives) {
     if (header_ != nullptr) header_->own_collectives.store(collectives, std::memory_order_release);

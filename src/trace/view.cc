@@ -69,6 +69,26 @@ OwnView View::own() const {
   own.rank_of_whole = std::clamp(header()->rank_of_whole, -1, kMaxRanks - 1);
   return own;
 }
+std::optional<WholeCall> View::for_whole() const {
+  const WholeWords& w = header()->for_whole;
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t turn = w.turn.load(std::memory_order_acquire);
+    if (turn % 2 != 0) continue;
+    const std::uint64_t state = w.state.load(std::memory_order_acquire);
+    const std::uint64_t word = w.call.load(std::memory_order_acquire);
+    const WholeCall call{
+        .in_graph = state == WholeWords::kOfGraph,
+        .number = w.number.load(std::memory_order_acquire),
+        .sequence = w.sequence.load(std::memory_order_acquire),
+        .call = {.word = static_cast<CallWord>(word), .count = w.count.load(std::memory_order_acquire)}};
+    if (w.turn.load(std::memory_order_relaxed) != turn) continue;
+    if (call.in_graph) return WholeCall{.in_graph = true};
+    if (state == WholeWords::kCall && call.number > 0 && call.call.valid()) return call;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
 GpuView View::gpu() const {
   return {.bus_id = CleanText(header()->gpu_bus_id, kBusIdBytes),
           .number = std::max(header()->gpu, -1),

@@ -100,6 +100,8 @@ class View {
   std::string name() const;
   GpuView gpu() const;
   OwnView own() const;
+  // Of a part: the whole's call that it waits in (layout.h, "for_whole"); nullopt: none, or not known.
+  std::optional<WholeCall> for_whole() const;
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int channels() const { return channels_; }

@@ -18,7 +18,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint8_t kForm = 4;
+constexpr std::uint8_t kForm = 5;
 constexpr std::size_t kMostText = 512;        // bytes of a sentence or a name
 constexpr std::size_t kMostThreads = 8;       // of a process
 constexpr std::size_t kMostChildren = 8;      // likewise
@@ -344,6 +344,19 @@ void RankFields(Archive& a, Rank& r) {
   a.Field(r.progress);
 }
 
+template <typename Archive, typename Rank>
+void WholeFields(Archive& a, Rank& r) {
+  a.Field(r.rank_of_whole);
+  bool known = r.for_whole.has_value();
+  a.Field(known);
+  if (!known) return;
+  if constexpr (Archive::kReads) r.for_whole.emplace();
+  a.Field(r.for_whole->in_graph);
+  a.Field(r.for_whole->number);
+  a.Field(r.for_whole->sequence);
+  CallFields(a, r.for_whole->call);
+}
+
 template <typename Archive, typename Communicator>
 void CommunicatorFields(Archive& a, Communicator& c) {
   a.Field(c.id);
@@ -355,7 +368,7 @@ void CommunicatorFields(Archive& a, Communicator& c) {
   a.Field(c.own_collectives);
   a.List(c.seen, kMostItems, [&](auto& rank) {
     RankFields(a, rank);
-    if (c.whole != 0) a.Field(rank.rank_of_whole);
+    if (c.whole != 0) WholeFields(a, rank);
   });
 }
 

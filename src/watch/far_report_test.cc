@@ -42,6 +42,7 @@ diag::RankLook SomeRank(int rank) {
             .inside = true,
             .longest_ns = 5,
             .on_gpu = true};
+  r.for_whole = {.number = 17, .sequence = 16, .call = r.running.call};
   r.elsewhere = {.communicator = ~std::uint64_t{0}, .thread = -1};
   r.links.push_back(
       {.peer = 1, .channel = 4, .sent = {1, 200, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}, .posted = 11});
@@ -128,6 +129,7 @@ TEST(FarReport, ComesOverWhole) {
   const diag::GpuLook& gpu = report->look.processes.at(0).gpus.at(0);
   EXPECT_EQ(gpu.bus_id, "0000:3b:00.0");
   EXPECT_EQ(come.rank_of_whole, come.rank + 4);
+  EXPECT_EQ(come.for_whole, sent.for_whole);
   EXPECT_EQ(come.gpu_bus_id, "0000:3b:00.0");
   EXPECT_EQ(gpu.nvlinks.at(0).to, "10000:ff:1f.7");
   EXPECT_EQ(report->look.processes.at(1).gpus.at(0).bus_id, "");  // no such text

@@ -86,9 +86,11 @@ CommunicatorLook* Joiner::Find(const CommunicatorLook& theirs) {
   if (known != look_.communicators.end()) return known->ranks == theirs.ranks ? &*known : nullptr;
   CommunicatorLook added{.id = theirs.id,
                          .name = theirs.name,
+                         .whole = theirs.whole,
                          .ranks = theirs.ranks,
                          .window = theirs.window,
-                         .created_unix_ns = theirs.created_unix_ns};
+                         .created_unix_ns = theirs.created_unix_ns,
+                         .own_collectives = theirs.own_collectives};
   return &look_.communicators.emplace_back(std::move(added));
 }
 

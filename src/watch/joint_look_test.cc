@@ -21,7 +21,7 @@ JointLook Told() {
   look.processes.push_back({.host = "east", .pid = 11});
   look.processes.push_back({.host = "west", .pid = 10, .state = diag::ProcessState::kStopped});
   look.processes.push_back({.host = "north", .pid = 7});
-  diag::CommunicatorLook c{.id = 0xc0, .ranks = 4};
+  diag::CommunicatorLook c{.id = 0xc0, .whole = 0xabc, .ranks = 4, .own_collectives = 3};
   for (int rank = 0; rank < 4; ++rank) c.seen.push_back({.rank = rank, .process = rank, .called = 100});
   look.communicators.push_back(c);
   return {.machine = 77, .look = look};
@@ -92,6 +92,9 @@ TEST(JointLook, TellsOfCommunicatorsThatNobodyHereSees) {
   AddJointLook(own, Told());
   ASSERT_EQ(own.communicators.size(), 1u);
   EXPECT_EQ(own.communicators[0].seen.size(), 4u);
+  // A part of which nobody is here stays a part.
+  EXPECT_EQ(own.communicators[0].whole, 0xabcu);
+  EXPECT_EQ(own.communicators[0].own_collectives, 3u);
   // One of another size is not the same.
   own.communicators[0].ranks = 5;
   own.communicators[0].seen.resize(1);

@@ -5,10 +5,11 @@
 //
 //   nccl_verdicts [--ranks N] [--hosts H] [--only NAME]
 //   nccl_verdicts --cases N [--seed S] [--json FILE] ...
+//   nccl_verdicts --case SEED ...
 //
 // Ranks are processes. In each scenario one rank, the last one, holds the others up, whose verdict is asked for until it says what it must; then
 // it goes on, all results must be right, and the verdict must go. With --cases the dice choose scenario, rank, size, number of ranks, and
-// whether they are on several hosts (NCCL_HOSTID), so many times. One line for each rank that was told, with the sentence and
+// whether they are on several hosts (NCCL_HOSTID), so many times; --case runs one of these again. One line for each rank that was told, with the sentence and
 // the time since it began to wait; exit status 1 where something was wrong, missing, or did not end.
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ constexpr int kMostRanks = 64;
 
 struct Options {
   int ranks = 0, hosts = 1, cases = 0;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1, again = 0;
   std::string only, json;
 };
 
@@ -65,7 +66,7 @@ VerdictCase Choose(std::uint64_t seed, const Options& options, int gpus) {
   c.calls = kCalls[dice.Any(std::size(kCalls))];
   do {
     c.way = dice.Any(kVerdictWays);
-  } while (!Fits(c.way, c.ranks > gpus));
+  } while (!Fits(c, gpus));
   return c;
 }
 
@@ -82,15 +83,16 @@ bool RunAll(const Options& options, int gpus) {
     if (!right) ++failed;
     rows.push_back(RowOf(c, seed, gpus, right, told));
   };
-  for (int i = 0; i < options.cases; ++i) {
-    const std::uint64_t seed = options.seed * 1'000'000 + static_cast<std::uint64_t>(i);
+  const auto run_chosen = [&](std::uint64_t seed) {
     fmt::print("seed {} ", seed);
     run(Choose(seed, options, gpus), seed);
-  }
-  for (int way = 0; options.cases == 0 && way < kVerdictWays; ++way) {
-    const bool wanted = options.only.empty() ? Fits(way, options.ranks > gpus) : options.only == NameOf(way);
-    if (!wanted) continue;
-    run({.way = way, .ranks = options.ranks, .hosts = options.hosts, .culprit = options.ranks - 1}, 0);
+  };
+  if (options.again != 0) run_chosen(options.again);
+  for (int i = 0; i < options.cases; ++i) run_chosen(options.seed * 1'000'000 + static_cast<std::uint64_t>(i));
+  for (int way = 0; options.cases == 0 && options.again == 0 && way < kVerdictWays; ++way) {
+    const VerdictCase c{.way = way, .ranks = options.ranks, .hosts = options.hosts, .culprit = options.ranks - 1};
+    const bool wanted = options.only.empty() ? Fits(c, gpus) : options.only == NameOf(way);
+    if (wanted) run(c, 0);
   }
   fmt::print("verdicts: {} ranks on {} GPUs, {} of {} passed\n", options.ranks, gpus,
              rows.size() - static_cast<std::size_t>(failed), rows.size());
@@ -121,10 +123,13 @@ int main(int argc, char** argv) {
       options.cases = std::atoi(value);
     } else if (argument == "--seed") {
       options.seed = std::strtoull(value, nullptr, 10);
+    } else if (argument == "--case") {
+      options.again = std::strtoull(value, nullptr, 10);
     } else if (argument == "--json") {
       options.json = value;
     } else {
-      fmt::print(stderr, "usage: {} [--ranks N] [--hosts H] [--only NAME] [--cases N [--seed S]] [--json FILE]\n",
+      fmt::print(stderr,
+                 "usage: {} [--ranks N] [--hosts H] [--only NAME] [--cases N [--seed S]] [--case SEED] [--json FILE]\n",
                  argv[0]);
       return 2;
     }

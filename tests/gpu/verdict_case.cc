@@ -219,9 +219,7 @@ Status LateSend(Setting& s) {
                      TUTTI_RETURN_IF_ERROR(AwaitTold(s));
                      return call();
                    },
-                   {Name(s), s.c.hosts == 1 ? fmt::format("has not called send(count {}, float32, to rank ", s.c.count)
-                                            : fmt::format("has not called send(count {}, uint8, to rank ",
-                                                          s.c.count * sizeof(float))});
+                   {Name(s), fmt::format("has not called send(count {}, float32, to rank ", s.c.count)});
 }
 
 Status LateGraph(Setting& s) {
@@ -286,24 +284,30 @@ struct Way {
   const char* name;
   const char* what;
   Status (*run)(Setting&);
-  bool owns_gpu;  // the rank must have its GPU to itself
+  bool owns_gpu;       // the rank must have its GPU to itself
+  bool stops_kernels;  // and no copies, by which ranks of different hosts exchange what is long
 };
 constexpr Way kWays[] = {
-    {"well", "nobody holds the job up", Well, false},
-    {"late-host", "a rank does not call", LateHost, false},
-    {"late-gpu", "a rank has called, and a function of the host keeps its stream", LateGpu, false},
-    {"busy-gpu", "a rank has called, and a kernel of the program has its whole GPU", BusyGpu, true},
-    {"late-send", "a rank does not send", LateSend, false},
-    {"late-graph", "a rank does not launch a graph", LateGraph, false},
-    {"orders", "a rank calls two communicators in another order", Orders, false},
-    {"broken-gpu", "a kernel of the program writes where no memory is", BrokenGpu, true},
+    {"well", "nobody holds the job up", Well, false, false},
+    {"late-host", "a rank does not call", LateHost, false, false},
+    {"late-gpu", "a rank has called, and a function of the host keeps its stream", LateGpu, false, false},
+    {"busy-gpu", "a rank has called, and a kernel of the program has its whole GPU", BusyGpu, true, true},
+    {"late-send", "a rank does not send", LateSend, false, false},
+    {"late-graph", "a rank does not launch a graph", LateGraph, false, false},
+    {"orders", "a rank calls two communicators in another order", Orders, false, false},
+    {"broken-gpu", "a kernel of the program writes where no memory is", BrokenGpu, true, false},
 };
 static_assert(std::size(kWays) == kVerdictWays);
 
 }  // namespace
 
 const char* NameOf(int way) { return kWays[way].name; }
-bool Fits(int way, bool shares_gpu) { return !shares_gpu || !kWays[way].owns_gpu; }
+bool Fits(const VerdictCase& c, int gpus) {
+  const Way& way = kWays[c.way];
+  constexpr std::size_t kLongest = 1000;  // elements that surely go by a kernel
+  if (way.stops_kernels && c.hosts == c.ranks && c.count > kLongest) return false;
+  return c.ranks <= gpus || !way.owns_gpu;
+}
 
 bool RunVerdictCase(const VerdictCase& c, int gpus, ToldOfRank* told) {
   Job job(c.ranks);

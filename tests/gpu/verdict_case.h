@@ -12,9 +12,6 @@ namespace tutti::tests {
 inline constexpr int kVerdictWays = 8;
 // "late-host".
 const char* NameOf(int way);
-// Whether it can be done where the ranks have no GPU each.
-bool Fits(int way, bool shares_gpu);
-
 struct VerdictCase {
   int way = 0;
   int ranks = 2, hosts = 1;
@@ -22,6 +19,9 @@ struct VerdictCase {
   std::size_t count = 100'000;  // floats of each call
   int calls = 1;                // before anything is wrong
 };
+
+// Whether it can be done on so many GPUs.
+bool Fits(const VerdictCase& c, int gpus);
 
 // What a rank was told, and how long after it had called.
 struct ToldOfRank {

@@ -65,12 +65,12 @@ struct GpuAcrossHosts::Inside {
 
   Status Grow(SharedHostMemory& place, std::size_t bytes);
   Status MakeRoom(std::span<const HostPiece> pieces);
-  HostRunner::Placed Place(const HostPiece& piece, std::size_t place, Over over) const;
+  HostRunner::Placed Place(const HostPiece& piece, std::size_t place, Over over, const ProgramCalls& calls) const;
   Address WordAt(std::size_t offset) const;
   // By a kernel, of `across`.
-  Status EnqueueKernel(const HostPiece& piece, Over over, Stream stream, bool captured);
+  Status EnqueueKernel(const HostPiece& piece, Over over, const ProgramCalls& calls, Stream stream);
   // By copies and words of the stream.
-  Status Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured);
+  Status Enqueue(std::span<const HostPiece> pieces, Over over, const ProgramCalls& calls, Stream stream);
   Status Begin(const HostPiece& piece, std::size_t place, const MemoryOperation& ready, Stream stream);
   Status End(const HostPiece& piece, std::size_t place, const MemoryOperation& done, Stream stream);
   Status Flush(Stream stream);
@@ -148,36 +148,38 @@ Status GpuAcrossHosts::Inside::MakeRoom(std::span<const HostPiece> pieces) {
   return Status::Ok();
 }
 
-HostRunner::Placed GpuAcrossHosts::Inside::Place(const HostPiece& piece, std::size_t place, Over over) const {
-  return {.operations = piece.operations, .memory = places[place].host(), .communicator = over};
+HostRunner::Placed GpuAcrossHosts::Inside::Place(const HostPiece& piece, std::size_t place, Over over,
+                                                 const ProgramCalls& calls) const {
+  return {.operations = piece.operations, .memory = places[place].host(), .communicator = over, .calls = calls};
 }
 
-Status GpuAcrossHosts::Run(Over over, std::span<const Operation> operations, Stream stream, bool captured) {
+Status GpuAcrossHosts::Run(Over over, std::span<const Operation> operations, const ProgramCalls& calls, Stream stream) {
   Inside& c = *inside_;
   const std::vector<HostPiece> pieces = CutForHost(operations, c.ranks[over].rank, c.ranks[over].ranks);
   if (pieces.empty()) return Status::Ok();
   TUTTI_RETURN_IF_ERROR(c.MakeRoom(pieces));
   const bool by_kernel =
       c.start_kernel && pieces.size() == 1 && CopyByKernel(pieces[0], c.places[0].device(), c.across);
-  TUTTI_RETURN_IF_ERROR(by_kernel ? c.EnqueueKernel(pieces[0], over, stream, captured)
-                                  : c.Enqueue(pieces, over, stream, captured));
-  if (captured) return Status::Ok();
+  TUTTI_RETURN_IF_ERROR(by_kernel ? c.EnqueueKernel(pieces[0], over, calls, stream)
+                                  : c.Enqueue(pieces, over, calls, stream));
+  if (calls.captured) return Status::Ok();
   if (c.ended == nullptr) {
     TUTTI_RETURN_IF_ERROR(Check(c.driver, c.driver.EventCreate(&c.ended, sys::cuda::kNoTiming), "an event"));
   }
   return Check(c.driver, c.driver.EventRecord(c.ended, stream), "noting the end of an operation");
 }
 
-Status GpuAcrossHosts::Inside::EnqueueKernel(const HostPiece& piece, Over over, Stream stream, bool captured) {
+Status GpuAcrossHosts::Inside::EnqueueKernel(const HostPiece& piece, Over over, const ProgramCalls& calls,
+                                             Stream stream) {
   const auto word = [&](std::size_t offset) { return static_cast<std::byte*>(words.device()) + offset; };
-  across.captured = captured ? 1 : 0;
-  if (captured) {
+  across.captured = calls.captured ? 1 : 0;
+  if (calls.captured) {
     across.done_value = 1;
-    across.ready_value = CapturedReady(runner->AddCaptured({Place(piece, 0, over)}), across.done_value);
+    across.ready_value = CapturedReady(runner->AddCaptured({Place(piece, 0, over, calls)}), across.done_value);
     across.ready = word(offsetof(HostRunnerWords, captured_ready));
     across.done = reinterpret_cast<std::uint32_t*>(word(offsetof(HostRunnerWords, captured_done)));
   } else {
-    across.done_value = runner->Add(Place(piece, 0, over));
+    across.done_value = runner->Add(Place(piece, 0, over, calls));
     across.ready_value = across.done_value;
     across.ready = word(offsetof(HostRunnerWords, ready));
     across.done = reinterpret_cast<std::uint32_t*>(word(offsetof(HostRunnerWords, done)));
@@ -186,7 +188,9 @@ Status GpuAcrossHosts::Inside::EnqueueKernel(const HostPiece& piece, Over over, 
   return start_kernel(across, stream);
 }
 
-Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over over, Stream stream, bool captured) {
+Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over over, const ProgramCalls& calls,
+                                       Stream stream) {
+  const bool captured = calls.captured;
   operations.clear();
   std::uint32_t call = 0;
   std::array<std::uint32_t, kPlaces> number{};  // of the piece that was put into each place last
@@ -194,7 +198,7 @@ Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over o
       WordAt(captured ? offsetof(HostRunnerWords, captured_done) : offsetof(HostRunnerWords, done));
   if (captured) {
     std::vector<HostRunner::Placed> all;
-    for (std::size_t i = 0; i < pieces.size(); ++i) all.push_back(Place(pieces[i], i % kPlaces, over));
+    for (std::size_t i = 0; i < pieces.size(); ++i) all.push_back(Place(pieces[i], i % kPlaces, over, calls));
     call = runner->AddCaptured(std::move(all));
     operations.push_back(Write(done_word, 0));
   }
@@ -204,7 +208,7 @@ Status GpuAcrossHosts::Inside::Enqueue(std::span<const HostPiece> pieces, Over o
       TUTTI_RETURN_IF_ERROR(End(pieces[i - kPlaces], place, Await(done_word, number[place]), stream));
     }
     if (i >= pieces.size()) continue;
-    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner->Add(Place(pieces[i], place, over));
+    number[place] = captured ? static_cast<std::uint32_t>(i + 1) : runner->Add(Place(pieces[i], place, over, calls));
     const MemoryOperation ready = captured
                                       ? MemoryOperation{.operation = sys::cuda::kWriteLong,
                                                         .address = WordAt(offsetof(HostRunnerWords, captured_ready)),
@@ -250,6 +254,8 @@ bool GpuAcrossHosts::Drain(std::int64_t timeout_ns) {
   if (!inside_->runner->AwaitIdle(timeout_ns)) return false;
   return inside_->ended == nullptr || inside_->driver.EventSynchronize(inside_->ended) == 0;
 }
+
+void GpuAcrossHosts::NoteCalls(const trace::View& whole) { inside_->runner->NoteCalls(whole); }
 
 void GpuAcrossHosts::Release(const std::string& why) { inside_->runner->Release(why); }
 

@@ -59,8 +59,11 @@ class GpuAcrossHosts {
   GpuAcrossHosts& operator=(const GpuAcrossHosts&) = delete;
 
   // Enqueues operations that were called as one. After an error a part of them may be in the stream, so that peers wait for the
-  // rest. REQUIRES: they are valid, with the ranks' numbers in the communicator that it goes over.
-  Status Run(Over over, std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
+  // rest. `calls`: of the program, what they belong to. REQUIRES: they are valid, with the ranks' numbers in the communicator that it goes
+  // over.
+  Status Run(Over over, std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream);
+  // HostRunner::NoteCalls.
+  void NoteCalls(const trace::View& whole);
   // Waits until all has ended that was enqueued, captured calls apart; false where it has not after `timeout_ns`.
   bool Drain(std::int64_t timeout_ns);
   // The communicator is broken: lets streams go. Any thread.

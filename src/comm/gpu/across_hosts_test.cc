@@ -7,21 +7,27 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
+#include "comm/host/impl.h"
 #include "exec/gpu/format/across.h"
 #include "exec/gpu/launch/launcher.h"
+#include "sys/os/clock.h"
 #include "tests/support/across_kernel.h"
 #include "tests/support/fake_streams.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reference.h"
 #include "tests/support/sanitizers.h"
+#include "trace/recorder.h"
 #include "tutti/communicator.h"
 
 namespace tutti::comm {
@@ -48,7 +54,10 @@ class AcrossHosts : public testing::TestWithParam<Way> {};
 // A rank, with one stream.
 class Rank {
  public:
-  Rank(Way way, Communicator communicator) : rank_(communicator.rank()), ranks_(communicator.ranks()) {
+  Rank(Way way, Communicator communicator)
+      : rank_(communicator.rank()),
+        ranks_(communicator.ranks()),
+        part_(communicator.impl()->boxes[static_cast<std::size_t>(rank_)]) {
     GpuAcrossHosts::Options options{.driver = &tests::FakeStreamDriver(),
                                     .broken = [this](const Status& why) { broken_ = why; }};
     if (way == Way::kKernel) {
@@ -66,9 +75,11 @@ class Rank {
   FakeStream& stream() { return stream_; }
   GpuAcrossHosts& across() { return *across_; }
   const Status& broken() const { return broken_; }
+  const trace::View& part() const { return part_; }  // the black box of the communicator that operations go over
 
-  Status Run(std::span<const Operation> operations, bool captured = false) {
-    return across_->Run(GpuAcrossHosts::kAll, operations, stream_.handle(), captured);
+  Status Run(std::span<const Operation> operations, bool captured = false, std::uint64_t last = 0) {
+    return across_->Run(GpuAcrossHosts::kAll, operations,
+                        {.last = last, .count = operations.size(), .captured = captured}, stream_.handle());
   }
   Status RunAndWait(const Operation& o) {
     TUTTI_RETURN_IF_ERROR(Run(std::span(&o, 1)));
@@ -78,6 +89,7 @@ class Rank {
 
  private:
   const int rank_, ranks_;
+  const trace::View part_;
   FakeStream stream_;
   exec::gpu::Launcher launcher_{&tests::FakeStreamDriver()};
   Status broken_;  // written before streams are let go
@@ -252,6 +264,40 @@ TEST_P(AcrossHosts, GraphsAreReplayed) {
                       EXPECT_EQ(data[0], expected);
                       EXPECT_EQ(data[count - 1], expected);
                       EXPECT_EQ(small[1], std::uint64_t{1} << (replays + (replays + 1) / 2));
+                      return r.broken();
+                    }),
+            "");
+}
+
+// What a part says of its wait: in which call of the program that is.
+TEST_P(AcrossHosts, AWaitIsNotedWithTheProgramsCall) {
+  constexpr std::size_t kBytes = trace::BoxBytes(2, 1);
+  std::atomic<bool> noted = false;
+  EXPECT_EQ(OnHosts(GetParam(), {0, 1},
+                    [&](Rank& r) -> Status {
+                      alignas(4096) static std::byte memory[2][(kBytes + 4095) / 4096 * 4096];
+                      std::byte* const box = memory[r.rank()];
+                      std::memset(box, 0, kBytes);
+                      trace::Recorder program(box, {.communicator = 1, .rank = r.rank(), .ranks = 2});
+                      std::vector<int> data(5, 1);
+                      const Operation o = AllReduce(data, data);
+                      const std::uint64_t number = program.Add(trace::PackCall(o), o.count, 1, 0);
+                      const auto patient = [begin_ns = sys::NowNs()] { return sys::NowNs() - begin_ns < kPatientNs; };
+                      while (r.rank() == 1 && !noted && patient()) sys::SleepNs(sys::kNsPerMs);
+                      TUTTI_RETURN_IF_ERROR(r.Run(std::span(&o, 1), false, number));
+                      const trace::View whole = *trace::View::Open(box, kBytes);
+                      while (r.rank() == 0 && !noted && patient()) {
+                        sys::SleepNs(sys::kNsPerMs);
+                        r.across().NoteCalls(whole);
+                        const std::optional<trace::WholeCall> call = r.part().for_whole();
+                        if (call) EXPECT_EQ(call->call.ToString(), "all_reduce(count 5, int32, sum)");
+                        noted = call.has_value();
+                      }
+                      EXPECT_TRUE(noted);
+                      r.stream().Synchronize();
+                      EXPECT_EQ(data[4], 2);
+                      r.across().NoteCalls(whole);
+                      EXPECT_EQ(r.part().for_whole(), std::nullopt);
                       return r.broken();
                     }),
             "");

@@ -52,7 +52,7 @@ Result<std::byte*> GpuByHosts::Scratch(std::size_t bytes) {
   return scratch_.back().data;
 }
 
-Status GpuByHosts::Run(std::span<const Operation> operations, Stream stream, bool captured) {
+Status GpuByHosts::Run(std::span<const Operation> operations, const ProgramCalls& calls, Stream stream) {
   near_.clear();
   far_.clear();
   const auto add_transfer = [&](const Operation& o) {
@@ -64,40 +64,41 @@ Status GpuByHosts::Run(std::span<const Operation> operations, Stream stream, boo
     if (IsTransfer(o.kind)) add_transfer(o);
     for (const Operation& transfer : AsTransfers(o, shape_)) add_transfer(transfer);
   }
-  TUTTI_RETURN_IF_ERROR(RunTransfers(stream, captured));
+  TUTTI_RETURN_IF_ERROR(RunTransfers(calls, stream));
   far_.clear();
-  for (const Operation& o : operations) {
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& o = operations[i];
     if (IsTransfer(o.kind) || !AsTransfers(o, shape_).empty()) continue;
     if (!GoesInStages(o, shape_)) {
       far_.push_back(o);
       continue;
     }
-    TUTTI_RETURN_IF_ERROR(across_.Run(Over::kAll, far_, stream, captured));
+    TUTTI_RETURN_IF_ERROR(across_.Run(Over::kAll, far_, calls, stream));
     far_.clear();
-    TUTTI_RETURN_IF_ERROR(RunStages(o, stream, captured));
+    TUTTI_RETURN_IF_ERROR(RunStages(o, calls.Only(i), stream));
   }
-  return across_.Run(Over::kAll, far_, stream, captured);
+  return across_.Run(Over::kAll, far_, calls, stream);
 }
 
 // Those within the host beside the others: neither may wait for the other, as of a group's sends and receives none does.
-Status GpuByHosts::RunTransfers(Stream stream, bool captured) {
-  if (near_.empty()) return across_.Run(Over::kAll, far_, stream, captured);
-  if (far_.empty()) return within_(near_, stream);
+Status GpuByHosts::RunTransfers(const ProgramCalls& calls, Stream stream) {
+  if (near_.empty()) return across_.Run(Over::kAll, far_, calls, stream);
+  if (far_.empty()) return within_(near_, calls, stream);
   const Result<exec::gpu::SideStreams::Side> side = sides_.Fork(stream);
   if (!side.ok()) return side.status();
-  TUTTI_RETURN_IF_ERROR(within_(near_, side->stream));
+  TUTTI_RETURN_IF_ERROR(within_(near_, calls, side->stream));
   TUTTI_RETURN_IF_ERROR(sides_.End(*side));
-  TUTTI_RETURN_IF_ERROR(across_.Run(Over::kAll, far_, stream, captured));
+  TUTTI_RETURN_IF_ERROR(across_.Run(Over::kAll, far_, calls, stream));
   return sides_.Join(*side, stream);
 }
 
-Status GpuByHosts::RunStages(const Operation& o, Stream stream, bool captured) {
+Status GpuByHosts::RunStages(const Operation& o, const ProgramCalls& call, Stream stream) {
   const Result<std::byte*> scratch = Scratch(ScratchBytes(o, shape_));
   if (!scratch.ok()) return scratch.status();
   const HostStages stages = CutIntoStages(o, shape_, *scratch);
-  if (!stages.before.empty()) TUTTI_RETURN_IF_ERROR(within_(stages.before, stream));
-  TUTTI_RETURN_IF_ERROR(across_.Run(Over::kRail, stages.between, stream, captured));
-  if (!stages.after.empty()) TUTTI_RETURN_IF_ERROR(within_(stages.after, stream));
+  if (!stages.before.empty()) TUTTI_RETURN_IF_ERROR(within_(stages.before, call, stream));
+  TUTTI_RETURN_IF_ERROR(across_.Run(Over::kRail, stages.between, call, stream));
+  if (!stages.after.empty()) TUTTI_RETURN_IF_ERROR(within_(stages.after, call, stream));
   return Status::Ok();
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/gpu/host_stages.h"
+#include "comm/gpu/program_calls.h"
 #include "exec/gpu/launch/side_streams.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/status.h"
@@ -25,22 +26,23 @@ class GpuAcrossHosts;
 class GpuByHosts {
  public:
   // Enqueues a group among the ranks of this host, which count by their places.
-  using RunWithin = std::function<Status(std::span<const Operation>, sys::cuda::Stream)>;
+  using RunWithin = std::function<Status(std::span<const Operation>, const ProgramCalls&, sys::cuda::Stream)>;
 
   GpuByHosts(const sys::cuda::Driver* driver, const HostShape& shape, GpuAcrossHosts& across, RunWithin within);
   ~GpuByHosts();
   GpuByHosts(const GpuByHosts&) = delete;
   GpuByHosts& operator=(const GpuByHosts&) = delete;
 
-  // Enqueues operations that were called as one: sends and receives, then collectives in their order. REQUIRES: they are valid.
-  Status Run(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
+  // Enqueues operations that were called as one, which are `calls` of the program: sends and receives, then collectives in their order.
+  // REQUIRES: they are valid.
+  Status Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream);
   // How it goes: "2 hosts: GPUs of a host, then through host memory".
   std::string Explain(const Operation& operation) const;
   std::size_t device_bytes() const;
 
  private:
-  Status RunTransfers(sys::cuda::Stream stream, bool captured);
-  Status RunStages(const Operation& operation, sys::cuda::Stream stream, bool captured);
+  Status RunTransfers(const ProgramCalls& calls, sys::cuda::Stream stream);
+  Status RunStages(const Operation& operation, const ProgramCalls& call, sys::cuda::Stream stream);
   Result<std::byte*> Scratch(std::size_t bytes);
 
   const sys::cuda::Driver& driver_;

@@ -65,7 +65,8 @@ class Rank {
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     across_ = std::move(*made);
     by_hosts_ = std::make_unique<GpuByHosts>(
-        &tests::FakeStreamDriver(), shape_, *across_, [this](std::span<const Operation> operations, auto stream) {
+        &tests::FakeStreamDriver(), shape_, *across_,
+        [this](std::span<const Operation> operations, const ProgramCalls&, auto stream) {
           ++near_calls_;
           reinterpret_cast<FakeStream*>(stream)->Push(
               [this, list = std::vector(operations.begin(), operations.end())]() mutable { RunNear(list); });
@@ -81,7 +82,7 @@ class Rank {
   int near_calls() const { return near_calls_; }
 
   Status Run(std::span<const Operation> operations, bool captured = false) {
-    return by_hosts_->Run(operations, stream_.handle(), captured);
+    return by_hosts_->Run(operations, {.count = operations.size(), .captured = captured}, stream_.handle());
   }
   Status RunAndWait(const Operation& o) {
     TUTTI_RETURN_IF_ERROR(Run(std::span(&o, 1)));

@@ -15,6 +15,7 @@
 #include "comm/host/core.h"
 #include "comm/host/waiter.h"
 #include "exec/gpu/launch/failures.h"
+#include "trace/view.h"
 
 namespace tutti::comm {
 
@@ -32,7 +33,7 @@ GpuFaults::~GpuFaults() = default;
 
 void GpuFaults::NoteEvidence(const GpuWords& words) {
   evidence_->Note(words);
-  if (core_.hosts != nullptr) core_.hosts->NoteEvidence();
+  if (core_.hosts != nullptr) core_.hosts->NoteEvidence(host_.boxes[static_cast<std::size_t>(host_.rank)]);
 }
 
 void GpuFaults::CloseEvidence() {

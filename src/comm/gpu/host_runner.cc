@@ -8,6 +8,7 @@
 #include <climits>
 #include <utility>
 
+#include "comm/host/impl.h"
 #include "sys/log/thread_name.h"
 #include "sys/os/clock.h"
 #include "sys/os/thread.h"
@@ -103,10 +104,12 @@ bool HostRunner::RunNext() {
     if (pieces_.empty() || static_cast<std::int32_t>(ready - (ran_ + 1)) < 0) return false;
     piece = std::move(pieces_.front());
     pieces_.pop_front();
+    running_ = {.communicator = piece.communicator, .calls = piece.calls};
   }
   RunPiece(piece);
   Word(options_.words->done).store(++ran_, std::memory_order_release);
   std::lock_guard lock(mutex_);
+  running_.reset();
   active_ns_ = sys::NowNs();
   if (pieces_.empty()) changed_.notify_all();
   return true;
@@ -121,6 +124,7 @@ bool HostRunner::RunCaptured() {
   {
     std::lock_guard lock(mutex_);
     call = calls_[(ready >> 32) - 1].get();
+    running_ = {.communicator = (*call)[ran_captured_].communicator, .calls = (*call)[ran_captured_].calls};
   }
   RunPiece((*call)[ran_captured_]);
   const std::uint32_t ran = ++ran_captured_;
@@ -130,8 +134,27 @@ bool HostRunner::RunCaptured() {
   }
   Word(options_.words->captured_done).store(ran, std::memory_order_release);
   std::lock_guard lock(mutex_);
+  running_.reset();
   active_ns_ = sys::NowNs();
   return true;
+}
+
+void HostRunner::NoteCalls(const trace::View& whole) {
+  std::optional<Running> running;
+  {
+    std::lock_guard lock(mutex_);
+    running = running_;
+  }
+  for (std::size_t i = 0; i < options_.communicators.size(); ++i) {
+    RunnerCommunicator& over = options_.communicators[i];
+    Core& core = *over.communicator.impl();
+    if (core.boxes.empty()) continue;  // it has one rank
+    const trace::WaitView wait = core.boxes[static_cast<std::size_t>(core.rank)].wait();
+    const bool waits = running && running->communicator == i && wait.kind != trace::WaitKind::kNothing;
+    const bool renumbered = wait.peer >= 0 && wait.peer < static_cast<int>(over.in_parent.size());
+    const int peer = renumbered ? over.in_parent[static_cast<std::size_t>(wait.peer)] : wait.peer;
+    core.recorder.NoteWhole(waits ? CallThatWaits(whole, running->calls, wait.kind, peer) : std::nullopt);
+  }
 }
 
 void HostRunner::LetStreamsGo() {

@@ -13,10 +13,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
+#include "comm/gpu/program_calls.h"
 #include "comm/gpu/runner_communicator.h"
 #include "tutti/status.h"
 
@@ -43,6 +45,7 @@ class HostRunner {
     std::vector<HostOperation> operations;
     std::byte* memory = nullptr;
     std::size_t communicator = 0;
+    ProgramCalls calls;  // that it is a piece of
   };
   struct Options {
     std::vector<RunnerCommunicator> communicators;  // the runner's own
@@ -62,6 +65,9 @@ class HostRunner {
   std::uint32_t AddCaptured(std::vector<Placed> pieces);
   // The communicator is broken: ends what runs, and lets streams go, now and whenever they wait. Any thread.
   void Release(const std::string& why);
+  // Writes down in the black boxes of its communicators in which call of the program they wait. `whole`: the program's black box. Waits for
+  // nobody. Threads: one at a time, beside the others.
+  void NoteCalls(const trace::View& whole);
   // Waits until all that was added has run, captured calls apart; false where that has not happened after `timeout_ns`.
   bool AwaitIdle(std::int64_t timeout_ns);
 
@@ -84,6 +90,11 @@ class HostRunner {
   std::uint32_t added_ = 0;
   std::vector<std::unique_ptr<const std::vector<Placed>>> calls_;
   std::int64_t active_ns_ = 0;  // when there was something to do last
+  struct Running {
+    std::size_t communicator = 0;
+    ProgramCalls calls;
+  };
+  std::optional<Running> running_;
   bool stop_ = false, released_ = false;
 
   std::uint32_t ran_ = 0;           // of pieces_, by the thread

@@ -16,9 +16,14 @@
 
 namespace tutti {
 struct Operation;
+namespace trace {
+class View;
 }
+}  // namespace tutti
 
 namespace tutti::comm {
+
+struct ProgramCalls;
 
 // Threads: one at a time, except where it says otherwise. The GPU's context must be the thread's current one.
 class GpuHosts {
@@ -28,9 +33,9 @@ class GpuHosts {
   GpuHosts& operator=(const GpuHosts&) = delete;
   virtual ~GpuHosts() = default;
 
-  // Enqueues operations that were called as one. After an error a part of them may be in the stream, so that peers wait for the
+  // Enqueues operations that were called as one, which are `calls` of the program. After an error a part of them may be in the stream, so that peers wait for the
   // rest. REQUIRES: they are valid.
-  virtual Status Run(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured) = 0;
+  virtual Status Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream) = 0;
   // The cost model's estimate for operations that are called as one, us. REQUIRES: they are valid.
   virtual Result<double> PredictUs(std::span<const Operation> operations) = 0;
   // How an operation goes.
@@ -39,8 +44,8 @@ class GpuHosts {
   virtual Status Check() = 0;
   // What has gone wrong; kernels end then. Any thread.
   virtual Status EndIfBroken() = 0;
-  // GpuFaults::NoteEvidence and CloseEvidence, of the GPUs of this host.
-  virtual void NoteEvidence() = 0;
+  // GpuFaults::NoteEvidence and CloseEvidence, of the communicators that operations run in. `whole`: the program's black box.
+  virtual void NoteEvidence(const trace::View& whole) = 0;
   virtual void CloseEvidence() = 0;
   // The communicator is broken: lets streams go. Any thread.
   virtual void Release(const std::string& why) = 0;

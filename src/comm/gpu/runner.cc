@@ -8,6 +8,7 @@
 
 #include "comm/gpu/hosts.h"
 #include "comm/gpu/planner.h"
+#include "comm/gpu/program_calls.h"
 #include "comm/gpu/submitter.h"
 #include "comm/gpu/window.h"
 #include "comm/gpu/work.h"
@@ -56,20 +57,21 @@ Status GpuRunner::Run(const Operation& o, sys::cuda::Stream stream) {
 
 bool GpuRunner::across_hosts() const { return core_.hosts != nullptr; }
 
-Status GpuRunner::RunObserved(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured) {
-  std::vector<const Operation*> calls;
-  for (const Operation& o : operations) calls.push_back(&o);
-  return core_.LaunchObserved(calls, {}, stream, captured,
-                              [&] { return core_.hosts->Run(operations, stream, captured); });
+Status GpuRunner::RunObserved(std::span<const Operation> operations, const ProgramCalls& calls,
+                              sys::cuda::Stream stream) {
+  std::vector<const Operation*> observed;
+  for (const Operation& o : operations) observed.push_back(&o);
+  return core_.LaunchObserved(observed, {}, stream, calls.captured,
+                              [&] { return core_.hosts->Run(operations, calls, stream); });
 }
 
 Status GpuRunner::RunAcrossHosts(std::span<const Operation> operations, sys::cuda::Stream stream) {
-  const bool captured = core_.IsCaptured(stream);
+  ProgramCalls calls{.count = operations.size(), .captured = core_.IsCaptured(stream)};
   for (const Operation& o : operations) {
-    if (!captured) ledger_.RecordGpuCall(o);
+    if (!calls.captured) calls.last = ledger_.RecordGpuCall(o);
   }
-  const Status s = core_.observed != nullptr ? RunObserved(operations, stream, captured)
-                                             : core_.hosts->Run(operations, stream, captured);
+  const Status s =
+      core_.observed != nullptr ? RunObserved(operations, calls, stream) : core_.hosts->Run(operations, calls, stream);
   if (!s.ok()) core_.Break(s);
   return s;
 }

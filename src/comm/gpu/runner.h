@@ -27,6 +27,7 @@ struct Core;
 class GpuPlanner;
 class Ledger;
 class GpuWindows;
+struct ProgramCalls;
 
 // Leads each call to kernels or to copy engines.
 //
@@ -66,7 +67,7 @@ class GpuRunner {
 
  private:
   // Of several hosts, where somebody is told of calls.
-  Status RunObserved(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured);
+  Status RunObserved(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream);
   [[gnu::noinline]] Status ValidateOntoItself(const Operation& operation) const;
   Status RunCopies(const Operation& operation, const exec::gpu::PreparedPlan& plan, sys::cuda::Stream stream);
 

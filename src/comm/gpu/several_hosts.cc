@@ -23,14 +23,13 @@ class SeveralHosts final : public GpuHosts {
       : across_(std::move(across)), within_(std::move(options.within)), times_(std::move(times)) {
     if (within_ == nullptr) return;
     by_hosts_.emplace(options.driver, options.shape, *across_,
-                      [this](std::span<const Operation> operations, sys::cuda::Stream stream) {
-                        return within_->Run(operations, stream);
-                      });
+                      [this](std::span<const Operation> operations, const ProgramCalls& calls,
+                             sys::cuda::Stream stream) { return within_->Run(operations, calls, stream); });
   }
 
-  Status Run(std::span<const Operation> operations, sys::cuda::Stream stream, bool captured) override {
-    return by_hosts_ ? by_hosts_->Run(operations, stream, captured)
-                     : across_->Run(GpuAcrossHosts::kAll, operations, stream, captured);
+  Status Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream) override {
+    return by_hosts_ ? by_hosts_->Run(operations, calls, stream)
+                     : across_->Run(GpuAcrossHosts::kAll, operations, calls, stream);
   }
   Result<double> PredictUs(std::span<const Operation> operations) override { return times_->PredictUs(operations); }
   std::string Explain(const Operation& operation) const override {
@@ -38,8 +37,9 @@ class SeveralHosts final : public GpuHosts {
   }
   Status Check() override { return within_ == nullptr ? Status::Ok() : within_->Check(); }
   Status EndIfBroken() override { return within_ == nullptr ? Status::Ok() : within_->EndIfBroken(); }
-  void NoteEvidence() override {
-    if (within_ != nullptr) within_->NoteEvidence();
+  void NoteEvidence(const trace::View& whole) override {
+    across_->NoteCalls(whole);
+    if (within_ != nullptr) within_->NoteEvidence(whole);
   }
   void CloseEvidence() override {
     if (within_ != nullptr) within_->CloseEvidence();

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/within_host.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/gpu/faults.h"
 #include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
-#include "comm/host/core.h"
+#include "comm/host/impl.h"
 
 namespace tutti::comm {
 
@@ -30,8 +31,16 @@ Status GpuWithinHost::InParent(const Status& status) const {
   return Status(status.code(), status.message(), in_parent_[static_cast<std::size_t>(peer)]);
 }
 
-Status GpuWithinHost::Run(std::span<const Operation> operations, sys::cuda::Stream stream) {
-  return InParent(gpu_->RunGroup(operations, stream));
+Status GpuWithinHost::Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream) {
+  const trace::Recorder& recorder = communicator_.impl()->recorder;
+  const std::uint64_t before = recorder.last();
+  const Status s = gpu_->RunGroup(operations, stream);
+  if (recorder.last() > before) {
+    std::lock_guard lock(mutex_);
+    enqueued_.push_back({.first = before + 1, .last = recorder.last(), .calls = calls});
+    if (enqueued_.size() > trace::kRecords) enqueued_.pop_front();
+  }
+  return InParent(s);
 }
 
 Result<double> GpuWithinHost::PredictUs(std::span<const Operation> operations) {
@@ -42,7 +51,23 @@ Status GpuWithinHost::Check() { return InParent(gpu_->Check()); }
 
 Status GpuWithinHost::EndIfBroken() { return InParent(gpu_->impl()->faults.EndIfBroken()); }
 
-void GpuWithinHost::NoteEvidence() { gpu_->impl()->faults.NoteEvidence(gpu_->impl()->words); }
+std::optional<trace::WholeCall> GpuWithinHost::CallThatWaits(const trace::View& whole, const trace::WaitView& wait) {
+  if (wait.kind == trace::WaitKind::kNothing || !wait.on_gpu) return std::nullopt;
+  if (wait.number == 0) return trace::WholeCall{.in_graph = true};
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::lower_bound(enqueued_, wait.number, {}, &Enqueued::last);
+  if (found == enqueued_.end() || found->first > wait.number) return std::nullopt;
+  const bool known = wait.peer >= 0 && wait.peer < static_cast<int>(in_parent_.size());
+  return comm::CallThatWaits(whole, found->calls, wait.kind,
+                             known ? in_parent_[static_cast<std::size_t>(wait.peer)] : -1);
+}
+
+void GpuWithinHost::NoteEvidence(const trace::View& whole) {
+  gpu_->impl()->faults.NoteEvidence(gpu_->impl()->words);
+  Core& core = *communicator_.impl();
+  if (core.boxes.empty()) return;
+  core.recorder.NoteWhole(CallThatWaits(whole, core.boxes[static_cast<std::size_t>(core.rank)].wait()));
+}
 
 void GpuWithinHost::CloseEvidence() { gpu_->impl()->faults.CloseEvidence(); }
 

@@ -6,12 +6,16 @@
 // The ranks of one host, of a communicator whose ranks are on several: they exchange from GPU to GPU.
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "comm/gpu/program_calls.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/gpu.h"
 
@@ -25,16 +29,16 @@ class GpuWithinHost {
   static Result<std::unique_ptr<GpuWithinHost>> Create(Communicator communicator, std::vector<int> in_parent,
                                                        const GpuOptions& options);
 
-  // Enqueues operations as one. Roots and peers are ranks of this communicator.
-  Status Run(std::span<const Operation> operations, sys::cuda::Stream stream);
+  // Enqueues operations as one, for `calls` of the program. Roots and peers are ranks of this communicator.
+  Status Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream);
   // The cost model's estimate for operations as one, us.
   Result<double> PredictUs(std::span<const Operation> operations);
   // What has gone wrong, after a look at the peers, at most ten times a second.
   Status Check();
   // What has gone wrong; kernels end then. Any thread.
   Status EndIfBroken();
-  // GpuFaults::NoteEvidence and CloseEvidence.
-  void NoteEvidence();
+  // GpuFaults::NoteEvidence and CloseEvidence. `whole`: the program's black box. Any thread, one at a time.
+  void NoteEvidence(const trace::View& whole);
   void CloseEvidence();
   // Ends the kernels, and breaks it for all. Any thread.
   void Abort(const std::string& why);
@@ -45,10 +49,19 @@ class GpuWithinHost {
  private:
   GpuWithinHost(Communicator communicator, std::vector<int> in_parent);
   Status InParent(const Status& status) const;
+  std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const trace::WaitView& wait);
 
   Communicator communicator_;
   const std::vector<int> in_parent_;
   std::optional<GpuCommunicator> gpu_;  // over communicator_
+
+  // What was enqueued last, by its numbers in this communicator's black box, and as many as that keeps.
+  struct Enqueued {
+    std::uint64_t first = 0, last = 0;
+    ProgramCalls calls;
+  };
+  std::mutex mutex_;
+  std::deque<Enqueued> enqueued_;  // guarded by mutex_
 };
 
 }  // namespace tutti::comm

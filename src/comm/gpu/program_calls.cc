@@ -1,0 +1,33 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/gpu/program_calls.h"
+
+#include <algorithm>
+
+namespace tutti::comm {
+
+ProgramCalls ProgramCalls::Only(std::size_t i) const {
+  return {.last = last == 0 ? 0 : last - (count - 1 - i), .count = 1, .captured = captured};
+}
+
+// A collective may go as sends and receives, so in a group of both a send or receive with that peer comes first.
+std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
+                                              int peer) {
+  if (calls.captured) return trace::WholeCall{.in_graph = true};
+  const Collective transfer = kind == trace::WaitKind::kData ? Collective::kRecv : Collective::kSend;
+  std::optional<trace::WholeCall> collective;
+  const std::uint64_t count = std::min<std::uint64_t>(calls.count, calls.last);
+  for (std::uint64_t number = calls.last - count + 1; number <= calls.last; ++number) {
+    const std::optional<trace::CallRecord> found = whole.Find(number);
+    if (!found) continue;
+    const trace::WholeCall call{.number = number, .sequence = found->sequence, .call = found->call};
+    if (found->call.is_transfer()) {
+      if (found->call.function() == transfer && found->call.root() == peer) return call;
+    } else if (!collective) {
+      collective = call;
+    }
+  }
+  return collective;
+}
+
+}  // namespace tutti::comm

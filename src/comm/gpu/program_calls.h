@@ -1,0 +1,34 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_COMM_GPU_PROGRAM_CALLS_H_
+#define TUTTI_COMM_GPU_PROGRAM_CALLS_H_
+
+// Between hosts the program's calls run in communicators that the library has made for itself, parts (trace/layout.h, "whole"). Which of them
+// a part works for is kept with what is enqueued there, so that a wait in a part can be told as one in the program's call.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "trace/call.h"
+#include "trace/view.h"
+
+namespace tutti::comm {
+
+// Calls in a row.
+struct ProgramCalls {
+  std::uint64_t last = 0;  // the latest one's number in the black box of the whole; 0: they are not written down
+  std::size_t count = 0;
+  bool captured = false;  // in a CUDA graph, where calls have no numbers
+
+  // The i-th of them, from 0.
+  ProgramCalls Only(std::size_t i) const;
+};
+
+// Which of the calls a wait in a part is for: `peer` is who is waited for, by its rank in the whole. nullopt: it is not known.
+std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
+                                              int peer);
+
+}  // namespace tutti::comm
+
+#endif  // TUTTI_COMM_GPU_PROGRAM_CALLS_H_
