@@ -143,9 +143,10 @@ RankLook::Running ReadRunning(const trace::View& box, std::uint64_t finished, co
 }  // namespace
 
 RankLook ReadRank(const trace::View& box) {
+  const trace::OwnView own = box.own();
   RankLook rank{.rank = box.rank(),
-                .rank_of_whole = box.own().rank_of_whole,
-                .for_whole = box.for_whole(),
+                .rank_of_whole = own.rank_of_whole,
+                .for_whole = own.waits_in,
                 .records_calls = box.records_calls(),
                 .thread = box.thread()};
   rank.created_ns = box.created_ns();

@@ -68,17 +68,17 @@ TEST(BlackBox, SaysWhatItIsAPartOf) {
 
 TEST(BlackBox, SaysInWhichCallOfItsWholeItWaits) {
   Memory memory;
-  Recorder part = NewRecorder(memory);
-  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+  Recorder part(memory.data, {.communicator = 1, .ranks = kRanks, .channels = kChannels, .whole = 0xbeef});
+  EXPECT_EQ(ViewOf(memory).own().waits_in, std::nullopt);
   const WholeCall call{.number = 40, .sequence = 39, .call = {.word = PackCall(AllReduceOf(5)), .count = 5}};
   part.NoteWhole(call);
-  EXPECT_EQ(ViewOf(memory).for_whole(), call);
+  EXPECT_EQ(ViewOf(memory).own().waits_in, call);
   part.NoteWhole(WholeCall{.in_graph = true});
-  EXPECT_EQ(ViewOf(memory).for_whole(), WholeCall{.in_graph = true});
+  EXPECT_EQ(ViewOf(memory).own().waits_in, WholeCall{.in_graph = true});
   part.NoteWhole(std::nullopt);
-  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+  EXPECT_EQ(ViewOf(memory).own().waits_in, std::nullopt);
   part.NoteWhole(WholeCall{.number = 41, .call = {.word = ~0u, .count = 5}});  // no call at all
-  EXPECT_EQ(ViewOf(memory).for_whole(), std::nullopt);
+  EXPECT_EQ(ViewOf(memory).own().waits_in, std::nullopt);
 }
 
 TEST(BlackBox, SaysWhereElseItsProcessWaits) {

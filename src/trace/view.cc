@@ -63,13 +63,13 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
 OwnView View::own() const {
-  OwnView own{.collectives = header()->own_collectives.load(std::memory_order_acquire)};
+  OwnView own{.collectives = header()->own_collectives.load(std::memory_order_acquire), .waits_in = ReadWholeCall()};
   if (header()->whole == 0) return own;
   own.whole = header()->whole;
   own.rank_of_whole = std::clamp(header()->rank_of_whole, -1, kMaxRanks - 1);
   return own;
 }
-std::optional<WholeCall> View::for_whole() const {
+std::optional<WholeCall> View::ReadWholeCall() const {
   const WholeWords& w = header()->for_whole;
   constexpr int kTries = 4;
   for (int i = 0; i < kTries; ++i) {

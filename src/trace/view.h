@@ -68,6 +68,7 @@ struct OwnView {
   // Of a part: the communicator that it was made from, and the rank there. 0, -1: it is none.
   std::uint64_t whole = 0;
   int rank_of_whole = -1;
+  std::optional<WholeCall> waits_in;  // the whole's call; none: it waits in none, or it is not known
 };
 
 // Collectives in a row that are alike: `first` and those after it, up to sequence `last`.
@@ -100,8 +101,6 @@ class View {
   std::string name() const;
   GpuView gpu() const;
   OwnView own() const;
-  // Of a part: the whole's call that it waits in (layout.h, "for_whole"); nullopt: none, or not known.
-  std::optional<WholeCall> for_whole() const;
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int channels() const { return channels_; }
@@ -150,6 +149,7 @@ class View {
   void EachRun(const std::function<bool(const CallRecord& first, std::uint64_t last)>& visit) const;
   std::optional<CallRecord> ReadRecord(std::uint64_t run) const;
   WaitView ReadWait(const WaitWords& words) const;
+  std::optional<WholeCall> ReadWholeCall() const;
   // Call `number` of a run.
   CallRecord CallOf(const CallRecord& first, std::uint64_t number) const;
 

@@ -289,7 +289,7 @@ TEST_P(AcrossHosts, AWaitIsNotedWithTheProgramsCall) {
                       while (r.rank() == 0 && !noted && patient()) {
                         sys::SleepNs(sys::kNsPerMs);
                         r.across().NoteCalls(whole);
-                        const std::optional<trace::WholeCall> call = r.part().for_whole();
+                        const std::optional<trace::WholeCall> call = r.part().own().waits_in;
                         if (call) EXPECT_EQ(call->call.ToString(), "all_reduce(count 5, int32, sum)");
                         noted = call.has_value();
                       }
@@ -297,7 +297,7 @@ TEST_P(AcrossHosts, AWaitIsNotedWithTheProgramsCall) {
                       r.stream().Synchronize();
                       EXPECT_EQ(data[4], 2);
                       r.across().NoteCalls(whole);
-                      EXPECT_EQ(r.part().for_whole(), std::nullopt);
+                      EXPECT_EQ(r.part().own().waits_in, std::nullopt);
                       return r.broken();
                     }),
             "");

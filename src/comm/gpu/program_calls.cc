@@ -10,6 +10,19 @@ ProgramCalls ProgramCalls::Only(std::size_t i) const {
   return {.last = last == 0 ? 0 : last - (count - 1 - i), .count = 1, .captured = captured};
 }
 
+void EnqueuedCalls::Add(std::uint64_t first, std::uint64_t last, const ProgramCalls& calls) {
+  std::lock_guard lock(mutex_);
+  enqueued_.push_back({.first = first, .last = last, .calls = calls});
+  if (enqueued_.size() > trace::kRecords) enqueued_.pop_front();
+}
+
+std::optional<ProgramCalls> EnqueuedCalls::Find(std::uint64_t number) const {
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::lower_bound(enqueued_, number, {}, &Enqueued::last);
+  if (found == enqueued_.end() || found->first > number) return std::nullopt;
+  return found->calls;
+}
+
 // A collective may go as sends and receives, so in a group of both a send or receive with that peer comes first.
 std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
                                               int peer) {

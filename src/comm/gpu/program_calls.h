@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <optional>
 
 #include "trace/call.h"
@@ -21,6 +23,8 @@ struct ProgramCalls {
   std::size_t count = 0;
   bool captured = false;  // in a CUDA graph, where calls have no numbers
 
+  bool operator==(const ProgramCalls&) const = default;
+
   // The i-th of them, from 0.
   ProgramCalls Only(std::size_t i) const;
 };
@@ -28,6 +32,22 @@ struct ProgramCalls {
 // Which of the calls a wait in a part is for: `peer` is who is waited for, by its rank in the whole. nullopt: it is not known.
 std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
                                               int peer);
+
+// Which calls of the program those of a part are for: the last ones, as many as its black box keeps. Threads: any.
+class EnqueuedCalls {
+ public:
+  // The part's calls `first` to `last`. REQUIRES: they come after those before.
+  void Add(std::uint64_t first, std::uint64_t last, const ProgramCalls& calls);
+  std::optional<ProgramCalls> Find(std::uint64_t number) const;
+
+ private:
+  struct Enqueued {
+    std::uint64_t first = 0, last = 0;
+    ProgramCalls calls;
+  };
+  mutable std::mutex mutex_;
+  std::deque<Enqueued> enqueued_;  // guarded by mutex_
+};
 
 }  // namespace tutti::comm
 

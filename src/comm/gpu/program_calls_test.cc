@@ -65,6 +65,21 @@ TEST(ProgramCalls, TellTheCollectiveElse) {
   EXPECT_EQ(program.Waits({.last = 1, .count = 1}, WaitKind::kData, 2)->number, 1u);
 }
 
+TEST(ProgramCalls, AreFoundByThoseOfAPart) {
+  EnqueuedCalls enqueued;
+  EXPECT_EQ(enqueued.Find(1), std::nullopt);
+  enqueued.Add(5, 7, {.last = 1, .count = 1});
+  enqueued.Add(9, 9, {.last = 4, .count = 3});
+  EXPECT_EQ(enqueued.Find(4), std::nullopt);
+  EXPECT_EQ(enqueued.Find(5)->last, 1u);
+  EXPECT_EQ(enqueued.Find(7)->last, 1u);
+  EXPECT_EQ(enqueued.Find(8), std::nullopt);
+  EXPECT_EQ(enqueued.Find(9)->count, 3u);
+  for (std::uint64_t i = 0; i < trace::kRecords; ++i) enqueued.Add(10 + i, 10 + i, {.last = 5 + i, .count = 1});
+  EXPECT_EQ(enqueued.Find(9), std::nullopt);
+  EXPECT_EQ(enqueued.Find(10)->last, 5u);
+}
+
 TEST(ProgramCalls, SayWhereItIsNotKnown) {
   const Program program;
   EXPECT_EQ(program.Waits({.last = 5, .count = 4}, WaitKind::kData, 3), std::nullopt);

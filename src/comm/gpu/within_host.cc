@@ -2,18 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/within_host.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "comm/gpu/faults.h"
 #include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
+#include "comm/gpu/program_calls.h"
 #include "comm/host/impl.h"
 
 namespace tutti::comm {
 
 GpuWithinHost::GpuWithinHost(Communicator communicator, std::vector<int> in_parent)
-    : communicator_(std::move(communicator)), in_parent_(std::move(in_parent)) {}
+    : communicator_(std::move(communicator)),
+      in_parent_(std::move(in_parent)),
+      enqueued_(std::make_unique<EnqueuedCalls>()) {}
+
+GpuWithinHost::~GpuWithinHost() = default;
 
 Result<std::unique_ptr<GpuWithinHost>> GpuWithinHost::Create(Communicator communicator, std::vector<int> in_parent,
                                                              const GpuOptions& options) {
@@ -35,11 +39,7 @@ Status GpuWithinHost::Run(std::span<const Operation> operations, const ProgramCa
   const trace::Recorder& recorder = communicator_.impl()->recorder;
   const std::uint64_t before = recorder.last();
   const Status s = gpu_->RunGroup(operations, stream);
-  if (recorder.last() > before) {
-    std::lock_guard lock(mutex_);
-    enqueued_.push_back({.first = before + 1, .last = recorder.last(), .calls = calls});
-    if (enqueued_.size() > trace::kRecords) enqueued_.pop_front();
-  }
+  if (recorder.last() > before) enqueued_->Add(before + 1, recorder.last(), calls);
   return InParent(s);
 }
 
@@ -51,22 +51,20 @@ Status GpuWithinHost::Check() { return InParent(gpu_->Check()); }
 
 Status GpuWithinHost::EndIfBroken() { return InParent(gpu_->impl()->faults.EndIfBroken()); }
 
-std::optional<trace::WholeCall> GpuWithinHost::CallThatWaits(const trace::View& whole, const trace::WaitView& wait) {
-  if (wait.kind == trace::WaitKind::kNothing || !wait.on_gpu) return std::nullopt;
-  if (wait.number == 0) return trace::WholeCall{.in_graph = true};
-  std::lock_guard lock(mutex_);
-  const auto found = std::ranges::lower_bound(enqueued_, wait.number, {}, &Enqueued::last);
-  if (found == enqueued_.end() || found->first > wait.number) return std::nullopt;
-  const bool known = wait.peer >= 0 && wait.peer < static_cast<int>(in_parent_.size());
-  return comm::CallThatWaits(whole, found->calls, wait.kind,
-                             known ? in_parent_[static_cast<std::size_t>(wait.peer)] : -1);
-}
-
 void GpuWithinHost::NoteEvidence(const trace::View& whole) {
   gpu_->impl()->faults.NoteEvidence(gpu_->impl()->words);
   Core& core = *communicator_.impl();
   if (core.boxes.empty()) return;
-  core.recorder.NoteWhole(CallThatWaits(whole, core.boxes[static_cast<std::size_t>(core.rank)].wait()));
+  const trace::WaitView wait = core.boxes[static_cast<std::size_t>(core.rank)].wait();
+  std::optional<trace::WholeCall> waits_in;
+  if (wait.on_gpu && wait.number == 0) {
+    waits_in = {.in_graph = true};
+  } else if (wait.on_gpu) {
+    const bool known = wait.peer >= 0 && wait.peer < static_cast<int>(in_parent_.size());
+    const int peer = known ? in_parent_[static_cast<std::size_t>(wait.peer)] : -1;
+    if (const auto calls = enqueued_->Find(wait.number)) waits_in = CallThatWaits(whole, *calls, wait.kind, peer);
+  }
+  core.recorder.NoteWhole(waits_in);
 }
 
 void GpuWithinHost::CloseEvidence() { gpu_->impl()->faults.CloseEvidence(); }

@@ -6,24 +6,28 @@
 // The ranks of one host, of a communicator whose ranks are on several: they exchange from GPU to GPU.
 
 #include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "comm/gpu/program_calls.h"
 #include "sys/cuda/cuda.h"
 #include "tutti/gpu.h"
 
+namespace tutti::trace {
+class View;
+}
 namespace tutti::comm {
+
+class EnqueuedCalls;
+struct ProgramCalls;
 
 // Threads: one at a time, except where it says otherwise. The GPU's context must be the thread's current one.
 class GpuWithinHost {
  public:
+  ~GpuWithinHost();
+
   // Collective over the ranks of this host. `communicator`: its own; `in_parent`: its ranks in the one of several hosts, which is
   // how statuses count.
   static Result<std::unique_ptr<GpuWithinHost>> Create(Communicator communicator, std::vector<int> in_parent,
@@ -49,19 +53,11 @@ class GpuWithinHost {
  private:
   GpuWithinHost(Communicator communicator, std::vector<int> in_parent);
   Status InParent(const Status& status) const;
-  std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const trace::WaitView& wait);
 
   Communicator communicator_;
   const std::vector<int> in_parent_;
   std::optional<GpuCommunicator> gpu_;  // over communicator_
-
-  // What was enqueued last, by its numbers in this communicator's black box, and as many as that keeps.
-  struct Enqueued {
-    std::uint64_t first = 0, last = 0;
-    ProgramCalls calls;
-  };
-  std::mutex mutex_;
-  std::deque<Enqueued> enqueued_;  // guarded by mutex_
+  const std::unique_ptr<EnqueuedCalls> enqueued_;
 };
 
 }  // namespace tutti::comm
