@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/gpu/kernel_waits.h"
 
-#include <cstdlib>
 #include <span>
 
 #include "exec/gpu/format/program.h"
@@ -13,8 +12,8 @@ namespace {
 using trace::GpuNote;
 using trace::WaitKind;
 
-// Two waits for the same that began so close to each other are one: threads of a kernel do not begin to wait at the same moment.
-constexpr std::int64_t kOneWaitNs = 30'000'000;
+// So much later a wait may seem to have begun that has not: its word is as old as that when it is seen, at most.
+constexpr std::int64_t kOneWaitNs = 120'000'000;
 
 // The latest number up to `called` that has these low bits.
 std::uint64_t WholeNumber(std::uint64_t low, std::uint64_t called) {
@@ -25,33 +24,42 @@ std::uint64_t WholeNumber(std::uint64_t low, std::uint64_t called) {
 
 }  // namespace
 
+void KernelWaits::Renew(Wait& wait, const GpuNote& note) {
+  const bool goes_on = wait.known && wait.note.number == note.number && note.now_ns - wait.note.now_ns < kOverNs;
+  if (!goes_on || note.since_ns > wait.note.since_ns + kOneWaitNs) {
+    wait = {.note = note, .known = true};
+  } else {
+    wait.note.now_ns = note.now_ns;
+  }
+}
+
 GpuNote KernelWaits::Look(const exec::gpu::Failures& failures, std::uint64_t called, std::int64_t now_ns) {
   GpuNote longest, same;
   for (int slot = 0; slot < exec::gpu::Failures::kSlots; ++slot) {
     const std::span<const volatile std::uint64_t> words = failures.WaitsOf(slot);
     for (std::size_t seat = 0; seat < words.size(); ++seat) {
       Seen& seen = seen_[static_cast<std::size_t>(slot)][seat];
-      if (const std::uint64_t word = words[seat]; word != seen.word) seen = {.word = word, .changed_ns = now_ns};
-      if (seen.word == 0 || now_ns - seen.changed_ns >= kOverNs) continue;
-      const exec::gpu::WaitOfKernel wait = exec::gpu::UnpackWait(seen.word);
-      const GpuNote note{.kind = wait.what == exec::gpu::kWaitedForData ? WaitKind::kData : WaitKind::kRoom,
-                         .number = WholeNumber(wait.number, called),
-                         .peer = failures.RankAt(slot, static_cast<int>(seat)),
-                         .channel = wait.block,
-                         .since_ns = seen.changed_ns - wait.waited_ns,
-                         .now_ns = seen.changed_ns};
-      if (longest.kind == WaitKind::kNothing || note.since_ns < longest.since_ns) longest = note;
-      if (note.kind == last_.kind && note.peer == last_.peer && note.number == last_.number) same = note;
+      if (const std::uint64_t word = words[seat]; word != seen.word && word != 0) {
+        seen.word = word;
+        const exec::gpu::WaitOfKernel wait = exec::gpu::UnpackWait(word);
+        Renew(seen.waits[static_cast<std::size_t>(wait.what)],
+              {.kind = wait.what == exec::gpu::kWaitedForData ? WaitKind::kData : WaitKind::kRoom,
+               .number = WholeNumber(wait.number, called),
+               .peer = failures.RankAt(slot, static_cast<int>(seat)),
+               .channel = wait.block,
+               .since_ns = now_ns - wait.waited_ns,
+               .now_ns = now_ns});
+      }
+      for (const Wait& wait : seen.waits) {
+        const GpuNote& note = wait.note;
+        if (!wait.known || now_ns - note.now_ns >= kOverNs) continue;
+        if (longest.kind == WaitKind::kNothing || note.since_ns < longest.since_ns) longest = note;
+        if (note.kind == last_.kind && note.peer == last_.peer && note.number == last_.number) same = note;
+      }
     }
   }
-  GpuNote note = longest;
-  if (same.kind != WaitKind::kNothing) {
-    note = same;
-    note.channel = last_.channel;
-    if (std::abs(same.since_ns - last_.since_ns) < kOneWaitNs) note.since_ns = last_.since_ns;
-  }
-  last_ = note;
-  return note;
+  last_ = same.kind != WaitKind::kNothing ? same : longest;
+  return last_;
 }
 
 }  // namespace tutti::comm

@@ -13,8 +13,9 @@
 namespace tutti::comm {
 
 // What a rank's kernels wait for, from the words that they write (exec/gpu/format/program.h). A wait counts for as
-// long as its word is renewed. Of several the longest counts, and then that for the same peer while there is one, so that what stands
-// still looks the same twice. Threads: one at a time.
+// long as its word is renewed. Many threads write the same word, and may have begun to wait at different moments: what stands still has begun
+// when the last of them did, and has got on once one has begun later. Of waits for several peers the longest counts, and then that for the
+// same peer while there is one, so that what stands still looks the same twice. Threads: one at a time.
 class KernelWaits {
  public:
   // So long a word stays as it is until its wait counts as over. Kernels renew it every few ms; of ranks that share a GPU, in their turn.
@@ -24,10 +25,17 @@ class KernelWaits {
   trace::GpuNote Look(const exec::gpu::Failures& failures, std::uint64_t called, std::int64_t now_ns);
 
  private:
+  // Of a peer, in a slot: for data, for room.
+  struct Wait {
+    trace::GpuNote note;
+    bool known = false;
+  };
   struct Seen {
     std::uint64_t word = 0;
-    std::int64_t changed_ns = 0;  // when it was first seen so
+    std::array<Wait, 2> waits;
   };
+  void Renew(Wait& wait, const trace::GpuNote& note);
+
   std::array<std::array<Seen, transport::p2p::kSeats>, exec::gpu::Failures::kSlots> seen_{};
   trace::GpuNote last_;
 };

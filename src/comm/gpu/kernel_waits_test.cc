@@ -63,6 +63,26 @@ TEST_F(KernelWaitsTest, TellsForWhomAndSinceWhen) {
   EXPECT_NEAR(static_cast<double>(Look(300).since_ns), static_cast<double>(kStart + 240 * kMs), 2e6);
 }
 
+// Threads that have begun to wait at different moments write the same word in turn.
+TEST_F(KernelWaitsTest, StandsStillWhereManyThreadsWait) {
+  Write(2, 98, 300);
+  Look(100);
+  Write(2, 98, 100);  // it has begun at 100
+  const std::int64_t since_ns = Look(200).since_ns;
+  EXPECT_NEAR(static_cast<double>(since_ns), static_cast<double>(kStart + 100 * kMs), 2e6);
+  for (int at = 300; at < 3000; at += 100) {
+    const bool first = at % 300 != 0;
+    Write(2, 98, at - (first ? -200 : 100));
+    EXPECT_EQ(Look(at).since_ns, since_ns) << at;
+  }
+  // What another kind of wait for that peer does changes nothing.
+  Write(2, 98, 60, kWaitedForRoom);
+  EXPECT_EQ(Look(3000).kind, WaitKind::kData);
+  EXPECT_EQ(Look(3000).since_ns, since_ns);
+  Write(2, 98, 200);
+  EXPECT_GT(Look(3100).since_ns, since_ns) << "one has got on";
+}
+
 TEST_F(KernelWaitsTest, IsOverWhenNobodyRenewsIt) {
   Write(1, 100, 300);
   EXPECT_EQ(Look(0).kind, WaitKind::kData);
