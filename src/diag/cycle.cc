@@ -49,6 +49,7 @@ int Walk::OfCycle(const std::vector<Node>& cycle) {
     if (At(node).standing != Standing::kIdle || HasDone(node, cycle[0])) continue;
     return docket_.Late(node, cycle[0], Docket::Owes::kTheCall);
   }
+  if (const std::optional<int> held = OfOneThatHasNotBegun(cycle)) return *held;
   if (const std::optional<int> stalled = OfRoom(cycle)) return *stalled;
   return LeastProgress(cycle);
 }

@@ -5,6 +5,8 @@
 // does not wait is known only which of its calls the GPU has begun.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "diag/walk.h"
 
 namespace tutti::diag {
@@ -48,6 +50,36 @@ std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
     }
   }
   return std::nullopt;
+}
+
+// Ranks whose kernels wait for each other in one operation, and each for others too. One that has called it, and whose GPU has not come to it,
+// is what all of them wait for.
+std::optional<int> Walk::OfOneThatHasNotBegun(const std::vector<Node>& cycle) {
+  const Node& waits = cycle[0];
+  if (!At(waits).now->wait.on_gpu) return std::nullopt;
+  for (const RankLook& rank : CommunicatorOf(waits).seen) {
+    const Node node{waits.communicator, rank.rank};
+    const bool in_stream = At(node).standing == Standing::kIdle && HasDone(node, waits) && !rank.finished_is_done;
+    if (!in_stream || (rank.started && HasBegun(rank, *At(waits).now))) continue;
+    if (const std::optional<Node> elsewhere = ElsewhereOnGpu(node)) return ThroughElsewhere(cycle, *elsewhere);
+    if (rank.started) return GpuLate(node, docket_.CallOwed(node, waits));
+  }
+  return std::nullopt;
+}
+
+// What a rank that all of the cycle wait for waits for in another communicator: it may be one of them.
+int Walk::ThroughElsewhere(const std::vector<Node>& cycle, const Node& elsewhere) {
+  std::vector<Node> path{elsewhere};
+  while (true) {
+    const Step step = From(path.back());
+    if (!step.next) return step.verdict;
+    if (std::ranges::find(cycle, *step.next) != cycle.end()) {
+      path.insert(path.begin(), *step.next);
+      return Deadlock(path);
+    }
+    if (const auto turn = std::ranges::find(path, *step.next); turn != path.end()) return Deadlock({turn, path.end()});
+    path.push_back(*step.next);
+  }
 }
 
 int Walk::GpuLate(const Node& node, const CallOf& call) {

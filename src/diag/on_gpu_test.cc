@@ -118,6 +118,39 @@ TEST(OnGpu, SaysThatItIsNotKnownWhatAGpuDoes) {
       << Sentence(v);
 }
 
+// Ranks that wait for several others say one of them, which may be each other.
+TEST(OnGpu, FindsWhoHasNotBegunBehindRanksThatWaitForEachOther) {
+  GpuJob job(3);
+  job.WaitOnGpu(0, 1, 5);
+  job.WaitOnGpu(1, 0, 5);
+  job.Enqueue(2);
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kGpuLate);
+  EXPECT_EQ(RanksOf(v), std::vector{2});
+  EXPECT_EQ(v.direct.size() + v.indirect.size(), 2u);
+  job.Begin(2);
+  EXPECT_EQ(job.TheOnly(job.Judged()).kind, Kind::kUnknown);
+  job.rank(2).started.reset();
+  EXPECT_EQ(job.TheOnly(job.Judged()).kind, Kind::kUnknown);
+}
+
+TEST(OnGpu, FindsADeadlockBehindRanksThatWaitForEachOther) {
+  GpuJob job(3);
+  const int other = job.AddOnGpus(3);
+  job.WaitOnGpu(0, 1, 5);
+  job.WaitOnGpu(1, 0, 5);
+  job.Enqueue(2);
+  job.WaitOnGpu(2, 1, 5, other);
+  for (const int r : {0, 1}) job.Enqueue(r, other);
+  const Verdict v = job.TheOnly(job.Judged());
+  EXPECT_EQ(v.kind, Kind::kDeadlock);
+  EXPECT_NE(Sentence(v).find("the GPU of rank 2 (host a, pid 102, GPU 2) is in all_reduce(count 1024, float32, sum), "
+                             "operation 11 of communicator tp and has not begun all_reduce(count 1024, float32, sum), "
+                             "operation 11 of communicator dp"),
+            std::string::npos)
+      << Sentence(v);
+}
+
 // A rank that waits for another one that waits is not to blame.
 TEST(OnGpu, GoesOnToWhomTheAwaitedWaitFor) {
   GpuJob job(4);

@@ -61,6 +61,8 @@ class Walk {
   Step OnGpu(const Node& peer, const Node& node);
   std::optional<Node> ElsewhereOnGpu(const Node& node) const;
   int GpuLate(const Node& node, const CallOf& call);
+  std::optional<int> OfOneThatHasNotBegun(const std::vector<Node>& cycle);
+  int ThroughElsewhere(const std::vector<Node>& cycle, const Node& elsewhere);
   // Whether a rank has called, and ended, what `waits` waits for.
   bool HasDone(const Node& peer, const Node& waits) const;
   const Seen& At(const Node& node) const { return standings_.Of(node.communicator, node.rank); }

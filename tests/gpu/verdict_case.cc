@@ -305,7 +305,8 @@ const char* NameOf(int way) { return kWays[way].name; }
 bool Fits(const VerdictCase& c, int gpus) {
   const Way& way = kWays[c.way];
   constexpr std::size_t kLongest = 1000;  // elements that surely go by a kernel
-  if (way.stops_kernels && c.hosts == c.ranks && c.count > kLongest) return false;
+  const bool within_hosts = c.ranks > c.hosts && c.ranks % c.hosts == 0;
+  if (way.stops_kernels && c.hosts > 1 && !within_hosts && c.count > kLongest) return false;
   return c.ranks <= gpus || !way.owns_gpu;
 }
 

@@ -20,10 +20,11 @@ constexpr std::int64_t kLongNs = 300 * sys::kNsPerMs, kAskEveryNs = 300 * sys::k
 // How long the driver may keep a question when a communicator ends. Who ends it comes to the same driver then.
 constexpr std::int64_t kProbeNs = 5 * sys::kNsPerSecond;
 
-bool IsAwaited(const Core& host, std::int64_t now_ns) {
+// Whether kernels of others wait for this rank, or may: of those that wait for several peers one says one of them.
+bool IsAwaited(const Core& host, bool waits, std::int64_t now_ns) {
   return std::ranges::any_of(host.boxes, [&](const trace::View& box) {
     const trace::WaitView wait = box.wait();
-    return wait.on_gpu && wait.peer == host.rank && now_ns - wait.since_ns >= kLongNs;
+    return wait.on_gpu && (wait.peer == host.rank || !waits) && now_ns - wait.since_ns >= kLongNs;
   });
 }
 
@@ -47,7 +48,7 @@ void GpuEvidence::Note(const GpuWords& words) {
   Inside& c = *inside_;
   const std::int64_t now_ns = sys::NowNs();
   trace::GpuNote note = c.kernels.Look(c.failures, c.core.host.recorder.last(), now_ns);
-  if (c.core.fabric == nullptr || !IsAwaited(c.core.host, now_ns)) {
+  if (c.core.fabric == nullptr || !IsAwaited(c.core.host, note.kind != trace::WaitKind::kNothing, now_ns)) {
     c.probe.Forget();
   } else {
     if (now_ns - c.asked_ns >= kAskEveryNs) {
