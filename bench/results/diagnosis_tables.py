@@ -171,6 +171,37 @@ def counted(rows, key):
     return ", ".join(f"{times_} {name}" for name, times_ in sorted(total.items(), key=lambda item: -item[1])) or "none"
 
 
+GPU_CASES = {  # in the order of tests/gpu/verdict_case.cc
+    "late-host": "does not call", "late-gpu": "has called, and a function of the host keeps its stream",
+    "busy-gpu": "has called, and a kernel of the program has its whole GPU", "late-send": "does not send",
+    "late-graph": "does not launch a graph",
+    "orders": "puts the calls of two communicators into its stream in the other order",
+    "broken-gpu": "has lost its GPU's context: a kernel of the program wrote where no memory is",
+    "well": "makes all calls, with pauses of 0.4 s",
+}
+
+
+def gpus(measured):
+    """What ranks whose kernels wait are told, on one host and on two; and how many cases by dice are right."""
+    runs = measured.of("h200-4-gpus", "verdicts")
+    fixed = {run.rows[0]["hosts"]: run.rows for run in runs if "--cases 0" in run.data["command"]}
+    dice = [run.rows for run in runs if "--cases 0" not in run.data["command"]]
+    lines = []
+    for name, what in GPU_CASES.items():
+        one, two = ([row for row in fixed[hosts_] if row["case"] == name] for hosts_ in (1, 2))
+        told = [second for row in one + two for second in row["told_s"]]
+        sentence = re.sub(r"; ranks? [^;]* waited for .*", "", two[0]["sentence"])
+        cells = [f"{count(rows)}, {count(rows, 'right')}" for rows in (one, two)]
+        for rows in dice:
+            some = [row for row in rows if row["case"] == name]
+            cells.append(f"{count(some)}, {count(some, 'right')}")
+        lines.append([what, *cells, f"{min(told):.1f} to {max(told):.1f}" if told else "-", f"``{sentence}``" if sentence else "nothing, in 5 s"])
+    totals = [f"{count(rows)}, {count(rows, 'right')}" for rows in (*fixed.values(), *dice)]
+    lines.append(["all", *totals, "", ""])
+    return table(["a rank", "1 host: runs, right", "2 hosts of 2", "first dice", "second dice", "told after, s", "what all others are told, on 2 hosts"],
+                 lines)
+
+
 def soak(measured):
     """Jobs without a fault, with benign pauses."""
     runs = measured.of(MACHINE, "soak_totals")

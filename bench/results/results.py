@@ -42,6 +42,7 @@ KINDS = {  # what a file holds -> what each of its rows must have
     "torch": ("ranks", "operation", "bytes", "gloo", "tutti"),
     "campaign": ("where", "seed", "kind", "name", "right"),
     "flights": ("seed", "named"),
+    "verdicts": ("case", "seed", "ranks", "gpus", "hosts", "right", "told_s", "sentence"),
     "soak_totals": ("seconds", "jobs", "job_hours", "rank_hours", "cores", "pauses", "told", "warnings", "failed"),
     "hours": ("ranks", "jobs", "hours", "worked_out_hours", "events", "looks", "judge_ms", "longest_judge_ms", "told", "warnings"),
     "init": ("ranks", "processes", "hosts", "median_s", "worst_s", "mb_per_rank"),

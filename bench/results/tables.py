@@ -37,7 +37,7 @@ TABLES = {
     "jax": python.jax, "torch": python.torch, "diagnosis-hosts": diagnosis.hosts, "diagnosis-misses": diagnosis.misses, "diagnosis-shapes": diagnosis.shapes,
     "diagnosis-model": lambda measured: diagnosis.others(measured, "model"),
     "diagnosis-real": lambda measured: diagnosis.others(measured, "real"), "diagnosis-sentences": diagnosis.sentences,
-    "diagnosis-tools": diagnosis.tools, "diagnosis-soak": diagnosis.soak, "diagnosis-hours": diagnosis.hours,
+    "diagnosis-tools": diagnosis.tools, "diagnosis-gpus": diagnosis.gpus, "diagnosis-soak": diagnosis.soak, "diagnosis-hours": diagnosis.hours,
     "gpu-windows": gpu.windows, "gpu-blocks": gpu.blocks_of_relays,
 }
 
