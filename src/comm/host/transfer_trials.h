@@ -58,9 +58,10 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   TransferTrials(int ranks, std::function<Link(int peer)> link, std::int64_t (*now_ns)() = sys::NowNs);
   ~TransferTrials() override;
 
-  // One for each power of two, from 32 KiB on. What is shorter takes about a microsecond, of which the counting would be a part.
+  // One for each power of two, from 8 KiB on. What is shorter goes through pages in any case, in about a microsecond, of which the counting
+  // would be a part.
   static constexpr int kBands = 32;
-  static constexpr std::size_t kLeastBytes = std::size_t{32} << 10;
+  static constexpr std::size_t kLeastBytes = std::size_t{8} << 10;
   static constexpr int BandOf(std::size_t bytes) {
     return std::clamp(static_cast<int>(std::bit_width(bytes / kLeastBytes)) - 1, 0, kBands - 1);
   }
