@@ -22,7 +22,7 @@ MACHINES = {  # of folders -> what a reader calls it; others are called by what 
     "epyc-2-cores": "AMD EPYC, 2 cores", "epyc-zen3-2-cores": "AMD EPYC of Zen 3, 2 cores",
     "epyc-zen5-2-cores": "AMD EPYC of Zen 5, 2 cores", "xeon-2-cores": "Intel Xeon, 2 cores",
     "xeon-16-cores": "Intel Xeon, 16 cores", "xeon-32-cores": "Intel Xeon, 32 cores", "h100": "1 NVIDIA H100, 16 cores",
-    "diagnosis": "planted faults", "xeon-64-cores": "Intel Xeon, 64 cores",
+    "xeon-amx-2-cores": "Intel Xeon with AMX, 2 cores", "diagnosis": "planted faults", "xeon-64-cores": "Intel Xeon, 64 cores",
     "h200-2-gpus": "2 NVIDIA H200, NVLink", "h200-4-gpus": "4 NVIDIA H200, NVLink",
 }
 KINDS = {  # what a file holds -> what each of its rows must have
