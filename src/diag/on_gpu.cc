@@ -52,6 +52,13 @@ std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
   return std::nullopt;
 }
 
+// Whether a rank has called what another one waits in, and its GPU is not known to have come to it.
+bool Walk::HasNotBegun(const Node& node, const Node& waits) const {
+  const RankLook& rank = *At(node).now;
+  const bool in_stream = At(node).standing == Standing::kIdle && HasDone(node, waits) && !rank.finished_is_done;
+  return in_stream && !(rank.started && HasBegun(rank, *At(waits).now));
+}
+
 // Ranks whose kernels wait for each other in one operation, and each for others too. One that has called it, and whose GPU has not come to it,
 // is what all of them wait for.
 std::optional<int> Walk::OfOneThatHasNotBegun(const std::vector<Node>& cycle) {
@@ -59,8 +66,7 @@ std::optional<int> Walk::OfOneThatHasNotBegun(const std::vector<Node>& cycle) {
   if (!At(waits).now->wait.on_gpu) return std::nullopt;
   for (const RankLook& rank : CommunicatorOf(waits).seen) {
     const Node node{waits.communicator, rank.rank};
-    const bool in_stream = At(node).standing == Standing::kIdle && HasDone(node, waits) && !rank.finished_is_done;
-    if (!in_stream || (rank.started && HasBegun(rank, *At(waits).now))) continue;
+    if (!HasNotBegun(node, waits)) continue;
     if (const std::optional<Node> elsewhere = ElsewhereOnGpu(node)) return ThroughElsewhere(cycle, *elsewhere);
     if (rank.started) return GpuLate(node, docket_.CallOwed(node, waits));
   }
@@ -77,9 +83,24 @@ int Walk::ThroughElsewhere(const std::vector<Node>& cycle, const Node& elsewhere
       path.insert(path.begin(), *step.next);
       return Deadlock(path);
     }
-    if (const auto turn = std::ranges::find(path, *step.next); turn != path.end()) return Deadlock({turn, path.end()});
+    const auto turn = std::ranges::find(path, *step.next);
+    if (turn != path.end()) return OfTwoCycles(cycle, {turn, path.end()});
     path.push_back(*step.next);
   }
+}
+
+// Ranks that wait for each other wait for one of others that do, in another communicator: a deadlock, where those wait for one of the first.
+int Walk::OfTwoCycles(const std::vector<Node>& cycle, const std::vector<Node>& other) {
+  const Node& waits = other.front();
+  const auto elsewhere = [&](const Node& node) { return node.communicator != waits.communicator; };
+  if (std::ranges::any_of(other, elsewhere)) return Deadlock(other);
+  for (const RankLook& rank : CommunicatorOf(waits).seen) {
+    const Node node{waits.communicator, rank.rank};
+    if (!HasNotBegun(node, waits)) continue;
+    const std::optional<Node> back = ElsewhereOnGpu(node);
+    if (back && std::ranges::find(cycle, *back) != cycle.end()) return Deadlock({*back, waits});
+  }
+  return LeastProgress(other);
 }
 
 int Walk::GpuLate(const Node& node, const CallOf& call) {

@@ -151,6 +151,42 @@ TEST(OnGpu, FindsADeadlockBehindRanksThatWaitForEachOther) {
       << Sentence(v);
 }
 
+// Half of the ranks call two communicators in one order, half in the other.
+TEST(OnGpu, FindsADeadlockOfTwoHalves) {
+  GpuJob job(4);
+  const int other = job.AddOnGpus(4);
+  for (const int r : {0, 1}) {
+    job.WaitOnGpu(r, 1 - r, 5);
+    job.Enqueue(r, other);
+  }
+  for (const int r : {2, 3}) {
+    job.WaitOnGpu(r, 5 - r, 5, other);
+    job.Enqueue(r);
+  }
+  const std::vector<Verdict> verdicts = job.Judged();
+  ASSERT_FALSE(verdicts.empty());
+  for (const Verdict& v : verdicts) {
+    EXPECT_EQ(v.kind, Kind::kDeadlock) << Sentence(v);
+    ASSERT_EQ(v.culprits.size(), 2u);
+    EXPECT_NE(v.culprits[0].communicator, v.culprits[1].communicator) << Sentence(v);
+  }
+}
+
+// A half of the ranks waits for the others, and these for nobody but each other: what holds them up is not known.
+TEST(OnGpu, DoesNotMakeADeadlockOfACircle) {
+  GpuJob job(4);
+  const int other = job.AddOnGpus(2);
+  for (int i = 0; i < 2; ++i) {
+    RankLook& rank = job.rank(i, other);
+    rank.process = 2 + i;
+    rank.gpu_bus_id = job.rank(2 + i).gpu_bus_id;
+    job.WaitOnGpu(i, 1 - i, 5, other);
+    job.WaitOnGpu(i, 1 - i, 5);
+    job.Enqueue(2 + i);
+  }
+  for (const Verdict& v : job.Judged()) EXPECT_EQ(v.kind, Kind::kUnknown) << Sentence(v);
+}
+
 // A rank that waits for another one that waits is not to blame.
 TEST(OnGpu, GoesOnToWhomTheAwaitedWaitFor) {
   GpuJob job(4);

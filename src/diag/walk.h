@@ -62,7 +62,9 @@ class Walk {
   std::optional<Node> ElsewhereOnGpu(const Node& node) const;
   int GpuLate(const Node& node, const CallOf& call);
   std::optional<int> OfOneThatHasNotBegun(const std::vector<Node>& cycle);
+  bool HasNotBegun(const Node& node, const Node& waits) const;
   int ThroughElsewhere(const std::vector<Node>& cycle, const Node& elsewhere);
+  int OfTwoCycles(const std::vector<Node>& cycle, const std::vector<Node>& other);
   // Whether a rank has called, and ended, what `waits` waits for.
   bool HasDone(const Node& peer, const Node& waits) const;
   const Seen& At(const Node& node) const { return standings_.Of(node.communicator, node.rank); }

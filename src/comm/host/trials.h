@@ -97,7 +97,8 @@ class Trials final : public exec::cpu::JobWatcher {
 
   std::vector<Way> ways_;
   const Rules rules_;
-  // Calls of a turn that count. The first ones find the caches and what is under way as another way left them, and do not where nobody waits.
+  // Calls of a turn that count. The first ones, which find the caches and what is under way as another way left them, do not where the ranks do
+  // not wait for each other.
   const std::size_t counted_;
   const std::size_t samples_;  // of a turn
   const Prepare prepare_;
