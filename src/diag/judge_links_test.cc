@@ -6,10 +6,14 @@
 
 #include "diag/sentence.h"
 #include "diag/test_looks.h"
+#include "tests/support/verdicts.h"
 
 namespace tutti::diag {
 namespace {
 
+using tests::Has;
+using tests::One;
+using tests::RanksOf;
 using trace::WaitKind;
 
 TEST(JudgeLinks, NamesAHostThatIsGone) {

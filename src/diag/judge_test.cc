@@ -7,9 +7,14 @@
 
 #include "diag/sentence.h"
 #include "diag/test_looks.h"
+#include "tests/support/verdicts.h"
 
 namespace tutti::diag {
 namespace {
+
+using tests::Has;
+using tests::One;
+using tests::RanksOf;
 
 TEST(Judge, SaysNothingWhereNobodyWaits) {
   Job job(4);

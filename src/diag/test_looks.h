@@ -5,14 +5,11 @@
 
 // Looks at jobs that were never run, written by hand for tests.
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "diag/sentence.h"
 #include "diag/verdict.h"
 
 namespace tutti::diag {
@@ -143,25 +140,6 @@ class Job {
 
   Look now;
 };
-
-inline std::vector<int> RanksOf(const std::vector<Place>& places) {
-  std::vector<int> ranks;
-  for (const Place& p : places) ranks.push_back(p.rank);
-  return ranks;
-}
-
-// That there is one verdict, of this kind and these culprits.
-inline const Verdict& One(const std::vector<Verdict>& verdicts, Kind kind, const std::vector<int>& culprits) {
-  static const Verdict kNone;
-  for (const Verdict& v : verdicts) SCOPED_TRACE(Sentence(v));
-  EXPECT_EQ(verdicts.size(), 1u);
-  if (verdicts.empty()) return kNone;
-  EXPECT_EQ(Name(verdicts[0].kind), std::string(Name(kind))) << Sentence(verdicts[0]);
-  EXPECT_EQ(RanksOf(verdicts[0].culprits), culprits) << Sentence(verdicts[0]);
-  return verdicts[0];
-}
-
-inline bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace tutti::diag
 
