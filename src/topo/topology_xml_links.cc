@@ -66,7 +66,7 @@ Result<std::optional<int>> LinkReader::TargetOf(const Element& gpu, pugi::xml_no
   const std::string bus_id = BusIdFrom(target);
   const auto known = devices_.gpus_at.find({host, bus_id});
   const bool is_gpu = known != devices_.gpus_at.end();
-  if (bus_id.starts_with("fffffff:") || (kind.empty() ? !is_gpu && !bus_id.empty() : !IsGpuClass(kind))) {
+  if ((bus_id.starts_with("fffffff:") && !is_gpu) || (kind.empty() ? !is_gpu && !bus_id.empty() : !IsGpuClass(kind))) {
     return std::optional(NvSwitchOf(host));
   }
   if (bus_id.empty()) {

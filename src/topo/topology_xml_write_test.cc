@@ -115,6 +115,14 @@ TEST(WriteTopologyXml, RoundTripsOfOddities) {
       "<gpu dev=\"1\" sm=\"107\" rank=\"1\" gdr=\"1\" mlopart=\"1\">{0}</gpu>",
       to_switch(36) + "<c2c bw=\"56376\" count=\"7\"/>");
   RoundTrip(on_root(PciOf("0000:01:00.0", "0x030200", "64.0 GT/s PCIe", 2, part)));
+  // A GPU in the domain that stands for NVSwitches.
+  const auto linked = [](int dev, std::string_view target) {
+    return fmt::format(
+        "<gpu dev=\"{0}\" sm=\"90\" rank=\"{0}\"><nvlink target=\"{1}\" count=\"4\" tclass=\"0x030200\"/></gpu>", dev,
+        target);
+  };
+  RoundTrip(on_root(PciOf("fffffff:0000:01:00.0", "0x030200", "16 GT/s", 16, linked(0, "0000:02:00.0")) +
+                    PciOf("0000:02:00.0", "0x030200", "16 GT/s", 16, linked(1, "fffffff:0000:01:00.0"))));
 }
 
 TEST(WriteTopologyXml, OneHostOfMany) {
