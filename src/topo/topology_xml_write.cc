@@ -188,12 +188,17 @@ void Writer::WriteGpu(int index) {
   Whole("rank", ranks_.at(index));
   if (gpu.gdr || gpu.sm > 0 || IsAmd(gpu)) Whole("gdr", gpu.gdr ? 1 : 0);  // else nothing is known of it
   if (gpu.mlopart >= 0) Whole("mlopart", gpu.mlopart);
+  // In an order that does not depend on which end of a link was read first.
+  std::vector<Neighbour> linked;
   for (const Neighbour& neighbour : graph_.NeighboursOf(index)) {
-    const Link& link = graph_.link(neighbour.link);
-    if (link.kind == LinkKind::kNvLink && graph_.node(neighbour.node).host == host_) {
-      WriteNvLink(index, neighbour.node, link);
-    }
+    const bool near = graph_.node(neighbour.node).host == host_;
+    if (near && graph_.link(neighbour.link).kind == LinkKind::kNvLink) linked.push_back(neighbour);
   }
+  std::ranges::stable_sort(linked, {}, [&](const Neighbour& n) {
+    const bool is_gpu = graph_.node(n.node).kind == NodeKind::kGpu;
+    return std::pair(!is_gpu, is_gpu ? BusIdOf(n.node) : std::string());
+  });
+  for (const Neighbour& neighbour : linked) WriteNvLink(index, neighbour.node, graph_.link(neighbour.link));
   for (const Neighbour& neighbour : graph_.NeighboursOf(index)) {
     const Link& link = graph_.link(neighbour.link);
     if (link.kind != LinkKind::kC2c) continue;

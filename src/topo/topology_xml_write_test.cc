@@ -125,6 +125,21 @@ TEST(WriteTopologyXml, RoundTripsOfOddities) {
                     PciOf("0000:02:00.0", "0x030200", "16 GT/s", 16, linked(1, "fffffff:0000:01:00.0"))));
 }
 
+// Links are written in the same order whichever of their ends was read first.
+TEST(WriteTopologyXml, TheOrderOfLinksIsTheSame) {
+  const auto gpu = [](int dev, std::string_view links) {
+    return PciOf(fmt::format("0000:0{}:00.0", dev + 1), "0x030200", "8 GT/s", 16,
+                 fmt::format("<gpu dev=\"{0}\" sm=\"70\" rank=\"{0}\" gdr=\"0\">{1}</gpu>", dev, links));
+  };
+  const auto to = [](int dev, int count) {
+    return fmt::format("<nvlink target=\"0000:0{}:00.0\" count=\"{}\" tclass=\"0x030200\"/>", dev + 1, count);
+  };
+  const std::string text =
+      SystemOf(CpuOf(0, kBroadwell, gpu(0, "") + gpu(1, to(2, 12)) + gpu(2, to(1, 12) + to(0, 2))));
+  const std::string written = WriteTopologyXml(Read(text).graph, 0);
+  EXPECT_EQ(WriteTopologyXml(Read(written).graph, 0), written);
+}
+
 TEST(WriteTopologyXml, OneHostOfMany) {
   const Graph graph = Read(SystemOf(Tray("0xa", 0, "") + Tray("0xb", 4, ""))).graph;
   EXPECT_EQ(Print(Read(WriteTopologyXml(graph, 1)).graph), Print(Read(SystemOf(Tray("0xb", 4, ""))).graph));
