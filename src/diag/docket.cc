@@ -142,18 +142,18 @@ std::optional<CallOf> Docket::CallOwedInWhole(const Node& node, const Node& wait
 bool Docket::HasCalledInWhole(const Node& node, const Node& waits) const {
   const RankLook *owes = InWhole(node), *waiting = InWhole(waits);
   if (owes == nullptr || waiting == nullptr) return false;
-  if (const trace::WholeCall* in = WaitsInWhole(waits)) {
-    if (in->in_graph) return false;  // replays are not counted
-    if (!in->call.is_transfer()) return owes->knows_collectives && owes->sequence >= in->sequence;
-    const RankLook::Transfers theirs = owes->TransfersWith(waits.rank);
-    return (in->call.function() == Collective::kSend ? theirs.receives : theirs.sends) >= in->sequence;
-  }
-  const trace::Call running = RunningCall(waits).call;
-  if (running.valid() && running.is_transfer()) {
+  const trace::WholeCall* in = WaitsInWhole(waits);
+  if (in != nullptr && in->in_graph) return false;  // replays are not counted
+  const trace::Call call = RunningCall(waits).call;
+  if (call.valid() && call.is_transfer()) {
     const RankLook::Transfers theirs = owes->TransfersWith(waits.rank), own = waiting->TransfersWith(node.rank);
-    return running.function() == Collective::kSend ? theirs.receives >= own.sends : theirs.sends >= own.receives;
+    const bool sends = call.function() == Collective::kSend;
+    return (sends ? theirs.receives : theirs.sends) >= (in != nullptr ? in->sequence
+                                                        : sends       ? own.sends
+                                                                      : own.receives);
   }
-  return owes->knows_collectives && waiting->sequence > 0 && owes->sequence >= waiting->sequence;
+  const std::uint64_t sequence = in != nullptr ? in->sequence : waiting->sequence;
+  return owes->knows_collectives && sequence > 0 && owes->sequence >= sequence;
 }
 
 CallOf Docket::CallOwed(const Node& node, const Node& waits) const {

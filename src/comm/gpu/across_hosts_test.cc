@@ -290,7 +290,9 @@ TEST_P(AcrossHosts, AWaitIsNotedWithTheProgramsCall) {
                         sys::SleepNs(sys::kNsPerMs);
                         r.across().NoteCalls(whole);
                         const std::optional<trace::WholeCall> call = r.part().own().waits_in;
-                        if (call) EXPECT_EQ(call->call.ToString(), "all_reduce(count 5, int32, sum)");
+                        if (call) {
+                          EXPECT_EQ(call->call.ToString(), "all_reduce(count 5, int32, sum)");
+                        }
                         noted = call.has_value();
                       }
                       EXPECT_TRUE(noted);

@@ -151,9 +151,7 @@ void HostRunner::NoteCalls(const trace::View& whole) {
     if (core.boxes.empty()) continue;  // it has one rank
     const trace::WaitView wait = core.boxes[static_cast<std::size_t>(core.rank)].wait();
     const bool waits = running && running->communicator == i && wait.kind != trace::WaitKind::kNothing;
-    const bool renumbered = wait.peer >= 0 && wait.peer < static_cast<int>(over.in_parent.size());
-    const int peer = renumbered ? over.in_parent[static_cast<std::size_t>(wait.peer)] : wait.peer;
-    core.recorder.NoteWhole(waits ? CallThatWaits(whole, running->calls, wait.kind, peer) : std::nullopt);
+    core.recorder.NoteWhole(waits ? CallThatWaits(whole, running->calls, wait, over.in_parent) : std::nullopt);
   }
 }
 

@@ -33,8 +33,8 @@ class GpuHosts {
   GpuHosts& operator=(const GpuHosts&) = delete;
   virtual ~GpuHosts() = default;
 
-  // Enqueues operations that were called as one, which are `calls` of the program. After an error a part of them may be in the stream, so that peers wait for the
-  // rest. REQUIRES: they are valid.
+  // Enqueues operations that were called as one, which are `calls` of the program. After an error a part of them may be in the stream, so that
+  // peers wait for the rest. REQUIRES: they are valid.
   virtual Status Run(std::span<const Operation> operations, const ProgramCalls& calls, sys::cuda::Stream stream) = 0;
   // The cost model's estimate for operations that are called as one, us. REQUIRES: they are valid.
   virtual Result<double> PredictUs(std::span<const Operation> operations) = 0;

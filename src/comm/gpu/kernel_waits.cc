@@ -22,16 +22,17 @@ std::uint64_t WholeNumber(std::uint64_t low, std::uint64_t called) {
   return low == 0 || back > called ? 0 : called - back;
 }
 
-}  // namespace
-
-void KernelWaits::Renew(Wait& wait, const GpuNote& note) {
-  const bool goes_on = wait.known && wait.note.number == note.number && note.now_ns - wait.note.now_ns < kOverNs;
-  if (!goes_on || note.since_ns > wait.note.since_ns + kOneWaitNs) {
-    wait = {.note = note, .known = true};
+void Renew(GpuNote& wait, const GpuNote& note) {
+  const bool goes_on =
+      wait.kind != WaitKind::kNothing && wait.number == note.number && note.now_ns - wait.now_ns < KernelWaits::kOverNs;
+  if (!goes_on || note.since_ns > wait.since_ns + kOneWaitNs) {
+    wait = note;
   } else {
-    wait.note.now_ns = note.now_ns;
+    wait.now_ns = note.now_ns;
   }
 }
+
+}  // namespace
 
 GpuNote KernelWaits::Look(const exec::gpu::Failures& failures, std::uint64_t called, std::int64_t now_ns) {
   GpuNote longest, same;
@@ -50,9 +51,8 @@ GpuNote KernelWaits::Look(const exec::gpu::Failures& failures, std::uint64_t cal
                .since_ns = now_ns - wait.waited_ns,
                .now_ns = now_ns});
       }
-      for (const Wait& wait : seen.waits) {
-        const GpuNote& note = wait.note;
-        if (!wait.known || now_ns - note.now_ns >= kOverNs) continue;
+      for (const GpuNote& note : seen.waits) {
+        if (note.kind == WaitKind::kNothing || now_ns - note.now_ns >= kOverNs) continue;
         if (longest.kind == WaitKind::kNothing || note.since_ns < longest.since_ns) longest = note;
         if (note.kind == last_.kind && note.peer == last_.peer && note.number == last_.number) same = note;
       }

@@ -25,17 +25,11 @@ class KernelWaits {
   trace::GpuNote Look(const exec::gpu::Failures& failures, std::uint64_t called, std::int64_t now_ns);
 
  private:
-  // Of a peer, in a slot: for data, for room.
-  struct Wait {
-    trace::GpuNote note;
-    bool known = false;
-  };
+  // Of a peer, in a slot.
   struct Seen {
     std::uint64_t word = 0;
-    std::array<Wait, 2> waits;
+    std::array<trace::GpuNote, 2> waits;  // for data, for room
   };
-  void Renew(Wait& wait, const trace::GpuNote& note);
-
   std::array<std::array<Seen, transport::p2p::kSeats>, exec::gpu::Failures::kSlots> seen_{};
   trace::GpuNote last_;
 };

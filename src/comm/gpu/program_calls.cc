@@ -24,10 +24,12 @@ std::optional<ProgramCalls> EnqueuedCalls::Find(std::uint64_t number) const {
 }
 
 // A collective may go as sends and receives, so in a group of both a send or receive with that peer comes first.
-std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
-                                              int peer) {
+std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls,
+                                              const trace::WaitView& wait, std::span<const int> in_whole) {
   if (calls.captured) return trace::WholeCall{.in_graph = true};
-  const Collective transfer = kind == trace::WaitKind::kData ? Collective::kRecv : Collective::kSend;
+  const bool renumbered = wait.peer >= 0 && wait.peer < std::ssize(in_whole);
+  const int peer = renumbered ? in_whole[static_cast<std::size_t>(wait.peer)] : wait.peer;
+  const Collective transfer = wait.kind == trace::WaitKind::kData ? Collective::kRecv : Collective::kSend;
   std::optional<trace::WholeCall> collective;
   const std::uint64_t count = std::min<std::uint64_t>(calls.count, calls.last);
   for (std::uint64_t number = calls.last - count + 1; number <= calls.last; ++number) {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "trace/call.h"
 #include "trace/view.h"
@@ -29,9 +30,9 @@ struct ProgramCalls {
   ProgramCalls Only(std::size_t i) const;
 };
 
-// Which of the calls a wait in a part is for: `peer` is who is waited for, by its rank in the whole. nullopt: it is not known.
-std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls, trace::WaitKind kind,
-                                              int peer);
+// Which of the calls a wait in a part is for. `in_whole`: the part's ranks there; empty: they have the same numbers. nullopt: it is not known.
+std::optional<trace::WholeCall> CallThatWaits(const trace::View& whole, const ProgramCalls& calls,
+                                              const trace::WaitView& wait, std::span<const int> in_whole);
 
 // Which calls of the program those of a part are for: the last ones, as many as its black box keeps. Threads: any.
 class EnqueuedCalls {

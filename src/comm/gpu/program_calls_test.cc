@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "trace/recorder.h"
 
@@ -34,8 +35,9 @@ struct Program {
   void Add(Collective kind, int root, std::uint64_t sequence) {
     recorder.Add(trace::PackCall({.kind = kind, .type = DataType::kFloat32, .root = root}), 10, sequence, 0);
   }
-  std::optional<WholeCall> Waits(const ProgramCalls& calls, WaitKind kind, int peer) const {
-    return CallThatWaits(*trace::View::Open(memory.get(), kBytes), calls, kind, peer);
+  std::optional<WholeCall> Waits(const ProgramCalls& calls, WaitKind kind, int peer,
+                                 const std::vector<int>& in_whole = {}) const {
+    return CallThatWaits(*trace::View::Open(memory.get(), kBytes), calls, {.kind = kind, .peer = peer}, in_whole);
   }
   std::unique_ptr<std::byte, decltype(&std::free)> memory{
       static_cast<std::byte*>(std::aligned_alloc(4096, (kBytes + 4095) / 4096 * 4096)), &std::free};
@@ -56,6 +58,12 @@ TEST(ProgramCalls, TellTheSendOrReceiveWithWhoIsWaitedFor) {
   EXPECT_EQ(program.Waits(kGroup, WaitKind::kData, 2)->call.ToString(), "recv(count 10, float32, from rank 2)");
   EXPECT_EQ(program.Waits(kGroup, WaitKind::kRoom, 1)->number, 2u);
   EXPECT_EQ(program.Waits(kGroup, WaitKind::kReaders, 1)->call.ToString(), "send(count 10, float32, to rank 1)");
+}
+
+TEST(ProgramCalls, KnowThePeerByItsRankInTheWhole) {
+  const Program program;
+  EXPECT_EQ(program.Waits(kGroup, WaitKind::kData, 0, {2, 3})->number, 5u);
+  EXPECT_EQ(program.Waits(kGroup, WaitKind::kData, 1, {3, 1})->number, 4u);
 }
 
 TEST(ProgramCalls, TellTheCollectiveElse) {

@@ -56,15 +56,9 @@ void GpuWithinHost::NoteEvidence(const trace::View& whole) {
   Core& core = *communicator_.impl();
   if (core.boxes.empty()) return;
   const trace::WaitView wait = core.boxes[static_cast<std::size_t>(core.rank)].wait();
-  std::optional<trace::WholeCall> waits_in;
-  if (wait.on_gpu && wait.number == 0) {
-    waits_in = {.in_graph = true};
-  } else if (wait.on_gpu) {
-    const bool known = wait.peer >= 0 && wait.peer < static_cast<int>(in_parent_.size());
-    const int peer = known ? in_parent_[static_cast<std::size_t>(wait.peer)] : -1;
-    if (const auto calls = enqueued_->Find(wait.number)) waits_in = CallThatWaits(whole, *calls, wait.kind, peer);
-  }
-  core.recorder.NoteWhole(waits_in);
+  std::optional<ProgramCalls> calls;
+  if (wait.on_gpu) calls = wait.number == 0 ? ProgramCalls{.captured = true} : enqueued_->Find(wait.number);
+  core.recorder.NoteWhole(calls ? CallThatWaits(whole, *calls, wait, in_parent_) : std::nullopt);
 }
 
 void GpuWithinHost::CloseEvidence() { gpu_->impl()->faults.CloseEvidence(); }
