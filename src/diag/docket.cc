@@ -252,4 +252,19 @@ int Docket::Late(const Node& node, const Node& waits, Owes owes) {
   return late;
 }
 
+void NameCards(const CommunicatorLook& c, LinkPlace& link) {
+  if (const EdgeFacts* facts = c.FactsOf(link.from.rank, link.to.rank)) {
+    link.nic_from = facts->nic_from;
+    link.nic_to = facts->nic_to;
+    return;
+  }
+  const auto card = [&](const Place& own, const Place& other) {
+    const RankLook* rank = c.Find(own.rank);
+    const FlowLook* flow = rank == nullptr ? nullptr : rank->FlowTo(other.rank);
+    return flow == nullptr ? "" : flow->card;
+  };
+  link.nic_from = card(link.from, link.to);
+  link.nic_to = card(link.to, link.from);
+}
+
 }  // namespace tutti::diag

@@ -75,6 +75,9 @@ class Docket {
   std::map<std::string, int> by_key_;
 };
 
+// Names the network cards at both ends of a link, as far as they are known.
+void NameCards(const CommunicatorLook& c, LinkPlace& link);
+
 // What a process does that a program may well want others to wait for: "writes /ckpt/17.pt", "compiles (nvcc)"; empty: nothing. `before`: the
 // same so long ago, or null.
 std::string ExcuseOf(const ProcessLook& process, const ProcessLook* before, std::int64_t apart_ns);

@@ -27,6 +27,23 @@ bool IsFull(const LinkLook& link, int protocol, const std::array<std::uint32_t, 
   return window[p] == 0 || link.sent[p] - link.credit[p] >= window[p] / 2;
 }
 
+// A word that something has come is on its way for less.
+constexpr std::int64_t kStuckNs = 500 * kMs;
+
+// Whether what was handed to a card lies there, or between there and the other host.
+bool IsStuck(const FlowLook& flow) {
+  return flow.posted != flow.completed && !flow.peer_is_full && flow.stuck_ns >= kStuckNs;
+}
+
+// "of 812 bytes handed to card eth0 700 have arrived, none for 3.2 s"
+std::string Describe(const FlowLook& flow) {
+  const std::string card = flow.card.empty() ? "the network" : "card " + flow.card;
+  if (flow.posted == flow.completed) return fmt::format("all {} bytes handed to {} have arrived", flow.posted, card);
+  return fmt::format("of {} bytes handed to {} {} have arrived, none for {:.1f} s{}", flow.posted, card, flow.completed,
+                     static_cast<double>(flow.stuck_ns) * 1e-9,
+                     flow.peer_is_full ? ", since the process there takes no more" : "");
+}
+
 const char* WordFor(WaitKind kind) {
   switch (kind) {
     case WaitKind::kNothing:
@@ -54,8 +71,9 @@ EdgeFinding Find(const EdgeTable& table, SenderIs sender, ReceiverIs receiver) {
 SenderIs SenderOf(const Edge& edge) {
   if (edge.sender_is == EndIs::kDone) return SenderIs::kDone;
   const LinkLook* link = edge.sender->LinkTo(edge.receiver->rank, edge.channel);
-  if (link != nullptr && link->posted && link->completed && *link->posted != *link->completed)
-    return SenderIs::kOutstanding;
+  // Words on what has come go the same way, so it counts only where something of this edge is missing.
+  const FlowLook* flow = edge.sender->FlowTo(edge.receiver->rank);
+  if (flow != nullptr && IsStuck(*flow) && InFlight(edge) > 0) return SenderIs::kOutstanding;
   if (edge.sender_is == EndIs::kInside) return SenderIs::kIdle;
   const WaitLook& wait = edge.sender->wait;
   if (wait.kind == WaitKind::kData || PeerWaitedFor(*edge.sender) != edge.receiver->rank)
@@ -107,9 +125,8 @@ std::string Describe(const Edge& edge) {
   const LinkLook* in = edge.receiver->LinkTo(edge.sender->rank, edge.channel);
   std::string text = fmt::format("sent {}, received {}, known to be consumed {}", out == nullptr ? 0 : Sum(out->sent),
                                  in == nullptr ? 0 : Sum(in->received), out == nullptr ? 0 : Sum(out->credit));
-  if (out != nullptr && out->posted && out->completed) {
-    text += fmt::format(", handed to the card {}, completed {}", *out->posted, *out->completed);
-  }
+  const FlowLook* flow = edge.sender->FlowTo(edge.receiver->rank);
+  if (flow != nullptr && InFlight(edge) > 0) text += ", " + Describe(*flow);
   const auto says = [](const RankLook& rank, EndIs is) {
     if (is == EndIs::kDone) return fmt::format("rank {} has done its part", rank.rank);
     return fmt::format("rank {} waits {}", rank.rank,

@@ -19,7 +19,7 @@ enum class SenderIs : std::uint8_t {
   kFull,            // waits for room: what was sent beyond what the peer was known to have consumed fills the link
   kIdle,            // is in the operation, has room, posts nothing and waits for nobody
   kWaitsElsewhere,  // waits on another edge
-  kOutstanding,     // has handed more to its network card than that has completed
+  kOutstanding,     // of what it has handed to its network card nothing more reaches the other host
   kDone,            // has ended the operation
 };
 
@@ -34,7 +34,7 @@ enum ReceiverIs : std::uint8_t {
 
 enum class EdgeFinding : std::uint8_t {
   kLink,        // what was sent does not arrive
-  kNetwork,     // the card does not get rid of it
+  kNetwork,     // the same, and the card says so
   kWayBack,     // it has arrived and was consumed, and the sender is not told
   kSender,      // the sender does not send
   kReceiver,    // the receiver has data and does not take it
@@ -53,7 +53,7 @@ inline constexpr int kEdgeRows = 10;
 using EdgeTable = std::array<EdgeRow, kEdgeRows>;
 // The first row that fits holds.
 inline constexpr EdgeTable kEdgeTable = {{
-    {SenderIs::kOutstanding, kShort | kStarved, EdgeFinding::kNetwork},
+    {SenderIs::kOutstanding, kShort, EdgeFinding::kNetwork},
     {SenderIs::kFull, kShort, EdgeFinding::kLink},
     {SenderIs::kFull, kBusy, EdgeFinding::kReceiver},
     {SenderIs::kIdle, kStarved, EdgeFinding::kSender},

@@ -3,6 +3,7 @@
 #include "diag/evidence.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/protocol.h"
 #include "trace/view.h"
@@ -13,11 +14,23 @@ namespace {
 constexpr std::size_t kHistory = 64;
 constexpr std::uint8_t kNoAlgorithm = 0xff;  // a GPU's call, or one that moves nothing
 
-std::vector<LinkLook> ReadLinks(const trace::View& box) {
-  std::vector<LinkLook> links;
+FlowLook LookOf(const trace::FlowView& flow, int peer) {
+  return {.peer = peer,
+          .card = flow.card,
+          .posted = flow.posted,
+          .completed = flow.completed,
+          .stuck_ns = flow.stuck_ns,
+          .peer_is_full = flow.peer_is_full,
+          .carries_bytes_per_s = flow.carries,
+          .carries_little_bytes_per_s = flow.carries_little};
+}
+
+// Those that were used, and what goes to other hosts.
+void ReadLinks(const trace::View& box, RankLook& rank) {
   for (int channel = 0; channel < box.channels(); ++channel) {
     for (int peer = 0; peer < box.ranks(); ++peer) {
       const trace::LinkView words = box.link(channel, peer);
+      for (const trace::FlowView& flow : words.flows) rank.flows.push_back(LookOf(flow, peer));
       const LinkLook link{.peer = peer,
                           .channel = channel,
                           .sent = words.sent,
@@ -32,10 +45,9 @@ std::vector<LinkLook> ReadLinks(const trace::View& box) {
                           .queued_percent = words.queued_percent};
       const bool used = link.sent != decltype(link.sent){} || link.received != decltype(link.received){} ||
                         link.data_wait_ns != 0 || link.room_wait_ns != 0 || link.usual_bytes_per_s != 0;
-      if (used) links.push_back(link);
+      if (used) rank.links.push_back(link);
     }
   }
-  return links;
 }
 
 WaitLook ReadWait(const trace::View& box) {
@@ -70,6 +82,16 @@ const LinkLook* RankLook::LinkTo(int peer, int channel) const {
   const auto found =
       std::ranges::find_if(links, [&](const LinkLook& l) { return l.peer == peer && l.channel == channel; });
   return found == links.end() ? nullptr : &*found;
+}
+
+const FlowLook* RankLook::FlowTo(int peer) const {
+  const FlowLook* found = nullptr;
+  for (const FlowLook& flow : flows) {
+    if (flow.peer != peer) continue;
+    const auto more = [](const FlowLook& f) { return std::pair(f.stuck_ns, f.posted); };
+    if (found == nullptr || more(flow) > more(*found)) found = &flow;
+  }
+  return found;
 }
 
 RankLook::Transfers RankLook::TransfersWith(int peer) const {
@@ -147,6 +169,7 @@ RankLook ReadRank(const trace::View& box) {
   RankLook rank{.rank = box.rank(),
                 .rank_of_whole = own.rank_of_whole,
                 .for_whole = own.waits_in,
+                .stream = own.stream,
                 .records_calls = box.records_calls(),
                 .thread = box.thread()};
   rank.created_ns = box.created_ns();
@@ -177,7 +200,7 @@ RankLook ReadRank(const trace::View& box) {
   const trace::ElsewhereView elsewhere = box.waiter().elsewhere;
   rank.elsewhere = {.communicator = elsewhere.communicator, .thread = elsewhere.thread};
   if (rank.inside()) rank.running = ReadRunning(box, rank.finished, rank.wait);
-  rank.links = ReadLinks(box);
+  ReadLinks(box, rank);
   rank.failure_code = box.failure_code();
   rank.failure = box.failure();
   if (!rank.failure.empty()) rank.state = RankState::kFailed;

@@ -112,9 +112,22 @@ struct LinkLook {
   std::string card;
   std::uint64_t arrived_bytes_per_s = 0;  // likewise, of all that there was to send; 0 also where it is not known
   int queued_percent = 0;  // of the time in which it was slow, in which something waited in the card's own queues
-  // What the rank has handed to the network card for the peer, and how much of it that has said is done; none where no card is
-  // between them or it is not known.
-  std::optional<std::uint64_t> posted, completed;
+};
+
+// What goes from a rank to a peer of another host by one card.
+struct FlowLook {
+  int peer = -1;
+  std::string card;
+  // Bytes that it was handed, and how many of these are known to have reached the other host; and for how long something has been
+  // on its way and none of it arrived.
+  std::uint64_t posted = 0, completed = 0;
+  std::int64_t stuck_ns = 0;
+  bool peer_is_full = false;  // what is on its way waits for the other process, which takes no more
+  // What it carries in seconds in which much waits to be sent, and in those with little under way at a time: the latter takes as long as it
+  // takes to and fro, so it tells the least that it could carry. 0: not known.
+  std::uint64_t carries_bytes_per_s = 0, carries_little_bytes_per_s = 0;
+
+  bool operator==(const FlowLook&) const = default;
 };
 
 struct WaitLook {
@@ -149,6 +162,8 @@ struct RankLook {
   int island = 0;
   int gpu = -1;            // of its calls; -1: host memory
   std::string gpu_bus_id;  // of the GPU that its communicator uses; empty: none, or not known
+  // Of its latest call on the GPU, by a number that is the same in all communicators of its process; 0: not known.
+  std::uint64_t stream = 0;
   RankState state = RankState::kUnknown;
   bool records_calls = true;
   std::int32_t thread = 0;  // that made the communicator; 0: not known
@@ -187,6 +202,7 @@ struct RankLook {
     std::int32_t thread = 0;
   } elsewhere;
   std::vector<LinkLook> links;  // those that were used
+  std::vector<FlowLook> flows;  // likewise, to other hosts
   Code failure_code = Code::kOk;
   std::string failure;  // the error that broke the communicator; empty: none
   int blamed = -1;      // the rank that it names
@@ -197,6 +213,8 @@ struct RankLook {
   // Whether it shows by its GPU that it gets on, rather than by what it calls and what has ended.
   bool queues() const { return wait.on_gpu || (started && !finished_is_done); }
   const LinkLook* LinkTo(int peer, int channel) const;  // null where it was not used
+  // Of those to a peer that by which nothing has arrived for longest, else that which was handed most; null where there is none.
+  const FlowLook* FlowTo(int peer) const;
   Transfers TransfersWith(int peer) const;
   const trace::Call* CollectiveAt(std::uint64_t number) const;  // by its sequence; null where it is not written down
 };

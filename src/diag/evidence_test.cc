@@ -127,6 +127,35 @@ TEST(Evidence, OfHowFastDataGoToAnotherHost) {
   EXPECT_EQ(link->card, "mlx5_1");
 }
 
+TEST(Evidence, OfWhatIsOnItsWayToOtherHosts) {
+  Box box;
+  EXPECT_TRUE(ReadRank(box.View()).flows.empty());
+  trace::NoteFlow(box.memory(), 2, 0, {.posted = 100, .completed = 100, .card = "eth0"});
+  trace::NoteFlow(box.memory(), 2, trace::kBoxFlows - 1,
+                  {.posted = 90,
+                   .completed = 60,
+                   .stuck_ns = 3 * kSecond,
+                   .peer_is_full = true,
+                   .carries_bytes_per_s = 25'000'000'000,
+                   .carries_little_bytes_per_s = 5,
+                   .card = "a card with a long name"});
+  trace::NoteFlow(box.memory(), 1, 0, {.posted = 0, .card = "eth0"});
+  const RankLook rank = ReadRank(box.View());
+  EXPECT_EQ(rank.flows, (std::vector<FlowLook>{{.peer = 2, .card = "eth0", .posted = 100, .completed = 100},
+                                               {.peer = 2,
+                                                .card = "a card with a lo",
+                                                .posted = 90,
+                                                .completed = 60,
+                                                .stuck_ns = 3 * kSecond,
+                                                .peer_is_full = true,
+                                                .carries_bytes_per_s = 25'000'000'000,
+                                                .carries_little_bytes_per_s = 5}}));
+  // The one over which nothing arrives.
+  ASSERT_NE(rank.FlowTo(2), nullptr);
+  EXPECT_EQ(rank.FlowTo(2)->posted, 90u);
+  EXPECT_EQ(rank.FlowTo(1), nullptr);
+}
+
 TEST(Evidence, OfARankThatWaits) {
   Box box;
   box.recorder.Finish(box.Add(Collective::kAllReduce, 4, 1));

@@ -205,15 +205,14 @@ class Judgement {
       v.confidence = Confidence::kLikely;
       v.bytes_per_s = slow.bytes_per_s;
       v.rated_bytes_per_s = slow.rated_bytes_per_s;
+      v.beside_others = slow.beside_others;
       if (!link) {
         docket_.Accuse(verdict, gpu);
       } else if (v.links.empty()) {
-        const EdgeFacts* facts = At(c).FactsOf(slow.from, slow.to);
-        v.links.push_back({.from = docket_.PlaceOf(from),
-                           .to = docket_.PlaceOf(to),
-                           .channel = slow.channel,
-                           .nic_from = facts == nullptr ? slow.card : facts->nic_from,
-                           .nic_to = facts == nullptr ? "" : facts->nic_to});
+        LinkPlace link{.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to), .channel = slow.channel};
+        NameCards(At(c), link);
+        if (!slow.card.empty()) link.nic_from = slow.card;
+        v.links.push_back(link);
       }
       if (slow.past_bytes_per_s > 0) {
         docket_.Show(verdict, fmt::format("it had {:.2f} GB/s before", slow.past_bytes_per_s * 1e-9));

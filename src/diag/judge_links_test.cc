@@ -129,13 +129,19 @@ TEST(JudgeLinks, NamesTheWayBackAndTheCard) {
   card.Wait(1, 0, 5);
   card.Wait(0, 1, 5);
   card.Edge(0, 1, 500, 499, 499);
-  card.LinkOf(0, 1).posted = 70;
-  card.LinkOf(0, 1).completed = 69;
-  card.communicator().edges.push_back({.from = 0, .to = 1, .nic_from = "mlx5_1", .nic_to = "mlx5_0"});
+  card.rank(0).flows = {{.peer = 1, .card = "mlx5_1", .posted = 70, .completed = 69, .stuck_ns = 3 * kSecond}};
+  card.rank(1).flows = {{.peer = 0, .card = "mlx5_0", .posted = 7, .completed = 7}};
   verdicts = card.Judged();
   One(verdicts, Kind::kLinkStalled, {});
-  EXPECT_TRUE(Has(Sentence(verdicts[0]), "by card mlx5_1")) << Sentence(verdicts[0]);
-  EXPECT_TRUE(Has(Sentence(verdicts[0]), "handed to the card 70, completed 69")) << Sentence(verdicts[0]);
+  const std::string sentence = Sentence(verdicts[0]);
+  EXPECT_TRUE(Has(sentence, "by card mlx5_1")) << sentence;
+  EXPECT_TRUE(Has(sentence, "by card mlx5_0")) << sentence;
+  EXPECT_TRUE(Has(sentence, "of 70 bytes handed to card mlx5_1 69 have arrived, none for 3.0 s")) << sentence;
+  // Where the other process takes no more, and where all has come, the sentence says so.
+  card.rank(0).flows[0].peer_is_full = true;
+  EXPECT_TRUE(Has(Sentence(card.Judged().at(0)), "none for 3.0 s, since the process there takes no more"));
+  card.rank(0).flows[0].completed = 70;
+  EXPECT_TRUE(Has(Sentence(card.Judged().at(0)), "all 70 bytes handed to card mlx5_1 have arrived"));
 }
 
 // Nothing is on its way where both ends share memory.

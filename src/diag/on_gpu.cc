@@ -35,21 +35,34 @@ Walk::Step Walk::OnGpu(const Node& peer, const Node& node) {
                           node.rank, peer.rank))};
 }
 
+// The stream of a rank's latest call on its GPU, of a part that of the whole; 0: not known.
+std::uint64_t Walk::StreamOf(const Node& node) const {
+  const CommunicatorLook& c = CommunicatorOf(node);
+  const RankLook& rank = *At(node).now;
+  const CommunicatorLook* const whole = c.whole == 0 ? nullptr : now_.Find(c.whole);
+  const RankLook* const there = whole == nullptr ? nullptr : whole->Find(rank.rank_of_whole);
+  return there != nullptr && there->stream != 0 ? there->stream : rank.stream;
+}
+
 // Another communicator of its process waits on the GPU: kernels, or what a stream has handed to a thread in a part. That keeps the stream, or
-// the program waits for it before it calls.
+// the program waits for it before it calls. Of several the one in the same stream is what comes before.
 std::optional<Node> Walk::ElsewhereOnGpu(const Node& node) const {
   const RankLook& rank = *At(node).now;
   if (rank.process < 0 || rank.gpu_bus_id.empty()) return std::nullopt;
+  const std::uint64_t stream = StreamOf(node);
+  std::optional<Node> found;
   for (int c = 0; c < static_cast<int>(now_.communicators.size()); ++c) {
     if (c == node.communicator) continue;
     const bool is_part = now_.communicators[static_cast<std::size_t>(c)].whole != 0;
     for (const RankLook& other : now_.communicators[static_cast<std::size_t>(c)].seen) {
       const Node there{c, other.rank};
       const bool same = other.process == rank.process && other.gpu_bus_id == rank.gpu_bus_id;
-      if (same && (other.wait.on_gpu || is_part) && At(there).standing == Standing::kWaiting) return there;
+      if (!same || !(other.wait.on_gpu || is_part) || At(there).standing != Standing::kWaiting) continue;
+      if (stream != 0 && StreamOf(there) == stream) return there;
+      if (!found) found = there;
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 // Whether a rank has called what another one waits in, and its GPU is not known to have come to it.

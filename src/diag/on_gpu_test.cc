@@ -151,6 +151,28 @@ TEST(OnGpu, FindsADeadlockBehindRanksThatWaitForEachOther) {
       << Sentence(v);
 }
 
+// A GPU waits in two communicators and has not begun a call in a third: what comes before in that one's stream is what holds it up.
+TEST(OnGpu, GoesOnInTheSameStream) {
+  for (const bool same_as_first : {true, false}) {
+    GpuJob job(5);
+    const int first = 0, second = job.AddOnGpus(5), third = job.AddOnGpus(3);
+    job.WaitOnGpusFor(2, 5, third);
+    job.Enqueue(2, third);
+    job.WaitOnGpu(2, 3, 5, first);
+    job.WaitOnGpu(2, 4, 5, second);
+    job.rank(2, first).stream = 0x7f10;
+    job.rank(2, second).stream = 0x7f20;
+    job.rank(2, third).stream = same_as_first ? 0x7f10 : 0x7f20;
+    const std::vector<Verdict> verdicts = job.Judged();
+    EXPECT_EQ(verdicts.size(), 2u);
+    for (const Verdict& v : verdicts) {
+      EXPECT_EQ(v.kind, Kind::kLateHost) << Sentence(v);
+      const bool is_it = RanksOf(v) == std::vector{same_as_first ? 3 : 4};
+      EXPECT_EQ(v.indirect.size(), is_it ? 2u : 0u) << Sentence(v);
+    }
+  }
+}
+
 // Half of the ranks call two communicators in one order, half in the other.
 TEST(OnGpu, FindsADeadlockOfTwoHalves) {
   GpuJob job(4);

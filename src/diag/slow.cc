@@ -3,7 +3,9 @@
 #include "diag/slow.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -11,9 +13,11 @@
 namespace tutti::diag {
 namespace {
 
-constexpr double kLimits = 0.5;       // of the time that must have been waited on the edge
-constexpr int kQueuedPercent = 30;    // of the time that what is sent must have waited in the own card
-constexpr std::size_t kFewLinks = 4;  // of fewer it does not tell much that all are alike
+constexpr double kLimits = 0.5;  // of the time that must have been waited on the edge
+constexpr int kMostlyQueuedPercent = 60;
+constexpr int kQueuedPercent = 30;     // of the time that what is sent must have waited in the own card
+constexpr std::size_t kFewLinks = 4;   // of fewer it does not tell much that all are alike
+constexpr std::size_t kFewOthers = 3;  // so many ways of other hosts say what is usual
 
 // Whether so many slow links of so many say that it is something else.
 bool AreTooMany(std::size_t slow, std::size_t rated) { return rated >= kFewLinks && 2 * slow > rated; }
@@ -96,20 +100,64 @@ std::optional<Slow> Judge(const std::optional<Moment>& old, const std::optional<
   return slow;
 }
 
-// At both looks there was enough to send, and too little of it arrived.
-std::optional<Slow> ByPace(int from, const LinkLook* old, const LinkLook& now, double below) {
-  const auto is_slow = [&](const LinkLook& link) {
-    const auto usual = static_cast<double>(link.usual_bytes_per_s);
-    return link.pace_bytes_per_s > 0 && static_cast<double>(link.pace_bytes_per_s) < below * usual;
+bool IsBelow(const LinkLook& link, double bytes_per_s) {
+  return link.pace_bytes_per_s > 0 && static_cast<double>(link.pace_bytes_per_s) < bytes_per_s;
+}
+
+// What ways that leave other hosts than one carry; 0: too few are known. With much to send that in the middle. With little to send a rate is the
+// least that a way could carry, and many have next to nothing to send: that of the best quarter, of three at least.
+struct Others {
+  double much = 0, little = 0;
+};
+Others FindOthers(const CommunicatorLook& c, int island) {
+  std::vector<std::uint64_t> much, little;
+  for (const RankLook& rank : c.seen) {
+    for (const FlowLook& flow : rank.flows) {
+      if (rank.island == island) continue;
+      if (flow.carries_bytes_per_s > 0) much.push_back(flow.carries_bytes_per_s);
+      if (flow.carries_little_bytes_per_s > 0) little.push_back(flow.carries_little_bytes_per_s);
+    }
+  }
+  const auto after = [](std::vector<std::uint64_t>& rates, std::size_t faster) {
+    if (rates.size() < kFewOthers) return 0.0;
+    const auto at = rates.begin() + static_cast<std::ptrdiff_t>(faster);
+    std::ranges::nth_element(rates, at, std::greater());
+    return static_cast<double>(*at);
   };
-  if (old == nullptr || !is_slow(*old) || !is_slow(now)) return std::nullopt;
-  return Slow{.from = from,
-              .to = now.peer,
-              .channel = now.channel,
-              .bytes_per_s = static_cast<double>(now.pace_bytes_per_s),
-              .rated_bytes_per_s = static_cast<double>(now.usual_bytes_per_s),
-              .card = now.card,
-              .queued = now.queued_percent >= kQueuedPercent};
+  return {.much = after(much, much.size() / 2), .little = after(little, std::max(kFewOthers - 1, little.size() / 4))};
+}
+
+// Whether a way was never faster than this.
+bool NeverCarried(const RankLook& rank, const LinkLook& link, double bytes_per_s) {
+  const auto is_it = [&](const FlowLook& flow) { return flow.peer == link.peer && flow.card == link.card; };
+  const auto flow = std::ranges::find_if(rank.flows, is_it);
+  if (flow == rank.flows.end() || flow->carries_bytes_per_s == 0) return false;
+  return static_cast<double>(std::max(flow->carries_bytes_per_s, flow->carries_little_bytes_per_s)) < bytes_per_s;
+}
+
+// At both looks there was enough to send, and too little of it arrived: for this way, or where that was never faster, beside others. Networks
+// need not be alike everywhere, so it takes more for the latter; and more still where the others have had little to send only.
+std::optional<Slow> ByPace(const RankLook& from, const LinkLook* old, const LinkLook& now, double below,
+                           const Others& others) {
+  if (old == nullptr) return std::nullopt;
+  Slow slow{.from = from.rank,
+            .to = now.peer,
+            .channel = now.channel,
+            .bytes_per_s = static_cast<double>(now.pace_bytes_per_s),
+            .rated_bytes_per_s = static_cast<double>(now.usual_bytes_per_s),
+            .card = now.card,
+            .queued = now.queued_percent >= kQueuedPercent};
+  if (IsBelow(*old, below * static_cast<double>(old->usual_bytes_per_s)) &&
+      IsBelow(now, below * slow.rated_bytes_per_s))
+    return slow;
+  const bool by_much = others.much > 0;
+  if (!by_much && now.queued_percent < kMostlyQueuedPercent) return std::nullopt;
+  slow.rated_bytes_per_s = by_much ? others.much : others.little;
+  slow.beside_others = true;
+  const double much_below = below * below * (by_much ? 1 : below) * slow.rated_bytes_per_s;
+  if (!IsBelow(*old, much_below) || !IsBelow(now, much_below) || !NeverCarried(from, now, much_below))
+    return std::nullopt;
+  return slow;
 }
 
 // The host of a rank; -1: not known.
@@ -146,13 +194,17 @@ void LeaveOutWaysBack(const CommunicatorLook& c, std::vector<Slow>& slow) {
 void FindByPace(const CommunicatorLook& old, const CommunicatorLook& c, double below, std::vector<Slow>& slow,
                 std::size_t& rated) {
   std::size_t known = 0;
+  std::map<int, Others> others;  // by island
   for (const RankLook& rank : c.seen) {
     const RankLook* then = old.Find(rank.rank);
     for (const LinkLook& link : rank.links) {
       if (link.usual_bytes_per_s == 0 || then == nullptr || c.Find(link.peer) == nullptr) continue;
       ++known;
-      if (const std::optional<Slow> one = ByPace(rank.rank, then->LinkTo(link.peer, link.channel), link, below))
-        slow.push_back(*one);
+      if (link.pace_bytes_per_s == 0) continue;
+      const auto [beside, is_new] = others.try_emplace(rank.island);
+      if (is_new) beside->second = FindOthers(c, rank.island);
+      const std::optional<Slow> one = ByPace(rank, then->LinkTo(link.peer, link.channel), link, below, beside->second);
+      if (one) slow.push_back(*one);
     }
   }
   rated += known;

@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "diag/sentence.h"
 #include "diag/test_looks.h"
+#include "tests/support/verdicts.h"
 
 namespace tutti::diag {
 namespace {
+
+using tests::Has;
 
 // Ranks on hosts of their own, each of which sends to all others by a card that carries 100 MB/s.
 class Network {
@@ -28,6 +32,15 @@ class Network {
     LinkLook& link = job_.LinkOf(from, to);
     link.pace_bytes_per_s = static_cast<std::uint64_t>(mb_per_s * 1e6);
     link.usual_bytes_per_s = 100'000'000;
+  }
+  // It has always been so fast.
+  void HasCarried(int from, int to, double mb_per_s) {
+    LinkLook& link = job_.LinkOf(from, to);
+    link.pace_bytes_per_s = link.usual_bytes_per_s = static_cast<std::uint64_t>(mb_per_s * 1e6);
+    std::vector<FlowLook>& flows = job_.rank(from).flows;
+    auto flow = std::ranges::find(flows, to, &FlowLook::peer);
+    if (flow == flows.end()) flow = flows.insert(flows.end(), {.peer = to, .posted = 1, .completed = 1});
+    flow->carries_bytes_per_s = link.usual_bytes_per_s;
   }
   // What is told, as pairs of sender and receiver.
   std::vector<std::pair<int, int>> SlowLinks() const {
@@ -95,6 +108,49 @@ TEST(SlowLinks, OfTwoPlacesAreToldOfBoth) {
   network.Carries(0, 1, 10);
   network.Carries(3, 4, 10);
   EXPECT_EQ(network.SlowLinks(), (Links{{0, 1}, {3, 4}}));
+}
+
+// Links that have been as they are from the beginning are compared with what leaves other hosts, where that is three or more.
+TEST(SlowLinks, AreFoundBesideOthersWhereTheyWereNeverFaster) {
+  const auto network_of = [](int ranks, double mb_per_s) {
+    Network network(ranks);
+    for (int from = 0; from < ranks; ++from) {
+      for (const int to : {(from + 1) % ranks, (from + 2) % ranks}) network.HasCarried(from, to, 100);
+    }
+    network.HasCarried(1, 2, mb_per_s);
+    return network;
+  };
+  Network network = network_of(4, 20);
+  EXPECT_EQ(network.SlowLinks(), (Links{{1, 2}}));
+  const std::vector<Verdict> verdicts = network.job().Judged();
+  const auto slow = std::ranges::find(verdicts, Kind::kLinkSlow, &Verdict::kind);
+  ASSERT_NE(slow, verdicts.end());
+  EXPECT_TRUE(Has(Sentence(*slow), "20.0 of 100.0 MB/s that links of other hosts carry, and it was never faster"))
+      << Sentence(*slow);
+  EXPECT_EQ(network_of(4, 30).SlowLinks(), Links{}) << "networks need not be alike everywhere";
+  EXPECT_EQ(network_of(2, 20).SlowLinks(), Links{}) << "there is one other";
+  // It carries little at the moment, and has carried more; or is not what is waited for.
+  network.job().rank(1).flows[0].carries_bytes_per_s = 60'000'000;
+  EXPECT_EQ(network.SlowLinks(), Links{});
+  network = network_of(4, 20);
+  network.job().LinkOf(1, 2).pace_bytes_per_s = 0;
+  EXPECT_EQ(network.SlowLinks(), Links{});
+  // Where the others have had little to send, what that shows is the least that they carry: an eighth of it is slow, if it waits in the card.
+  network = network_of(4, 12);
+  for (int r = 0; r < 4; ++r) {
+    for (FlowLook& flow : network.job().rank(r).flows) {
+      if (r != 1) flow.carries_little_bytes_per_s = std::exchange(flow.carries_bytes_per_s, 0);
+    }
+  }
+  EXPECT_EQ(network.SlowLinks(), Links{});
+  network.job().LinkOf(1, 2).queued_percent = 80;
+  EXPECT_EQ(network.SlowLinks(), (Links{{1, 2}}));
+  network.HasCarried(1, 2, 13);
+  EXPECT_EQ(network.SlowLinks(), Links{});
+  // All that leaves its host is one cause, whatever the others do.
+  network = network_of(4, 20);
+  network.HasCarried(1, 3, 22);
+  EXPECT_EQ(network.SlowLinks(), (Links{{1, 2}, {1, 3}}));
 }
 
 // A message takes longer than two looks are apart, and none has come in between: some of it has.

@@ -95,6 +95,7 @@ struct Verdict {
   std::int64_t stood_ns = 0;           // kLinkStalled: for how long it has at least; 0: not known
   std::int64_t longest_before_ns = 0;  // the longest wait of those who wait now that has ended well
   double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow, and kNvLinkFault where data still move
+  bool beside_others = false;  // kLinkSlow: it was never faster, and what is rated is what links of other hosts carry
   std::string
       quote;  // of kBroken, kMismatch, kDead: what the ranks themselves say; may be empty. Of kInitIncomplete the silent place
   std::string excuse;  // of kLateHost: what its host shows as a reason: "writes /ckpt/17.pt"; empty: none

@@ -284,17 +284,15 @@ Walk::Step Walk::BadLink(const Edge& edge, const Node& node, EdgeFinding finding
     v.stood_ns = now_.taken_ns - std::max(edge.sender->wait.since_ns, edge.receiver->wait.since_ns);
   if (v.links.empty()) {
     LinkPlace link{.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to), .channel = edge.channel};
-    if (const EdgeFacts* facts = CommunicatorOf(node).FactsOf(from.rank, to.rank)) {
-      link.nic_from = facts->nic_from;
-      link.nic_to = facts->nic_to;
-    }
+    NameCards(CommunicatorOf(node), link);
     v.links.push_back(link);
   }
   if (v.calls.empty()) v.calls.push_back(docket_.RunningCall(node));
   docket_.Show(stalled, Describe(edge));
   if (finding == EdgeFinding::kWayBack)
     docket_.Show(stalled, "what was sent has arrived, and the way back does not tell the sender");
-  if (finding == EdgeFinding::kNetwork) docket_.Show(stalled, "the sender's card does not complete what it was handed");
+  if (finding == EdgeFinding::kNetwork)
+    docket_.Show(stalled, "it is between the two hosts, or in the card that it was handed to");
   return {.verdict = stalled};
 }
 

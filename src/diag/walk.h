@@ -59,6 +59,7 @@ class Walk {
   std::optional<Step> OutOfSight(const Node& node);
   // Of calls in streams (on_gpu.cc): what the GPU of a rank that has called does, and where else it waits.
   Step OnGpu(const Node& peer, const Node& node);
+  std::uint64_t StreamOf(const Node& node) const;
   std::optional<Node> ElsewhereOnGpu(const Node& node) const;
   int GpuLate(const Node& node, const CallOf& call);
   std::optional<int> OfOneThatHasNotBegun(const std::vector<Node>& cycle);

@@ -219,7 +219,8 @@ std::string What(const Verdict& v) {
       return fmt::format("the GPU of {} makes no progress in {} and waits for nobody{}", Who(v.culprits),
                          Describe(v.calls.front()), Reasons(v));
     case Kind::kLinkSlow:
-      return fmt::format("data move slowly on {}: {}", LinkName(v), Rate(v));
+      return fmt::format("data move slowly on {}: {}{}", LinkName(v), Rate(v),
+                         v.beside_others ? " that links of other hosts carry, and it was never faster" : "");
     case Kind::kLinkStalled:
       return fmt::format("nothing moves on {}: {}", LinkName(v), Joined(v.evidence));
     case Kind::kNvLinkFault:

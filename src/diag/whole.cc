@@ -25,6 +25,7 @@ bool Renumber(const Numbers& numbers, int& rank) {
 bool Renumber(const Numbers& numbers, RankLook& rank) {
   bool known = Renumber(numbers, rank.rank) && Renumber(numbers, rank.wait.peer) && Renumber(numbers, rank.blamed);
   for (LinkLook& link : rank.links) known &= Renumber(numbers, link.peer);
+  for (FlowLook& flow : rank.flows) known &= Renumber(numbers, flow.peer);
   for (RankLook::Transfers& t : rank.transfers) known &= Renumber(numbers, t.peer);
   trace::Call& call = rank.running.call;
   if (call.valid() && call.is_transfer()) {

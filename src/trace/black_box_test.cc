@@ -471,7 +471,7 @@ TEST(BlackBox, RefusesWhatIsNotOne) {
     EXPECT_NE(view.status().message().find(because), std::string::npos) << view.status().message();
   };
   refused([](BoxHeader& h) { h.magic = 1; }, "does not begin");
-  refused([](BoxHeader& h) { h.version = 11; }, "version 11");
+  refused([](BoxHeader& h) { h.version = 12; }, "version 12");
   refused([](BoxHeader& h) { h.records *= 2; }, "version");
   refused([](BoxHeader& h) { h.ranks = 0; }, "can not be");
   refused([](BoxHeader& h) { h.ranks = -5; }, "can not be");

@@ -27,7 +27,7 @@
 namespace tutti::trace {
 
 inline constexpr std::uint64_t kBoxMagic = 0x786f626974747574;  // "tuttibox"
-inline constexpr std::uint32_t kBoxVersion = 10;
+inline constexpr std::uint32_t kBoxVersion = 11;
 inline constexpr std::uint64_t kRecords = 2048;
 inline constexpr std::size_t kNameBytes = 64;
 inline constexpr std::size_t kFailureBytes = 480;
@@ -123,6 +123,9 @@ struct BoxHeader {
   std::uint64_t whole;
   std::int32_t rank_of_whole;
   WholeWords for_whole;  // written ten times a second
+  // The stream of the latest call on the GPU, by a number that is the same in all communicators of the process. 0: not known.
+  Word stream;
+  std::atomic<std::uint32_t> has_flows;  // 1: some FlowWords are written
 };
 inline constexpr std::size_t kBoxHeaderBytes = 4096;
 static_assert(sizeof(BoxHeader) <= kBoxHeaderBytes);
@@ -200,16 +203,38 @@ struct alignas(128) LinkWords {
 };
 static_assert(sizeof(LinkWords) == 128);
 
+// What goes to a rank of another host by one card. Written by the process's monitor, once a second, and more often while the rank waits.
+//
+// Torn reads: `posted` is stored last; the others may be of the write after it.
+struct alignas(64) FlowWords {
+  // Bytes that the connections by it were handed, and how many of these are known to have reached the other host. Both begin again
+  // with a new connection.
+  Word posted, completed;
+  Time stuck_ns;      // for how long, to the last write, something was on its way and none of it arrived; 0: it gets on
+  Word peer_is_full;  // 1: what is on its way waits for the other process, which takes no more
+  // Bytes/s that it carries where there is much to send, and where there is little; 0: not known.
+  Word carries, carries_little;
+  static constexpr std::size_t kCardWords = 2;
+  Word card[kCardWords];  // text that ends at a zero byte
+};
+static_assert(sizeof(FlowWords) == 64);
+inline constexpr int kBoxFlows = 4;  // cards by which data go to a peer, that have a place here
+
 inline constexpr std::size_t kRecordsOffset = kBoxHeaderBytes;
 inline constexpr std::size_t kTimesOffset = kRecordsOffset + kRecords * sizeof(Record);
 inline constexpr std::size_t kLinksOffset = kTimesOffset + kRecords * sizeof(Times);
 inline constexpr int kMaxRanks = 1 << 19;
 inline constexpr int kMaxChannels = 32;
 
+// Where the flows to peer 0 begin.
+constexpr std::size_t FlowsOffset(int ranks, int channels) {
+  return kLinksOffset + static_cast<std::size_t>(ranks) * channels * sizeof(LinkWords);
+}
+
 // Bytes of a black box, a multiple of 4096.
 constexpr std::size_t BoxBytes(int ranks, int channels) {
-  const std::size_t links = static_cast<std::size_t>(ranks) * channels * sizeof(LinkWords);
-  return (kLinksOffset + links + 4095) / 4096 * 4096;
+  return (FlowsOffset(ranks, channels) + static_cast<std::size_t>(ranks) * kBoxFlows * sizeof(FlowWords) + 4095) /
+         4096 * 4096;
 }
 
 }  // namespace tutti::trace

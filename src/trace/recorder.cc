@@ -25,6 +25,14 @@ void Store(WaitWords& w, std::uint64_t number, std::uint64_t peer_kind, std::int
   w.turn.store(turn + 2, std::memory_order_release);
 }
 
+// Zeros after it, where it is shorter.
+template <std::size_t words>
+void StoreText(Word (&to)[words], std::string_view text) {
+  std::array<std::uint64_t, words> bytes{};
+  std::memcpy(bytes.data(), text.data(), std::min(text.size(), sizeof(bytes)));
+  for (std::size_t i = 0; i < words; ++i) to[i].store(bytes[i], std::memory_order_relaxed);
+}
+
 void End(WaitWords& w) {
   const std::int64_t waited_ns =
       w.looked_ns.load(std::memory_order_relaxed) - w.since_ns.load(std::memory_order_relaxed);
@@ -161,13 +169,25 @@ void NoteElsewhere(std::byte* memory, std::uint64_t communicator, std::int32_t t
 
 void NotePace(std::byte* memory, int peer, const Pace& pace) {
   LinkWords& words = reinterpret_cast<LinkWords*>(memory + kLinksOffset)[peer];
-  std::array<std::uint64_t, LinkWords::kCardWords> card{};
-  std::memcpy(card.data(), pace.card.data(), std::min(pace.card.size(), sizeof(card)));
-  for (std::size_t i = 0; i < card.size(); ++i) words.card[i].store(card[i], std::memory_order_relaxed);
+  StoreText(words.card, pace.card);
   words.usual_pace.store(pace.usual_bytes_per_s, std::memory_order_relaxed);
   words.arrived_kib.store(static_cast<std::uint32_t>(pace.arrived_bytes_per_s >> 10), std::memory_order_relaxed);
   words.queued_percent.store(static_cast<std::uint32_t>(pace.queued_percent), std::memory_order_relaxed);
   words.pace.store(pace.bytes_per_s, std::memory_order_release);
+}
+
+void NoteFlow(std::byte* memory, int peer, int index, const FlowNote& flow) {
+  auto& header = *reinterpret_cast<BoxHeader*>(memory);
+  auto* const flows = reinterpret_cast<FlowWords*>(memory + FlowsOffset(header.ranks, header.channels));
+  FlowWords& words = flows[static_cast<std::size_t>(peer) * kBoxFlows + static_cast<std::size_t>(index)];
+  StoreText(words.card, flow.card);
+  words.completed.store(flow.completed, std::memory_order_relaxed);
+  words.stuck_ns.store(flow.stuck_ns, std::memory_order_relaxed);
+  words.peer_is_full.store(flow.peer_is_full ? 1 : 0, std::memory_order_relaxed);
+  words.carries.store(flow.carries_bytes_per_s, std::memory_order_relaxed);
+  words.carries_little.store(flow.carries_little_bytes_per_s, std::memory_order_relaxed);
+  words.posted.store(flow.posted, std::memory_order_release);
+  header.has_flows.store(1, std::memory_order_release);
 }
 
 }  // namespace tutti::trace

@@ -108,6 +108,10 @@ class Recorder {
             const Waiting& who = {});
   void EndWait();
   void NoteGpu(const GpuNote& note);
+  // The stream of the calls from now on, by a number of the process's that is not 0.
+  void NoteStream(std::uint64_t stream) {
+    if (header_ != nullptr) header_->stream.store(stream, std::memory_order_relaxed);
+  }
   // Of a part: the whole's call that it waits in; nullopt: none, or not known.
   void NoteWhole(const std::optional<WholeCall>& call);
   // The collectives so far are the library's own.
@@ -153,6 +157,17 @@ struct Pace {
   std::string_view card;
 };
 void NotePace(std::byte* memory, int peer, const Pace& pace);
+
+// Notes there what is on its way to a rank of another host by the `index`-th card that data go to it by (FlowWords). Threads: likewise.
+// REQUIRES: the box has links with `peer`; index < kBoxFlows.
+struct FlowNote {
+  std::uint64_t posted = 0, completed = 0;
+  std::int64_t stuck_ns = 0;
+  bool peer_is_full = false;
+  std::uint64_t carries_bytes_per_s = 0, carries_little_bytes_per_s = 0;
+  std::string_view card;
+};
+void NoteFlow(std::byte* memory, int peer, int index, const FlowNote& flow);
 
 }  // namespace tutti::trace
 

@@ -20,6 +20,16 @@ std::string CleanText(const char* text, std::size_t capacity) {
   return clean;
 }
 
+template <std::size_t words>
+std::string LoadText(const Word (&from)[words]) {
+  char text[sizeof(from)];
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::uint64_t part = from[i].load(std::memory_order_relaxed);
+    std::memcpy(text + i * sizeof(part), &part, sizeof(part));
+  }
+  return CleanText(text, sizeof(text));
+}
+
 Status NotABox(std::string why) { return Status(Code::kInvalidArgument, "not a black box: " + std::move(why)); }
 
 }  // namespace
@@ -63,7 +73,9 @@ Result<View> View::Open(const std::byte* memory, std::size_t bytes) {
 
 std::string View::name() const { return CleanText(header()->name, kNameBytes); }
 OwnView View::own() const {
-  OwnView own{.collectives = header()->own_collectives.load(std::memory_order_acquire), .waits_in = ReadWholeCall()};
+  OwnView own{.stream = header()->stream.load(std::memory_order_relaxed),
+              .collectives = header()->own_collectives.load(std::memory_order_acquire),
+              .waits_in = ReadWholeCall()};
   if (header()->whole == 0) return own;
   own.whole = header()->whole;
   own.rank_of_whole = std::clamp(header()->rank_of_whole, -1, kMaxRanks - 1);
@@ -290,14 +302,27 @@ LinkView View::link(int channel, int peer) const {
   view.usual_pace = words.usual_pace.load(std::memory_order_relaxed);
   view.arrived = std::uint64_t{words.arrived_kib.load(std::memory_order_relaxed)} << 10;
   view.queued_percent = static_cast<int>(std::min(words.queued_percent.load(std::memory_order_relaxed), 100u));
-  if (view.usual_pace == 0) return view;
-  char card[sizeof(words.card)];
-  for (std::size_t i = 0; i < LinkWords::kCardWords; ++i) {
-    const std::uint64_t part = words.card[i].load(std::memory_order_relaxed);
-    std::memcpy(card + i * sizeof(part), &part, sizeof(part));
-  }
-  view.card = CleanText(card, sizeof(card));
+  if (view.usual_pace != 0) view.card = LoadText(words.card);
+  if (channel == 0 && header()->has_flows.load(std::memory_order_acquire) != 0) view.flows = ReadFlows(peer);
   return view;
+}
+
+std::vector<FlowView> View::ReadFlows(int peer) const {
+  const auto* const all = reinterpret_cast<const FlowWords*>(memory_ + FlowsOffset(ranks_, channels_));
+  std::vector<FlowView> found;
+  for (int i = 0; i < kBoxFlows; ++i) {
+    const FlowWords& words = all[static_cast<std::size_t>(peer) * kBoxFlows + static_cast<std::size_t>(i)];
+    FlowView flow{.posted = words.posted.load(std::memory_order_acquire)};
+    if (flow.posted == 0) continue;
+    flow.completed = std::min(words.completed.load(std::memory_order_relaxed), flow.posted);
+    flow.stuck_ns = std::max<std::int64_t>(words.stuck_ns.load(std::memory_order_relaxed), 0);
+    flow.peer_is_full = words.peer_is_full.load(std::memory_order_relaxed) != 0;
+    flow.carries = words.carries.load(std::memory_order_relaxed);
+    flow.carries_little = words.carries_little.load(std::memory_order_relaxed);
+    flow.card = LoadText(words.card);
+    found.push_back(std::move(flow));
+  }
+  return found;
 }
 
 Code View::failure_code() const {

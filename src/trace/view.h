@@ -64,6 +64,7 @@ struct GpuView {
 
 // What the library does here for itself (layout.h).
 struct OwnView {
+  std::uint64_t stream = 0;       // of the latest call on the GPU (BoxHeader::stream)
   std::uint64_t collectives = 0;  // so many of the first
   // Of a part: the communicator that it was made from, and the rank there. 0, -1: it is none.
   std::uint64_t whole = 0;
@@ -77,6 +78,15 @@ struct CollectiveRun {
   std::uint64_t last = 0;
 };
 
+// What goes to a peer by one card, as FlowWords has it.
+struct FlowView {
+  std::uint64_t posted = 0, completed = 0;  // the latter at most the former
+  std::int64_t stuck_ns = 0;
+  bool peer_is_full = false;
+  std::uint64_t carries = 0, carries_little = 0;
+  std::string card;
+};
+
 struct LinkView {
   std::array<std::uint64_t, LinkWords::kProtocols> sent{}, received{}, credit{};
   std::int64_t data_wait_ns = 0;
@@ -84,6 +94,7 @@ struct LinkView {
   std::uint64_t pace = 0, usual_pace = 0, arrived = 0;  // of channel 0, in bytes/s
   int queued_percent = 0;
   std::string card;
+  std::vector<FlowView> flows;  // likewise, to a peer on another host
 };
 
 // The reading side of a black box. Its memory may change while it is read, and may hold anything: nothing beyond it is
@@ -147,6 +158,7 @@ class View {
   // Goes through the runs from the latest backwards, as far as they can be read, with the last call of each that is
   // known to be of it; until `visit(run as its first call, number of its last call)` returns false.
   void EachRun(const std::function<bool(const CallRecord& first, std::uint64_t last)>& visit) const;
+  std::vector<FlowView> ReadFlows(int peer) const;
   std::optional<CallRecord> ReadRecord(std::uint64_t run) const;
   WaitView ReadWait(const WaitWords& words) const;
   std::optional<WholeCall> ReadWholeCall() const;

@@ -43,7 +43,12 @@ void ReadEverything(const View& view, std::uint64_t number) {
   (void)view.CallsByFunction();
   (void)view.FindCollective(number);
   (void)view.LastCollective(number);
-  for (int channel = 0; channel < view.channels(); ++channel) (void)view.link(channel, view.ranks() - 1);
+  for (int channel = 0; channel < view.channels(); ++channel) {
+    for (const FlowView& flow : view.link(channel, view.ranks() - 1).flows) {
+      Require(flow.completed <= flow.posted && flow.stuck_ns >= 0);
+      for (const char c : flow.card) Require(c >= ' ' && c <= '~');
+    }
+  }
 }
 
 }  // namespace

@@ -30,6 +30,10 @@ struct FlowPace {
   std::int64_t busy_ns = 0;  // in which it had enough to send, and the peer took what came
   std::uint64_t bytes = 0;   // that reached the peer's host in that time
   Traffic traffic;           // of the connection that there is now; all 0 where the system does not say
+  // Of the same connection, in bytes: what it was handed, and what of that is known to have reached the peer's host. Whether the rest waits
+  // for the other process, which takes no more.
+  std::uint64_t posted = 0, completed = 0;
+  bool peer_is_full = false;
 };
 
 // Threads: Open, Written, Await, Turn and Rest are called by the thread that runs the communicator's engine; the rest by any.
@@ -59,7 +63,7 @@ class RemoteLinks {
   virtual std::string WhyGone(int peer) const = 0;
   // "1234 on host b".
   virtual std::string PidOf(int peer) const = 0;
-  // Of all connections that were ever busy. Cheap; any thread.
+  // Of all connections over which something went. Some system calls for each; any thread.
   virtual std::vector<FlowPace> Paces() const = 0;
   // Tells all peers this rank's own state; the last one that is told stays.
   virtual void Tell(const PeerState& own) = 0;

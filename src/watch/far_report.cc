@@ -18,7 +18,7 @@
 namespace tutti::watch {
 namespace {
 
-constexpr std::uint8_t kForm = 5;
+constexpr std::uint8_t kForm = 6;
 constexpr std::size_t kMostText = 512;        // bytes of a sentence or a name
 constexpr std::size_t kMostThreads = 8;       // of a process
 constexpr std::size_t kMostChildren = 8;      // likewise
@@ -262,8 +262,6 @@ void LinkFields(Archive& a, Link& l) {
   a.Field(l.card);
   a.Field(l.arrived_bytes_per_s);
   a.Field(l.queued_percent);
-  a.Field(l.posted);
-  a.Field(l.completed);
 }
 
 // A number that is as a rule little less than another one, which takes few bytes so.
@@ -273,6 +271,18 @@ void BehindField(Archive& a, Number& number, std::uint64_t base) {
   if constexpr (!Archive::kReads) behind = base - number;
   a.Field(behind);
   if constexpr (Archive::kReads) number = base - behind;
+}
+
+template <typename Archive, typename Flow>
+void FlowFields(Archive& a, Flow& f) {
+  a.Field(f.peer);
+  a.Field(f.card);
+  a.Field(f.posted);
+  BehindField(a, f.completed, f.posted);
+  a.Field(f.stuck_ns);
+  a.Field(f.peer_is_full);
+  a.Field(f.carries_bytes_per_s);
+  a.Field(f.carries_little_bytes_per_s);
 }
 
 template <typename Archive, typename Wait>
@@ -299,6 +309,7 @@ void RankFields(Archive& a, Rank& r) {
   a.Field(r.process);
   a.Field(r.gpu);
   BusIdField(a, r.gpu_bus_id);
+  a.Field(r.stream);
   a.Field(r.state);
   a.Field(r.records_calls);
   a.Field(r.thread);
@@ -338,6 +349,7 @@ void RankFields(Archive& a, Rank& r) {
   a.Field(r.elsewhere.communicator);
   a.Field(r.elsewhere.thread);
   a.List(r.links, kMostItems, [&](auto& link) { LinkFields(a, link); });
+  a.List(r.flows, kMostItems, [&](auto& flow) { FlowFields(a, flow); });
   a.Field(r.failure_code);
   a.Field(r.failure);
   a.Field(r.blamed);
@@ -409,7 +421,10 @@ bool IsSound(const diag::RankLook& rank, const diag::CommunicatorLook& c, std::s
          IsTime(rank.wait.looked_ns) && IsTime(rank.wait.longest_ns) && rank.wait.kind <= trace::WaitKind::kPages &&
          is_rank_or_none(rank.wait.peer) && rank.running.protocol >= -1 &&
          rank.running.protocol < trace::kBoxProtocols &&
-         std::ranges::all_of(rank.links, is_rank, &diag::LinkLook::peer);
+         std::ranges::all_of(rank.links, is_rank, &diag::LinkLook::peer) &&
+         std::ranges::all_of(rank.flows, [&](const diag::FlowLook& flow) {
+           return is_rank(flow.peer) && IsTime(flow.stuck_ns) && flow.completed <= flow.posted;
+         });
 }
 
 // Ascending, as the analyser searches them.

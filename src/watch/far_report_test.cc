@@ -31,6 +31,7 @@ diag::RankLook SomeRank(int rank) {
   r.running = {.number = 5013, .sequence = 5000, .call = {.word = 0x30, .count = 1u << 20}, .protocol = 2};
   r.history.push_back({.first = 4000, .last = 5000, .call = r.running.call});
   r.started_sequence = 4998;
+  r.stream = 0x7f0012345678;
   r.transfers.push_back({.peer = 2, .sends = 8, .receives = 9, .started_sends = 7, .started_receives = 6});
   r.wait = {.kind = trace::WaitKind::kData,
             .peer = 1,
@@ -44,8 +45,15 @@ diag::RankLook SomeRank(int rank) {
             .on_gpu = true};
   r.for_whole = {.number = 17, .sequence = 16, .call = r.running.call};
   r.elsewhere = {.communicator = ~std::uint64_t{0}, .thread = -1};
-  r.links.push_back(
-      {.peer = 1, .channel = 4, .sent = {1, 200, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}, .posted = 11});
+  r.links.push_back({.peer = 1, .channel = 4, .sent = {1, 200, 3}, .received = {4, 5, 6}, .credit = {7, 8, 9}});
+  r.flows.push_back({.peer = 1,
+                     .card = "mlx5_1",
+                     .posted = 1u << 30,
+                     .completed = (1u << 30) - 7,
+                     .stuck_ns = 3 * diag::kSecond,
+                     .peer_is_full = true,
+                     .carries_bytes_per_s = 50'000'000'000,
+                     .carries_little_bytes_per_s = 20'000'000});
   return r;
 }
 
@@ -112,11 +120,11 @@ TEST(FarReport, ComesOverWhole) {
   EXPECT_EQ(come.rank, 3);
   EXPECT_EQ(come.wait.looked_ns, sent.wait.looked_ns);
   EXPECT_EQ(come.links.at(0).sent, sent.links[0].sent);
-  EXPECT_EQ(come.links.at(0).posted, sent.links[0].posted);
-  EXPECT_EQ(come.links.at(0).completed, std::nullopt);
+  EXPECT_EQ(come.flows, sent.flows);
   EXPECT_EQ(come.elsewhere.communicator, sent.elsewhere.communicator);
   EXPECT_EQ(come.elsewhere.thread, -1);
   EXPECT_EQ(come.started, sent.started);
+  EXPECT_EQ(come.stream, sent.stream);
   EXPECT_EQ(come.started_sequence, sent.started_sequence);
   EXPECT_EQ(come.finished, sent.finished);
   EXPECT_EQ(come.finished_sequence, sent.finished_sequence);
@@ -147,13 +155,18 @@ TEST(FarReport, IsSmallWhereNothingIsKnownOfTheHost) {
   EXPECT_LE(Encode(Report{.look = look}).size() - bytes, 20u);
 }
 
-// A rank that waits, and its link.
+// A rank of host memory that waits and its link; and what it has on its way to another host.
 TEST(FarReport, IsSmall) {
   diag::Look look = SomeLook();
   look.communicators[0].whole = 0;
-  const std::size_t bytes = Encode(Report{.look = look}).size();
-  look.communicators[0].seen.push_back(look.communicators[0].seen[1]);
-  EXPECT_LE(Encode(Report{.look = look}).size() - bytes, 128u);
+  for (diag::RankLook& rank : look.communicators[0].seen) rank.stream = 0;
+  const auto more = [&](auto&& change) {
+    const std::size_t bytes = Encode(Report{.look = look}).size();
+    change(look.communicators[0].seen);
+    return Encode(Report{.look = look}).size() - bytes;
+  };
+  EXPECT_LE(more([](auto& seen) { seen.push_back(seen[1]), seen.back().flows.clear(); }), 128u);
+  EXPECT_LE(more([](auto& seen) { seen.back().flows = seen[1].flows; }), 32u);
 }
 
 TEST(FarReport, HasTheFirstPartOfWhatIsLong) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "sys/os/clock.h"
 #include "trace/recorder.h"
@@ -11,6 +12,7 @@
 #include "transport/shm/segment.h"
 #include "watch/paces.h"
 #include "watch/registry.h"
+#include "watch/ways_out.h"
 
 namespace tutti::watch {
 namespace {
@@ -44,11 +46,7 @@ std::int64_t WaitsFor(const Subject& subject, std::int64_t now_ns) {
   }
 }
 
-// Once a second: how fast its data go to other hosts, for all who look at its black box.
-void NotePaces(Subject& subject, std::int64_t now_ns) {
-  if (!subject.paces->due(now_ns)) return;
-  std::lock_guard lock(subject.mutex);
-  if (subject.closed || subject.paces_of == nullptr || !subject.paces->Note(subject.paces_of(), now_ns)) return;
+void WritePaces(const Subject& subject) {
   for (const Paces::Way& way : subject.paces->ways()) {
     trace::NotePace(subject.terms.box, way.peer,
                     {.bytes_per_s = static_cast<std::uint64_t>(way.bytes_per_s),
@@ -57,6 +55,36 @@ void NotePaces(Subject& subject, std::int64_t now_ns) {
                      .queued_percent = static_cast<int>(100 * way.queued),
                      .card = way.card});
   }
+}
+
+void WriteFlows(const Subject& subject) {
+  const Paces& paces = *subject.paces;
+  int peer = -1, index = 0;
+  for (const auto& [key, way] : subject.ways_out->ways()) {
+    index = key.first == peer ? index + 1 : 0;
+    peer = key.first;
+    if (index >= trace::kBoxFlows) continue;
+    trace::NoteFlow(subject.terms.box, peer, index,
+                    {.posted = way.posted,
+                     .completed = way.completed,
+                     .stuck_ns = way.stuck_ns,
+                     .peer_is_full = way.peer_is_full,
+                     .carries_bytes_per_s = static_cast<std::uint64_t>(paces.Carries(peer, key.second, true)),
+                     .carries_little_bytes_per_s = static_cast<std::uint64_t>(paces.Carries(peer, key.second, false)),
+                     .card = key.second});
+  }
+}
+
+// What goes to other hosts, for all who look at its black box: once a second, and at each glance where the rank has waited for long.
+void NoteFlows(Subject& subject, std::int64_t now_ns) {
+  const bool due = subject.paces->due(now_ns);
+  if (!due && WaitsFor(subject, now_ns) < kLongWaitNs) return;
+  std::lock_guard lock(subject.mutex);
+  if (subject.closed || subject.paces_of == nullptr) return;
+  const std::vector<transport::FlowPace> flows = subject.paces_of();
+  subject.ways_out->Note(flows, now_ns);
+  if (due && subject.paces->Note(flows, now_ns)) WritePaces(subject);
+  WriteFlows(subject);
 }
 
 bool WantsALook(const Subject& subject, std::int64_t now_ns) {
@@ -102,10 +130,13 @@ void NoteElsewhere(const std::vector<std::shared_ptr<Subject>>& subjects, std::i
 
 }  // namespace
 
-bool Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns) {
+Due Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns) {
   NoteElsewhere(subjects, now_ns);
-  for (const std::shared_ptr<Subject>& subject : subjects) NotePaces(*subject, now_ns);
-  return std::ranges::any_of(subjects, [&](const auto& subject) { return WantsALook(*subject, now_ns); });
+  for (const std::shared_ptr<Subject>& subject : subjects) NoteFlows(*subject, now_ns);
+  if (std::ranges::any_of(subjects, [&](const auto& subject) { return WantsALook(*subject, now_ns); }))
+    return Due::kTrouble;
+  const auto compares = [](const auto& subject) { return !subject->ended && subject->paces->wants_comparing(); };
+  return std::ranges::any_of(subjects, compares) ? Due::kComparing : Due::kNothing;
 }
 
 }  // namespace tutti::watch

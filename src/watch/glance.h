@@ -9,12 +9,13 @@
 
 namespace tutti::watch {
 
+enum class Due : std::uint8_t;
 struct Subject;
 
-// What the monitor does all the time: looks at what the ranks of this process say of themselves. Whether one of them has waited, been
-// made or been broken for so long that a look at the others is due. Notes for the peers of each where else its thread is held up.
-// Allocates nothing, and waits for nobody; costs some 0.1 us for each. REQUIRES: all are open.
-bool Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns);
+// What the monitor does all the time: looks at what the ranks of this process say of themselves, for what is due. Notes for the peers of each where else its thread is held up.
+// Waits for nobody; costs some 0.1 us for each, and once a second, or where one waits for long, some system calls for each of its
+// connections to other hosts. REQUIRES: all are open.
+Due Glance(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_t now_ns);
 
 }  // namespace tutti::watch
 

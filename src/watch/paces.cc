@@ -3,6 +3,7 @@
 #include "watch/paces.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "transport/remote.h"
@@ -85,6 +86,9 @@ bool Paces::Note(std::span<const transport::FlowPace> flows, std::int64_t now_ns
   }
   ways_.clear();
   for (auto& [peer, way] : worst) ways_.push_back(std::move(way));
+  const bool limited = std::ranges::any_of(
+      ways_, [&](const Way& way) { return way.bytes_per_s > 0 && Carries(way.peer, way.card, true) > 0; });
+  limited_seconds_ += limited ? 1 : 0;
   return true;
 }
 
@@ -95,6 +99,15 @@ void Paces::LearnMuch(Past& past, const Second& second) {
   if (past.rates.size() >= kLeastKnown && rate < kSlowBelow * Median(past.rates)) return;
   Keep(past.rates, rate);
   Keep(past.round_trips, second.round_trip_ns);
+}
+
+// In which part of the last seconds of this kind something waited in the card.
+double Paces::NoteLimit(Past& past, const Second& second) {
+  const auto ns = static_cast<double>(second.busy_ns);
+  const double keep = std::min(1.0, kMeanOfNs / (past.limits_ns + ns));
+  past.limits_ns = keep * (past.limits_ns + ns);
+  past.limits_queued_ns = keep * (past.limits_queued_ns + (second.is_queued ? ns : 0));
+  return past.limits_queued_ns / past.limits_ns;
 }
 
 Paces::Way Paces::Judge(const Key& key, const Second& second, double busy) {
@@ -113,7 +126,10 @@ Paces::Way Paces::Judge(const Key& key, const Second& second, double busy) {
   const bool is_shown = takes_longer && under_way >= kLeastPackets * second.packet_bytes;
   // One that began as a slow one goes on as long as too little arrives and it waits in the card.
   const bool slow = below && (much || is_shown || past.queued);
-  if (limits && !below) way.bytes_per_s = rate;
+  if (limits && !below) {
+    way.bytes_per_s = rate;
+    way.queued = NoteLimit(past, second);
+  }
   if (slow) {
     past.slow_bytes += second.bytes;
     past.slow_ns += static_cast<double>(second.busy_ns);
@@ -134,6 +150,18 @@ Paces::Way Paces::Judge(const Key& key, const Second& second, double busy) {
   Keep(past.rates, rate);
   Keep(past.round_trips, second.round_trip_ns);
   return way;
+}
+
+bool Paces::wants_comparing() const {
+  constexpr unsigned kFirst = 20, kLater = 6;
+  const bool limits = std::ranges::any_of(ways_, [](const Way& way) { return way.bytes_per_s > 0; });
+  const bool is_time = limited_seconds_ <= kFirst || limited_seconds_ - std::bit_floor(limited_seconds_) < kLater;
+  return limits && limited_seconds_ > 0 && is_time;
+}
+
+double Paces::Carries(int peer, const std::string& card, bool much) const {
+  const auto past = pasts_.find({{peer, card}, much});
+  return past == pasts_.end() || past->second.rates.size() < kLeastKnown ? 0 : Median(past->second.rates);
 }
 
 bool Paces::any_is_slow() const { return std::ranges::any_of(ways_, &Way::is_slow); }

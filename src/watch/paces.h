@@ -33,8 +33,8 @@ class Paces {
     double bytes_per_s = 0;
     double usual_bytes_per_s = 0;    // 0: not known yet
     double arrived_bytes_per_s = 0;  // by all cards, whatever there was to send
-    // In which part of the slow seconds in a row something waited in the card's own queues. What waits elsewhere, or only for the word that it
-    // has come, does not.
+    // In which part of the slow seconds in a row, or of the last in which it was what the rank waited for, something waited in the card's own
+    // queues. What waits elsewhere, or only for the word that it has come, does not.
     double queued = 0;
     bool is_slow() const { return bytes_per_s > 0 && bytes_per_s < kSlowBelow * usual_bytes_per_s; }
   };
@@ -46,6 +46,11 @@ class Paces {
   bool due(std::int64_t now_ns) const { return now_ns - noted_ns_ >= kSecondNs; }
   const std::vector<Way>& ways() const { return ways_; }
   bool any_is_slow() const;
+  // Whether it is time to compare what a way carries with others: the network is what the rank waits for, in the first 20 seconds of that, and
+  // in 6 seconds from the 32nd on, from the 64th and so on.
+  bool wants_comparing() const;
+  // Bytes/s that go to a peer by a card, as a rule, in seconds with much to send or with little under way; 0: not known yet.
+  double Carries(int peer, const std::string& card, bool much) const;
 
  private:
   static constexpr double kSlowBelow = 0.5;
@@ -70,11 +75,14 @@ class Paces {
   struct Past {
     std::vector<double> rates, round_trips;
     double slow_bytes = 0, slow_ns = 0, queued_ns = 0;
-    bool queued = false;  // so much in the card's own queues that it is slow for that
+    double limits_ns = 0,
+           limits_queued_ns = 0;  // of seconds that were not slow, in which it was what the rank waited for
+    bool queued = false;          // so much in the card's own queues that it is slow for that
   };
   // What a flow has carried since the time before, added to its second.
   void Add(const transport::FlowPace& flow, Second& second);
   static void LearnMuch(Past& past, const Second& second);
+  static double NoteLimit(Past& past, const Second& second);
   // `busy`: in which part of the second the card had something to send, if enough of that was for this way; else 0.
   Way Judge(const Key& key, const Second& second, double busy);
 
@@ -82,6 +90,7 @@ class Paces {
   std::map<std::pair<int, int>, transport::FlowPace> flows_;  // by peer and number
   std::map<std::pair<Key, bool>, Past> pasts_;                // with little, with much to send
   std::vector<Way> ways_;
+  unsigned limited_seconds_ = 0;  // in which a way limited the rank that is known to carry some rate
 };
 
 }  // namespace tutti::watch

@@ -31,6 +31,8 @@ class Job {
   // The way to a peer.
   const Paces::Way& way(int peer) const { return paces_.ways().at(static_cast<std::size_t>(peer - 1)); }
   bool any_is_slow() const { return paces_.any_is_slow(); }
+  bool wants_comparing() const { return paces_.wants_comparing(); }
+  double Carries(int peer, const std::string& card) const { return paces_.Carries(peer, card, true); }
   void Rest(std::int64_t ns) { now_ns_ += ns; }
   bool Look() { return paces_.Note(flows_, now_ns_); }
 
@@ -54,6 +56,29 @@ TEST(Paces, KnowsWhatIsUsualAfterThreeSeconds) {
   EXPECT_TRUE(job.Second(60));
   EXPECT_DOUBLE_EQ(job.way(1).usual_bytes_per_s, 100e6);
   EXPECT_FALSE(job.any_is_slow());
+}
+
+TEST(Paces, IsComparedWithOthersNowAndThenWhereTheNetworkIsWhatTakesTheTime) {
+  Job job;
+  job.Second(100);
+  std::vector<int> seconds;
+  const int known = 3;  // seconds, until it is known what the ways carry
+  for (int second = 1; second <= 40; ++second) {
+    job.Second(100);
+    EXPECT_EQ(job.Carries(1, "eth0"), second < known ? 0 : 100e6);
+    if (job.wants_comparing()) seconds.push_back(second - known + 1);
+  }
+  ASSERT_EQ(seconds.size(), 27u);
+  EXPECT_EQ(seconds[0], 1);
+  EXPECT_EQ(seconds[20], 21) << "the 6 from the 16th on";
+  EXPECT_EQ(seconds[21], 32);
+  EXPECT_EQ(seconds[26], 37);
+  // Not while something else does.
+  Job other;
+  for (int second = 0; second < 20; ++second) {
+    other.Second(100, 0.1);
+    EXPECT_FALSE(other.wants_comparing());
+  }
 }
 
 TEST(Paces, NamesTheCardThatIsSlow) {

@@ -9,6 +9,7 @@
 #include "transport/remote.h"
 #include "transport/shm/segment.h"
 #include "watch/paces.h"
+#include "watch/ways_out.h"
 
 namespace tutti::watch {
 namespace {
@@ -26,7 +27,8 @@ Subject::Subject(Terms given, RankPages pages)
       view(OpenOwn(own)),
       generation(sys::ForkGeneration()),
       pages({own}),
-      paces(std::make_unique<Paces>()) {}
+      paces(std::make_unique<Paces>()),
+      ways_out(std::make_unique<WaysOut>()) {}
 Subject::~Subject() = default;
 
 void Registry::Ring() {

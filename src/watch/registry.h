@@ -26,6 +26,14 @@ namespace tutti::watch {
 
 struct Abroad;
 class Paces;
+class WaysOut;
+
+// Why the others are to be looked at.
+enum class Due : std::uint8_t {
+  kNothing,
+  kComparing,  // of a way to another host it is to be known whether it is slow beside others
+  kTrouble,    // a rank has waited, been made or been broken for long, or what it sends goes slowly
+};
 
 // What a Watched and the monitor share.
 struct Subject {
@@ -54,10 +62,12 @@ struct Subject {
   Status given_up;
   Standing standing;
 
-  // The monitor's own: in how many looks it has been broken, how fast its data go to other hosts, and what it has noted of its processes.
+  // The monitor's own: in how many looks it has been broken, how fast its data go to other hosts and what is on its way there, and what it
+  // has noted of its processes.
   int looks_broken = 0;
   bool remembered = false;  // how its ranks' control groups were
   const std::unique_ptr<Paces> paces;
+  const std::unique_ptr<WaysOut> ways_out;
 };
 
 struct Registry {

@@ -26,7 +26,7 @@ using diag::Verdict;
 
 constexpr int kLooksAfter = 3;
 constexpr std::int64_t kOftenNs = 200 * diag::kMs, kSeldomNs = diag::kSecond;
-constexpr std::int64_t kOftenForNs = 10 * diag::kSecond;  // from the first look on
+constexpr std::int64_t kOftenForNs = 10 * diag::kSecond;  // from the first look for trouble on
 constexpr std::int64_t kTimesCost = 20;                   // of a look, from one to the next
 constexpr std::int64_t kMostAskNs = 3 * diag::kSecond;    // until a look goes on without those who have not answered
 // A monitor that is so late was stopped, and all may have changed.
@@ -168,13 +168,21 @@ void Vigil::Remember(const std::vector<std::int32_t>& pids) {
   for (const std::int32_t pid : pids) evidence_->Remember(pid);
 }
 
-void Vigil::Attend(bool wanted) {
-  if (!wanted && !story_->TellsOfSlowness()) return;
+void Vigil::Attend(Due due) {
+  const bool trouble = due == Due::kTrouble || story_->TellsOfSlowness();
+  if (!trouble && due == Due::kNothing) return;
+  const std::int64_t now_ns = sys::NowNs();
   if (looks_left_ == 0) {
-    begin_ns_ = next_ns_ = sys::NowNs();
+    next_ns_ = now_ns;
     before_.reset();
   }
   looks_left_ = kLooksAfter;
+  if (!trouble) return;
+  if (trouble_left_ == 0) {
+    next_ns_ = std::min(next_ns_, now_ns);
+    often_until_ns_ = now_ns + kOftenForNs;
+  }
+  trouble_left_ = kLooksAfter;
 }
 
 std::int64_t Vigil::next_ns() const {
@@ -222,8 +230,9 @@ void Vigil::Look(const Subjects& subjects) {
   if (before_ && now.taken_ns - before_->taken_ns >= diag::kLeastApartNs) Tell(subjects, now, Judge(*before_, now));
   before_ = std::make_unique<diag::Look>(std::move(now));
   --looks_left_;
+  trouble_left_ -= trouble_left_ > 0 ? 1 : 0;
   const std::int64_t end_ns = sys::NowNs();
-  const std::int64_t period_ns = end_ns - begin_ns_ < kOftenForNs ? kOftenNs : kSeldomNs;
+  const std::int64_t period_ns = end_ns < often_until_ns_ ? kOftenNs : kSeldomNs;
   const std::int64_t crowd = std::max(ranks / cpus_, 1);
   used_ns_ += sys::ThreadCpuNs();
   next_ns_ = end_ns + std::max({period_ns, diag::ApartNs(ranks), kTimesCost * crowd * used_ns_});

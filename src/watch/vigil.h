@@ -25,6 +25,7 @@ struct Verdict;
 
 namespace tutti::watch {
 
+enum class Due : std::uint8_t;
 class HostEvidence;
 struct Subject;
 
@@ -40,8 +41,8 @@ class Vigil {
   HostEvidence& evidence() { return *evidence_; }
   // HostEvidence::Remember of these processes.
   void Remember(const std::vector<std::int32_t>& pids);
-  // Told again and again whether some rank wants a look. A few looks come after the last that did, to say what is over.
-  void Attend(bool wanted);
+  // Told again and again whether looks are due. A few come after the last that was, to say what is over. Those for trouble come often at first.
+  void Attend(Due due);
   bool due(std::int64_t now_ns) const { return asks_ || (looks_left_ > 0 && now_ns >= next_ns_); }
   // When it is due at the latest, also where no socket has news; far away where no look is wanted.
   std::int64_t next_ns() const;
@@ -69,8 +70,8 @@ class Vigil {
   Inquiry inquiry_;
   bool asks_ = false;  // others have been asked for this look
   std::int64_t ask_until_ns_ = 0;
-  int looks_left_ = 0;
-  std::int64_t begin_ns_ = 0;  // of these looks
+  int looks_left_ = 0, trouble_left_ = 0;  // looks after the last that was due, and after the last that was for trouble
+  std::int64_t often_until_ns_ = 0;
   std::int64_t next_ns_ = 0;
   int cpus_ = 0;              // that this process may use; 0: not found out yet
   std::int64_t used_ns_ = 0;  // of a core, by this look

@@ -31,6 +31,7 @@ Phase PhaseOf(HostFault fault, Dice& dice) {
     case HostFault::kCutOff:
     case HostFault::kLinkTenth:
     case HostFault::kLinkHalf:
+    case HostFault::kLinkAlways:
     case HostFault::kLinkStalled:
     case HostFault::kLie:
       return Phase::kSteady;
@@ -49,16 +50,18 @@ std::vector<int> AllRanks(int ranks) {
 
 const char* Name(HostFault fault) {
   constexpr const char* kNames[kHostFaults] = {
-      "stop",        "kill",        "sleep",      "blocked write", "other call",   "two orders", "never comes",
-      "no receive",  "cut off",     "link tenth", "link half",     "link stalled", "starved",    "two faults",
-      "planted lie", "short pause", "long pause", "slow rank",     "nothing"};
+      "stop",       "kill",        "sleep",       "blocked write", "other call",  "two orders",   "never comes",
+      "no receive", "cut off",     "link tenth",  "link half",     "link always", "link stalled", "starved",
+      "two faults", "planted lie", "short pause", "long pause",    "slow rank",   "nothing"};
   return kNames[static_cast<int>(fault)];
 }
 
 HostCase HostCase::Of(std::uint64_t seed, Means means) {
   Dice dice(seed);
   HostCase what{.fault = static_cast<HostFault>(seed % kHostFaults)};
-  const int hosts = 1 + dice.Any(kMostHosts);
+  int hosts = 1 + dice.Any(kMostHosts);
+  // Of fewer hosts too little says what is usual: words on what has come to the slow one are slow too.
+  if (what.fault == HostFault::kLinkAlways) hosts = kMostHosts;
   const int ranks = std::max(3, hosts) + dice.Any(kMostHostRanks - std::max(3, hosts) + 1);
   what.host_of = Spread(ranks, std::max(hosts, what.IsOfNetwork() ? 2 : 1), dice);
   what.name_spaces = dice.Any(3) > 0 || what.IsOfNetwork();
@@ -84,6 +87,13 @@ HostCase HostCase::Of(std::uint64_t seed, Means means) {
     // What is too short for a link to be full of is no matter of speed.
     what.count = dice.Coin() ? 500'000 : 2'000'000;
     what.card_mbit = dice.Coin() ? 200 : 400;
+  }
+  // Along a tree, or with short messages, most cards have less to send than they could.
+  if (what.fault == HostFault::kLinkAlways) {
+    what.algo = "ring";
+    what.proto = "Simple";
+    what.count = 2'000'000;
+    what.card_mbit = 400;
   }
   what.lie = dice.Any(kLies);
   what.pause_ms = what.fault == HostFault::kShortPause ? 900 : 2500 + dice.Any(3000);
@@ -148,7 +158,8 @@ std::vector<Expected> HostCase::AllowedBy(int rank) const {
       return {{.kind = Kind::kHostGone, .ranks = away}};
     }
     case HostFault::kLinkTenth:
-    case HostFault::kLinkHalf: {
+    case HostFault::kLinkHalf:
+    case HostFault::kLinkAlways: {
       std::vector<int> senders;
       for (int r = 0; r < ranks(); ++r) {
         if (OnHostOf(r, victim)) senders.push_back(r);
@@ -201,6 +212,7 @@ bool HostCase::MustWarn() const {
     case HostFault::kCutOff:
     case HostFault::kLinkTenth:
     case HostFault::kLinkHalf:
+    case HostFault::kLinkAlways:
     case HostFault::kLinkStalled:
       return true;
     default:
@@ -217,6 +229,7 @@ bool HostCase::MustTell(int rank) const {
       return true;
     case HostFault::kLinkTenth:
     case HostFault::kLinkHalf:
+    case HostFault::kLinkAlways:
       return OnHostOf(rank, victim);
     case HostFault::kNoReceive:
       return (rank + 1) % ranks() == victim;

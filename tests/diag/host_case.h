@@ -27,6 +27,7 @@ enum class HostFault : std::uint8_t {
   kCutOff,       // its host has no cable
   kLinkTenth,    // what leaves its host goes at a tenth of the usual speed
   kLinkHalf,     // at less than half of it
+  kLinkAlways,   // at a tenth of what the cards of other hosts carry, from the beginning
   kLinkStalled,  // what its host sends over the busiest connection to another rank gets lost; new connections work
   kStarved,      // its control group has hardly any time, of which a neighbour takes the half
   kTwo,          // two ranks are stopped or asleep
@@ -36,7 +37,7 @@ enum class HostFault : std::uint8_t {
   kSlow,         // it sleeps for a moment before each call
   kNothing,
 };
-inline constexpr int kHostFaults = 19;
+inline constexpr int kHostFaults = 20;
 const char* Name(HostFault fault);
 
 // When the fault begins: while the communicator is made, at its first call, or after some.
@@ -74,7 +75,7 @@ struct HostCase {
   // What this rank does or suffers: kNothing, but of victims.
   HostFault DeedOf(int rank) const;
   bool IsBenign() const;
-  bool IsSlowLink() const { return fault == HostFault::kLinkTenth || fault == HostFault::kLinkHalf; }
+  bool IsSlowLink() const { return fault >= HostFault::kLinkTenth && fault <= HostFault::kLinkAlways; }
   bool IsOfNetwork() const { return fault >= HostFault::kCutOff && fault <= HostFault::kLinkStalled; }
   // "rank 2 of 5 (east 0 1, west 2-4), steady, ring LL, 1024 floats"
   std::string Describe() const;

@@ -110,11 +110,7 @@ class Trial {
       for (const Witness& w : witnesses_) result.wrong.push_back(w.process.output());
       return result;
     }
-    SleepMs(what_.IsSlowLink() ? kUsualMs : what_.phase == Phase::kSteady ? 200 : 20);
-    Hear();
-    const bool quiet = std::ranges::all_of(witnesses_, [](const Witness& w) { return w.told.empty(); });
-    if (!quiet) result.wrong.push_back("something was told before the fault");
-    for (Witness& w : witnesses_) w.told.clear();
+    if (what_.fault != HostFault::kLinkAlways) AwaitFault(result);
     if (const std::string error = Fault(); !error.empty()) {
       result.wrong.push_back("the fault could not be made: " + error);
       return result;
@@ -149,16 +145,27 @@ class Trial {
     }
   }
 
+  // For as long as it takes to know what is usual. Nothing may be told meanwhile.
+  void AwaitFault(CaseResult& result) {
+    SleepMs(what_.IsSlowLink() ? kUsualMs : what_.phase == Phase::kSteady ? 200 : 20);
+    Hear();
+    const bool quiet = std::ranges::all_of(witnesses_, [](const Witness& w) { return w.told.empty(); });
+    if (!quiet) result.wrong.push_back("something was told before the fault");
+    for (Witness& w : witnesses_) w.told.clear();
+    begin_ = Clock::now();
+  }
+
   ChildProcess& Process(int rank) { return witnesses_[static_cast<std::size_t>(rank)].process; }
 
   // An error in words, where it cannot be.
   std::string Fault() {
-    begin_ = Clock::now();
     if (link_) {
       std::vector<pid_t> pids;
       for (const Witness& w : witnesses_) pids.push_back(w.process.pid());
       if (std::string error = link_->Begin(pids); !error.empty()) return error;
-      if (what_.fault != HostFault::kCutOff) begin_ = Clock::now();
+      // What it took to choose a connection, or a speed, was before it.
+      const bool took_time = what_.fault != HostFault::kCutOff && what_.fault != HostFault::kLinkAlways;
+      if (took_time) begin_ = Clock::now();
     }
     for (int rank = 0; rank < what_.ranks(); ++rank) {
       const HostFault deed = what_.DeedOf(rank);
@@ -298,6 +305,7 @@ class Trial {
       case HostFault::kLongPause:
       case HostFault::kLinkTenth:
       case HostFault::kLinkHalf:
+      case HostFault::kLinkAlways:
       case HostFault::kLinkStalled:
         return true;
       default:
@@ -349,7 +357,7 @@ class Trial {
   std::optional<LinkFault> link_;
   std::vector<Witness> witnesses_;
   std::optional<Starvation> starvation_;
-  Clock::time_point begin_;
+  Clock::time_point begin_ = Clock::now();  // of the fault
 };
 
 }  // namespace

@@ -24,7 +24,10 @@ std::string Rate(double mbit) { return fmt::format("{:.0f}kbit", mbit * 1000); }
 }  // namespace
 
 void LinkFault::Prepare() {
-  for (int host = 0; what_.IsSlowLink() && host < what_.hosts(); ++host) hosts_.Slow(host, Rate(what_.card_mbit));
+  for (int host = 0; what_.IsSlowLink() && host < what_.hosts(); ++host) {
+    const bool slow = what_.fault == HostFault::kLinkAlways && host == victim_host();
+    hosts_.Slow(host, Rate(slow ? kTenth * what_.card_mbit : what_.card_mbit));
+  }
 }
 
 std::string LinkFault::Begin(const std::vector<pid_t>& pids) {

@@ -30,6 +30,12 @@ bool IsAwaited(const Core& host, bool waits, std::int64_t now_ns) {
 
 }  // namespace
 
+// By its handle, which is the same in all communicators; the default stream by that of the legacy one.
+void NoteStream(GpuCore& core, sys::cuda::Stream stream) {
+  constexpr std::uint64_t kLegacy = 1;
+  core.host.recorder.NoteStream(stream == nullptr ? kLegacy : reinterpret_cast<std::uintptr_t>(stream));
+}
+
 struct GpuEvidence::Inside {
   Inside(GpuCore& core, const exec::gpu::Failures& failures) : core(core), failures(failures) {}
   GpuCore& core;

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "sys/cuda/cuda.h"
+
 namespace tutti {
 namespace exec::gpu {
 class Failures;
@@ -15,6 +17,9 @@ namespace tutti::comm {
 
 struct GpuCore;
 class GpuWords;
+
+// Writes down in which stream the calls are from now on.
+void NoteStream(GpuCore& core, sys::cuda::Stream stream);
 
 // Writes down in the black box what this rank's kernels wait for, and, while other ranks' kernels wait for this one, which of its calls has
 // begun. Threads: one at a time.

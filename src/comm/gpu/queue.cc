@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "comm/gpu/ensure_context.h"
+#include "comm/gpu/evidence.h"
 #include "comm/gpu/groups.h"
 #include "comm/gpu/impl.h"
 #include "comm/gpu/log_operation.h"
@@ -47,6 +48,7 @@ Status GpuQueue::Follow(Stream stream) {
   }
   used_ = true;
   last_ = stream;
+  NoteStream(*gpu_->impl(), stream);
   return Status::Ok();
 }
 

@@ -187,8 +187,8 @@ std::vector<FlowPace> Courier::Paces() const {
     Peer* const peer = IsServed(rank) ? Find(rank) : nullptr;
     for (int flow = 0; peer != nullptr && flow < peer->rank.flows(); ++flow) {
       FlowPace pace = peer->rank.PaceOf(flow);
-      if (pace.busy_ns == 0 && pace.traffic.busy_ns == 0) continue;
-      pace.card = RouteTo(*peer, flow).card;
+      if (pace.busy_ns == 0 && pace.traffic.busy_ns == 0 && pace.posted == 0) continue;
+      pace.card = CardOf(options_, peer->rank.who(), flow);
       paces.push_back(std::move(pace));
     }
   }

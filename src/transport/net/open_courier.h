@@ -45,6 +45,9 @@ struct CourierOptions {
   CrossRails cross = CrossRails::kWhereNeeded;
 };
 
+// By which card a flow with `peer` leaves: "eth0", of a network plugin the device and its port, "mlx5_1:1"; empty: not known.
+std::string CardOf(const CourierOptions& options, const RemotePeer& peer, int flow);
+
 // What carries a rank's links to ranks of other hosts (courier.h). It waits for their calls at `port` from now on, and calls them
 // when it must.
 Result<std::shared_ptr<RemoteLinks>> OpenCourier(CourierOptions options, std::shared_ptr<Port> port);

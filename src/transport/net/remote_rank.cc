@@ -72,7 +72,12 @@ FlowPace RemoteRank::PaceOf(int flow) {
                 .bytes = of.all_busy_bytes.load(std::memory_order_relaxed),
                 .traffic = {}};
   std::lock_guard lock(of.mutex);
-  if (of.wire != nullptr) pace.traffic = of.wire->Traffic().value_or(Traffic{});
+  if (of.wire == nullptr) return pace;
+  pace.traffic = of.wire->Traffic().value_or(Traffic{});
+  const std::uint64_t backlog = of.wire->Backlog();
+  pace.posted = of.wire->Added();
+  pace.completed = pace.posted - std::min<std::uint64_t>(backlog, pace.posted);
+  pace.peer_is_full = backlog > 0 && of.wire->WaitsForRoom().value_or(false);
   return pace;
 }
 
