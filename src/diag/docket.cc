@@ -190,10 +190,28 @@ int Docket::Held(const Node& node, Standing standing) {
   return held;
 }
 
+namespace {
+
+// At the look before, which was so long ago; where that had nothing of the process, when its host last told of it.
+CoreTimes Earlier(const Seen& seen, std::int64_t apart_ns) {
+  const ProcessLook* before = seen.process_before;
+  if (before != nullptr && (before->queue_ns >= 0 || before->throttled_ns >= 0)) {
+    return {.before_ns = apart_ns,
+            .queue_ns = before->queue_ns,
+            .throttled_ns = before->throttled_ns,
+            .group_run_ns = before->group_run_ns};
+  }
+  return seen.process->earlier.value_or(CoreTimes{});
+}
+
+}  // namespace
+
 std::string Docket::Starves(const Seen& seen) const {
-  if (seen.process == nullptr || seen.process_before == nullptr) return "";
-  const ProcessLook &now = *seen.process, &before = *seen.process_before;
-  const auto apart_ns = static_cast<double>(now_.taken_ns - before_.taken_ns);
+  if (seen.process == nullptr) return "";
+  const ProcessLook& now = *seen.process;
+  const CoreTimes before = Earlier(seen, now_.taken_ns - before_.taken_ns);
+  if (before.before_ns <= 0) return "";
+  const auto apart_ns = static_cast<double>(before.before_ns);
   const auto part = [&](std::int64_t then, std::int64_t later) {
     return then < 0 || later < then ? 0.0 : static_cast<double>(later - then) / apart_ns;
   };

@@ -74,6 +74,12 @@ struct EndingLook {
   bool operator==(const EndingLook&) const = default;
 };
 
+// Time that a process has had on a core, and has not, since it began, some time before a look. -1: not known.
+struct CoreTimes {
+  std::int64_t before_ns = 0;                                        // how long before
+  std::int64_t queue_ns = -1, throttled_ns = -1, group_run_ns = -1;  // as in ProcessLook
+};
+
 struct ProcessLook {
   std::string host;
   std::int32_t pid = 0;
@@ -87,6 +93,8 @@ struct ProcessLook {
   std::int64_t queue_ns = -1;
   std::int64_t throttled_ns = -1;
   std::int64_t group_run_ns = -1;
+  // The same, when its host last told of it. Not every look has an answer of a host that has hardly any time.
+  std::optional<CoreTimes> earlier;
   std::int64_t written_bytes = -1;  // to files, since it began; -1: not known
   std::optional<int> end;           // of one that has ended: as waitpid has it
   EndingLook ending;                // likewise

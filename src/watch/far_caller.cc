@@ -18,11 +18,13 @@ using diag::kMs;
 
 constexpr std::int64_t kConnectNs = 500 * kMs;  // for one endpoint, which takes longer where a packet got lost
 constexpr std::int64_t kAnswerNs = diag::kSecond;
-constexpr std::int64_t kPauseNs = diag::kSecond;      // before all endpoints are tried again
+constexpr std::int64_t kMostAnswerNs = 8 * diag::kSecond, kMostShakeNs = 3 * diag::kSecond;  // then it is called anew
+constexpr std::int64_t kFreshNs = 5 * diag::kSecond / 2;  // an answer that took longer says too little of now
+constexpr std::int64_t kPauseNs = diag::kSecond;          // before all endpoints are tried again
 constexpr std::int64_t kIdleNs = 30 * diag::kSecond;  // a connection is closed that nothing is asked over for so long
 // An answer that was under way for less time than those before shows the other clock better. Small changes would look like a rank
 // that moves.
-constexpr std::int64_t kEarlierNs = 20 * kMs, kLaterNs = diag::kSecond;
+constexpr std::int64_t kEarlierNs = 20 * kMs, kLaterNs = 4 * diag::kSecond;
 
 constexpr std::int64_t kNever = INT64_MAX;
 
@@ -54,13 +56,14 @@ FarCaller::~FarCaller() = default;
 
 void FarCaller::Ask(Question question, std::int64_t now_ns) {
   if (first_asked_ns_ == 0) first_asked_ns_ = now_ns;
+  const bool same = question.communicators == question_.communicators && question.waits == question_.waits;
   question_ = std::move(question);
   answer_.reset();
-  sent_ = false;
-  sent_ns_ = now_ns;
+  asked_ns_ = now_ns;
   // Who did not answer is called again after the pause.
   if (stage_ == Stage::kResting && (finding_ < Finding::kMute || next_ns_ == kNever)) next_ns_ = now_ns;
-  if (stage_ == Stage::kOpen) Send(now_ns);
+  const bool awaits = same && !posted_.empty() && now_ns - posted_.back().at_ns < kAnswerNs;
+  if (stage_ == Stage::kOpen && !awaits) Send(now_ns);
 }
 
 void FarCaller::Turn(std::int64_t now_ns) {
@@ -80,7 +83,7 @@ void FarCaller::AddWatched(std::vector<sys::Watched>& watched) const {
 }
 
 void FarCaller::Start(std::int64_t now_ns) {
-  if (now_ns - sent_ns_ > kIdleNs) {
+  if (now_ns - asked_ns_ > kIdleNs) {
     next_ns_ = kNever;  // nobody asks any more
     return;
   }
@@ -114,6 +117,7 @@ void FarCaller::Connect(std::int64_t now_ns) {
   connection_ = sys::FramedConnection(std::move(*made), sys::kMostHelloBytes);
   hello_ = sys::CallersHello(terms_, *nonce);
   stage_ = Stage::kShaking;
+  shakes_since_ns_ = now_ns;
   next_ns_ = now_ns + kAnswerNs;
 }
 
@@ -121,7 +125,11 @@ void FarCaller::Shake(std::int64_t now_ns) {
   Status status = connection_.Flush();
   if (status.ok() || status.code() == Code::kInProgress) status = hello_->Advance(connection_);
   if (status.code() == Code::kInProgress) {
-    if (now_ns >= next_ns_) EndTry(Outcome::kSilent, now_ns);
+    if (now_ns < next_ns_) return;
+    if (now_ns - shakes_since_ns_ >= kMostShakeNs || endpoint_ + 1 < who_.endpoints.size())
+      return EndTry(Outcome::kSilent, now_ns);
+    finding_ = Finding::kSilent;
+    next_ns_ = now_ns + kAnswerNs;
     return;
   }
   if (!status.ok()) return EndTry(Outcome::kEnded, now_ns);
@@ -133,7 +141,7 @@ void FarCaller::Shake(std::int64_t now_ns) {
 
 void FarCaller::Send(std::int64_t now_ns) {
   const Status posted = connection_.Post(Encode(question_));
-  sent_ = true;
+  posted_.push_back({.number = question_.number, .at_ns = now_ns});
   next_ns_ = now_ns + kAnswerNs;
   if (!posted.ok()) EndTry(Outcome::kEnded, now_ns);
 }
@@ -148,7 +156,12 @@ void FarCaller::Listen(std::int64_t now_ns) {
     Heard(now_ns);
     Result<Report> report = ParseReport(*message);
     if (!report.ok()) return EndTry(Outcome::kEnded, now_ns);
-    if (report->number == question_.number) Take(std::move(*report), now_ns);
+    const auto asked = std::ranges::find(posted_, report->number, &Posted::number);
+    if (asked == posted_.end()) continue;
+    const bool fresh = now_ns - asked->at_ns <= kFreshNs;
+    posted_.erase(posted_.begin(), asked + 1);
+    if (fresh) Take(std::move(*report), now_ns);
+    if (!fresh && posted_.empty()) Send(now_ns);
   }
   if (now_ns < next_ns_) return;
   if (answer_.has_value()) {  // nothing was asked since
@@ -158,19 +171,40 @@ void FarCaller::Listen(std::int64_t now_ns) {
   }
   // A connection that stands tells which of the two it is.
   const bool taken = connection_.tcp().Unacknowledged() == 0 && !connection_.wants_to_send();
-  Close();
   if (taken) Heard(now_ns);
+  if (taken && !posted_.empty() && now_ns - posted_.front().at_ns < kMostAnswerNs) {
+    finding_ = Finding::kSilent;
+    next_ns_ = now_ns + kAnswerNs;
+    return;
+  }
+  Close();
   Conclude(taken ? Finding::kSilent : Finding::kOutOfReach, now_ns);
 }
 
 void FarCaller::Take(Report report, std::int64_t now_ns) {
   const std::int64_t offset_ns = now_ns - report.look.taken_ns;
   if (!offset_ns_ || offset_ns < *offset_ns_ - kEarlierNs || offset_ns > *offset_ns_ + kLaterNs) offset_ns_ = offset_ns;
+  KeepTimes(report.look);
   Shift(report.look, *offset_ns_);
   for (diag::ProcessLook& process : report.look.processes) process.host = who_.host;
   answer_ = std::move(report.look);
   finding_ = Finding::kAnswers;
+  slow_ = now_ns - asked_ns_ >= kSlowNs;
   next_ns_ = now_ns + kIdleNs;
+}
+
+void FarCaller::KeepTimes(diag::Look& look) {
+  std::map<std::int32_t, diag::CoreTimes> times;
+  for (diag::ProcessLook& process : look.processes) {
+    times[process.pid] = {
+        .queue_ns = process.queue_ns, .throttled_ns = process.throttled_ns, .group_run_ns = process.group_run_ns};
+    const auto before = times_.find(process.pid);
+    if (before == times_.end()) continue;
+    process.earlier = before->second;
+    process.earlier->before_ns = look.taken_ns - times_at_ns_;
+  }
+  times_ = std::move(times);
+  times_at_ns_ = look.taken_ns;
 }
 
 void FarCaller::EndTry(Outcome outcome, std::int64_t now_ns) {
@@ -206,6 +240,7 @@ void FarCaller::Close() {
   socket_.Close();
   connection_ = sys::FramedConnection();
   hello_.reset();
+  posted_.clear();
 }
 
 }  // namespace tutti::watch

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,9 +25,12 @@ class Handshake;
 namespace tutti::watch {
 
 // One process of another host, that is asked for looks over a connection of its own. It never waits: Turn does what can be done.
-// The connection is made with the first question and kept while there are more. Threads: one at a time.
+// The connection is made with the first question and kept while there are more. Who has hardly any time on a core answers late: that counts for
+// the question that is asked by then. Threads: one at a time.
 class FarCaller {
  public:
+  static constexpr std::int64_t kSlowNs = 250 * diag::kMs;  // who takes so long to answer is slow
+
   // What became of the questions.
   enum class Finding : std::uint8_t {
     kNothing,     // nothing is known yet
@@ -41,12 +45,17 @@ class FarCaller {
   ~FarCaller();
 
   const FarRank& who() const { return who_; }
-  // Sends this as soon as there is a connection; an answer to an earlier question does not count any more.
+  // Asks as soon as there is a connection, unless the same has been asked a moment ago and not been answered.
   void Ask(Question question, std::int64_t now_ns);
   void Turn(std::int64_t now_ns);
-  // Whether the last question is settled: answered, or it is found that nobody answers. Who did not, and has a connection again, may.
-  bool IsSettled() const { return answer_.has_value() || (finding_ >= Finding::kMute && stage_ != Stage::kOpen); }
-  // The answer to the last question, with times of this host's clock; none: there is none.
+  // Whether the last question is settled: answered, or it is found that nobody answers. Who did not, and has a connection, may, until `waited`.
+  bool IsSettled(bool waited) const {
+    return answer_.has_value() || (finding_ >= Finding::kMute && (waited || stage_ < Stage::kShaking));
+  }
+  // Whether it takes long to answer, as far as is known.
+  bool is_slow() const { return slow_; }
+  void NoteSlow() { slow_ = true; }
+  // The answer since the last question, with times of this host's clock; none: there is none.
   const std::optional<diag::Look>& answer() const { return answer_; }
   Finding finding() const { return finding_; }
   // When something last came from its host; 0: nothing has.
@@ -66,6 +75,8 @@ class FarCaller {
   void Listen(std::int64_t now_ns);
   void Send(std::int64_t now_ns);
   void Take(Report report, std::int64_t now_ns);
+  // Tells each process how it was in the answer before, and keeps how it is.
+  void KeepTimes(diag::Look& look);
   // Ends the try at an endpoint, and begins the next. After the last: what all of them say.
   enum class Outcome : std::uint8_t { kRefused, kSilent, kNoReply, kEnded };
   void EndTry(Outcome outcome, std::int64_t now_ns);
@@ -82,14 +93,23 @@ class FarCaller {
   std::int64_t next_ns_ = 0;
   sys::Fd socket_;  // while it connects
   sys::FramedConnection connection_;
+  std::int64_t shakes_since_ns_ = 0;
   std::unique_ptr<sys::Handshake> hello_;
   Question question_;
-  bool sent_ = false;         // the question is on its way
-  std::int64_t sent_ns_ = 0;  // since then
+  std::int64_t asked_ns_ = 0;
+  struct Posted {
+    std::uint32_t number = 0;  // of the question
+    std::int64_t at_ns = 0;
+  };
+  std::vector<Posted> posted_;  // questions that are not answered, the oldest first
+  bool slow_ = false;
   std::optional<diag::Look> answer_;
   Finding finding_ = Finding::kNothing;
   std::int64_t heard_ns_ = 0, first_asked_ns_ = 0;
   std::optional<std::int64_t> offset_ns_;  // from its host's clock to this one's
+  // What processes were like in the answer before, by id, and when that was.
+  std::map<std::int32_t, diag::CoreTimes> times_;
+  std::int64_t times_at_ns_ = 0;
 };
 
 }  // namespace tutti::watch

@@ -19,7 +19,7 @@ using Finding = FarCaller::Finding;
 
 }  // namespace
 
-Inquiry::Inquiry(Why why) : why_(why) {}
+Inquiry::Inquiry(Why why) : why_(why), question_(std::make_unique<Question>()) {}
 Inquiry::~Inquiry() = default;
 
 Inquiry::Key Inquiry::KeyOf(const FarRank& rank) { return {rank.host, rank.pid, sys::ListEndpoints(rank.endpoints)}; }
@@ -48,37 +48,69 @@ void Inquiry::Begin(std::vector<About> about, std::int64_t now_ns) {
   std::erase_if(callers_, [&](const auto& entry) {
     return std::ranges::find(about_, entry.second.communicator, &About::communicator) == about_.end();
   });
-  Question question{.number = ++round_, .waits = why_ == Why::kWaits};
+  hosts_.clear();
+  *question_ = {.number = question_->number + 1, .communicators = {}, .waits = why_ == Why::kWaits};
   for (const About& a : about_) {
-    if (question.communicators.size() < kMostQuestionIds) question.communicators.push_back(a.communicator);
+    if (question_->communicators.size() < kMostQuestionIds) question_->communicators.push_back(a.communicator);
   }
+  patient_until_ns_ = now_ns + FarCaller::kSlowNs;
+  waited_ = false;
   for (const About& a : about_) {
-    for (const auto& [name, host] : HostsOf(a)) AskSome(a, host, question, now_ns);
+    for (auto& [name, host] : HostsOf(a)) {
+      hosts_.push_back({.about = &a, .host = std::move(host), .callers = {}});
+      AskSome(hosts_.back(), now_ns);
+    }
   }
   Turn(now_ns);
 }
 
-void Inquiry::AskSome(const About& about, const FarHost& host, const Question& question, std::int64_t now_ns) {
-  const auto ask = [&](const FarRank& rank) -> FarCaller& {
-    FarCaller& caller = CallerOf(about, rank);
-    if (std::ranges::find(asked_, &caller) == asked_.end()) {
-      caller.Ask(question, now_ns);
-      asked_.push_back(&caller);
-    }
-    return caller;
-  };
-  const bool answers = ask(*host[static_cast<std::size_t>(about.number) % host.size()]).finding() < Finding::kMute;
-  for (const FarRank* rank : host) {
-    (void)CallerOf(about, *rank);
-    if (!answers) ask(*rank);
+bool Inquiry::HostAsked::HasAnswered() const {
+  return std::ranges::any_of(callers, [](const FarCaller* caller) { return caller->answer().has_value(); });
+}
+
+void Inquiry::Ask(HostAsked& asked, const FarRank& rank, std::int64_t now_ns) {
+  FarCaller& caller = CallerOf(*asked.about, rank);
+  if (std::ranges::find(asked.callers, &caller) != asked.callers.end()) return;
+  asked.callers.push_back(&caller);
+  if (std::ranges::find(asked_, &caller) != asked_.end()) return;
+  caller.Ask(*question_, now_ns);
+  asked_.push_back(&caller);
+}
+
+void Inquiry::AskSome(HostAsked& asked, std::int64_t now_ns) {
+  const std::size_t processes = asked.host.size();
+  const std::size_t first = static_cast<std::size_t>(asked.about->number) % processes;
+  asked.next = (first + 1) % processes;
+  Ask(asked, *asked.host[first], now_ns);
+  const FarCaller& caller = *asked.callers.front();
+  if (caller.is_slow()) Ask(asked, *asked.host[asked.next], now_ns);
+  for (const FarRank* rank : asked.host) {
+    (void)CallerOf(*asked.about, *rank);
+    if (caller.finding() >= Finding::kMute) Ask(asked, *rank, now_ns);
+  }
+}
+
+void Inquiry::AskOthers(std::int64_t now_ns) {
+  for (HostAsked& asked : hosts_) {
+    if (asked.HasAnswered()) continue;
+    for (FarCaller* caller : asked.callers) caller->NoteSlow();
+    Ask(asked, *asked.host[asked.next], now_ns);
   }
 }
 
 void Inquiry::Turn(std::int64_t now_ns) {
   for (FarCaller* caller : asked_) caller->Turn(now_ns);
+  if (waited_ || now_ns < patient_until_ns_) return;
+  waited_ = true;
+  AskOthers(now_ns);
 }
 
-bool Inquiry::IsSettled() const { return std::ranges::all_of(asked_, &FarCaller::IsSettled); }
+bool Inquiry::IsSettled() const {
+  return std::ranges::all_of(hosts_, [&](const HostAsked& asked) {
+    return asked.HasAnswered() ||
+           std::ranges::all_of(asked.callers, [&](const FarCaller* caller) { return caller->IsSettled(waited_); });
+  });
+}
 
 std::int64_t Inquiry::SilentFor(const FarHost& host, std::int64_t now_ns) const {
   std::int64_t heard_ns = 0, asked_ns = now_ns;
@@ -120,7 +152,7 @@ void Inquiry::AddWatched(std::vector<sys::Watched>& watched) const {
 }
 
 std::int64_t Inquiry::next_ns() const {
-  std::int64_t next_ns = INT64_MAX;
+  std::int64_t next_ns = waited_ ? INT64_MAX : patient_until_ns_;
   for (const FarCaller* caller : asked_) next_ns = std::min(next_ns, caller->next_ns());
   return next_ns;
 }

@@ -26,7 +26,8 @@ struct FarRank;
 struct Question;
 
 // Asks other hosts for looks, round by round, and adds what they see to a look at this one. Of each other host of a communicator one process
-// is asked, another one by each rank of this host: it sees all ranks of its host. Where it does not answer the others are asked.
+// is asked, another one by each rank of this host: it sees all ranks of its host. Where it takes long the next one is asked too, and where it does
+// not answer all are.
 // It never waits. Threads: one at a time.
 class Inquiry {
  public:
@@ -68,13 +69,27 @@ class Inquiry {
   const FarCaller& Known(const FarRank& rank) const;
   // For how long nothing has come from any of a host's processes; 0: something does, or not all have been tried.
   std::int64_t SilentFor(const FarHost& host, std::int64_t now_ns) const;
-  void AskSome(const About& about, const FarHost& host, const Question& question, std::int64_t now_ns);
+  // A host of a communicator in this round.
+  struct HostAsked {
+    const About* about = nullptr;
+    FarHost host;
+    std::size_t next = 0;             // of its processes, that is asked where those before take long
+    std::vector<FarCaller*> callers;  // that were asked
+    bool HasAnswered() const;
+  };
+  void Ask(HostAsked& asked, const FarRank& rank, std::int64_t now_ns);
+  void AskSome(HostAsked& asked, std::int64_t now_ns);
+  // Those that have not answered by then are slow, and the next ones are asked.
+  void AskOthers(std::int64_t now_ns);
 
   const Why why_;
   std::vector<About> about_;
   std::map<Key, Called> callers_;
-  std::vector<FarCaller*> asked_;  // in this round
-  std::uint32_t round_ = 0;
+  std::vector<HostAsked> hosts_;              // of this round
+  std::vector<FarCaller*> asked_;             // likewise
+  const std::unique_ptr<Question> question_;  // likewise
+  std::int64_t patient_until_ns_ = 0;
+  bool waited_ = false;  // for long enough to ask others
 };
 
 }  // namespace tutti::watch
