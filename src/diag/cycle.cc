@@ -41,6 +41,7 @@ int Walk::OfCycle(const std::vector<Node>& cycle) {
     return mismatch;
   }
   if (sequences.size() > 1) {
+    if (const std::optional<int> stalled = OverStalledWay(cycle)) return *stalled;
     return Unknown(cycle[0].communicator, "ranks wait for each other in different operations of one communicator");
   }
   // A rank that has not called may be what they wait for all the same, over others.
@@ -50,8 +51,28 @@ int Walk::OfCycle(const std::vector<Node>& cycle) {
     return docket_.Late(node, cycle[0], Docket::Owes::kTheCall);
   }
   if (const std::optional<int> held = OfOneThatHasNotBegun(cycle)) return *held;
-  if (const std::optional<int> stalled = OfRoom(cycle)) return *stalled;
+  if (const std::optional<int> stalled = OverStalledWay(cycle)) return *stalled;
   return LeastProgress(cycle);
+}
+
+// A link on the circle over which nothing comes: of two that wait for room to each other, or one whose sender's card says so.
+std::optional<int> Walk::OverStalledWay(const std::vector<Node>& cycle) {
+  if (const std::optional<int> stalled = OfRoom(cycle)) return stalled;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const Node &waits = cycle[i], &peer = cycle[(i + 1) % cycle.size()];
+    if (waits.communicator != peer.communicator) continue;
+    const bool data = At(waits).now->wait.kind == trace::WaitKind::kData;
+    const Edge edge{.sender = data ? At(peer).now : At(waits).now,
+                    .receiver = data ? At(waits).now : At(peer).now,
+                    .sender_is = EndIs::kWaiting,
+                    .receiver_is = EndIs::kWaiting,
+                    .channel = At(waits).now->wait.channel,
+                    .window = CommunicatorOf(waits).window};
+    const FlowLook* const flow = edge.sender->FlowTo(edge.receiver->rank);
+    if (edge.sender->island == edge.receiver->island || flow == nullptr || !IsStuck(*flow)) continue;
+    return BadLink(edge, waits, EdgeFinding::kNetwork).verdict;
+  }
+  return std::nullopt;
 }
 
 // Two ranks on different hosts that wait for room to each other. Where all that one has sent has arrived and it is not told, the way from the

@@ -30,11 +30,6 @@ bool IsFull(const LinkLook& link, int protocol, const std::array<std::uint32_t, 
 // A word that something has come is on its way for less.
 constexpr std::int64_t kStuckNs = 500 * kMs;
 
-// Whether what was handed to a card lies there, or between there and the other host.
-bool IsStuck(const FlowLook& flow) {
-  return flow.posted != flow.completed && !flow.peer_is_full && flow.stuck_ns >= kStuckNs;
-}
-
 // "of 812 bytes handed to card eth0 700 have arrived, none for 3.2 s"
 std::string Describe(const FlowLook& flow) {
   const std::string card = flow.card.empty() ? "the network" : "card " + flow.card;
@@ -68,12 +63,16 @@ EdgeFinding Find(const EdgeTable& table, SenderIs sender, ReceiverIs receiver) {
   return row == table.end() ? EdgeFinding::kNothing : row->finding;
 }
 
+bool IsStuck(const FlowLook& flow) {
+  return flow.posted != flow.completed && !flow.peer_is_full && flow.stuck_ns >= kStuckNs;
+}
+
 SenderIs SenderOf(const Edge& edge) {
   if (edge.sender_is == EndIs::kDone) return SenderIs::kDone;
   const LinkLook* link = edge.sender->LinkTo(edge.receiver->rank, edge.channel);
-  // Words on what has come go the same way, so it counts only where something of this edge is missing.
+  // Words on what has come go the same way, so it counts only where the receiver waits for something of this edge that is missing.
   const FlowLook* flow = edge.sender->FlowTo(edge.receiver->rank);
-  if (flow != nullptr && IsStuck(*flow) && InFlight(edge) > 0) return SenderIs::kOutstanding;
+  if (flow != nullptr && IsStuck(*flow) && ReceiverOf(edge) == kShort) return SenderIs::kOutstanding;
   if (edge.sender_is == EndIs::kInside) return SenderIs::kIdle;
   const WaitLook& wait = edge.sender->wait;
   if (wait.kind == WaitKind::kData || PeerWaitedFor(*edge.sender) != edge.receiver->rank)
@@ -126,7 +125,7 @@ std::string Describe(const Edge& edge) {
   std::string text = fmt::format("sent {}, received {}, known to be consumed {}", out == nullptr ? 0 : Sum(out->sent),
                                  in == nullptr ? 0 : Sum(in->received), out == nullptr ? 0 : Sum(out->credit));
   const FlowLook* flow = edge.sender->FlowTo(edge.receiver->rank);
-  if (flow != nullptr && InFlight(edge) > 0) text += ", " + Describe(*flow);
+  if (flow != nullptr && (InFlight(edge) > 0 || IsStuck(*flow))) text += ", " + Describe(*flow);
   const auto says = [](const RankLook& rank, EndIs is) {
     if (is == EndIs::kDone) return fmt::format("rank {} has done its part", rank.rank);
     return fmt::format("rank {} waits {}", rank.rank,

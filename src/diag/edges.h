@@ -79,6 +79,8 @@ struct Edge {
   std::array<std::uint32_t, trace::kBoxProtocols> window{};
 };
 
+// Whether what was handed to a card lies there, or between there and the other host.
+bool IsStuck(const FlowLook& flow);
 SenderIs SenderOf(const Edge& edge);
 ReceiverIs ReceiverOf(const Edge& edge);
 // Units that were sent and have not arrived, over all protocols.

@@ -52,7 +52,10 @@ TEST(Edges, EndsAreWhatTheirCountersSay) {
   edge.receiver_is = EndIs::kInside;
   EXPECT_EQ(SenderOf(edge), SenderIs::kIdle);
   EXPECT_EQ(ReceiverOf(edge), kBusy);
-  // Only what does not move for longer than a word takes that it has come, is this edge's own, and waits for nobody but the network.
+  // Only what does not move for longer than a word takes that it has come, is this edge's own and waited for, and waits for nobody but
+  // the network.
+  job.Wait(1, 0, 3);
+  edge.receiver_is = EndIs::kWaiting;
   const FlowLook stuck{.peer = 1, .card = "eth0", .posted = 3, .completed = 2, .stuck_ns = kSecond};
   job.Edge(0, 1, 500, 499, 490);
   job.rank(0).flows = {stuck};
@@ -70,6 +73,8 @@ TEST(Edges, EndsAreWhatTheirCountersSay) {
   EXPECT_EQ(SenderOf(edge), SenderIs::kIdle);
   job.rank(0).flows = {{.peer = 2, .posted = 3, .stuck_ns = kSecond}, {.peer = 1, .posted = 9, .completed = 9}, stuck};
   EXPECT_EQ(SenderOf(edge), SenderIs::kOutstanding);
+  job.Wait(1, 2, 3);
+  EXPECT_EQ(SenderOf(edge), SenderIs::kIdle);
   edge.sender_is = EndIs::kDone;
   EXPECT_EQ(SenderOf(edge), SenderIs::kDone);
 }
@@ -89,6 +94,14 @@ TEST(Edges, TwoThatWaitForRoomToEachOther) {
   ASSERT_EQ(verdicts[0].links.size(), 1u);
   EXPECT_EQ(verdicts[0].links[0].from.rank, 0);
   EXPECT_EQ(verdicts[0].links[0].to.rank, 1);
+  // What the cards say of both ways does not hide it.
+  Job told = job;
+  told.rank(0).flows = {{.peer = 1, .posted = 70, .completed = 60, .stuck_ns = 3 * kSecond}};
+  told.rank(1).flows = {{.peer = 0, .posted = 70, .completed = 60, .stuck_ns = 3 * kSecond}};
+  verdicts = told.Judged();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].kind, Kind::kLinkStalled);
+  EXPECT_EQ(verdicts[0].links.at(0).from.rank, 0);
   // Nothing proves which way it is, or they share memory.
   job.Edge(1, 0, 392, 300, 264);
   verdicts = job.Judged();

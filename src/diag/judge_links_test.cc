@@ -144,6 +144,30 @@ TEST(JudgeLinks, NamesTheWayBackAndTheCard) {
   EXPECT_TRUE(Has(Sentence(card.Judged().at(0)), "all 70 bytes handed to card mlx5_1 have arrived"));
 }
 
+// Ranks that wait for each other in a circle, and nothing of an operation is known to be missing: a word that a link carries besides is.
+TEST(JudgeLinks, FindsALinkOnACircle) {
+  for (const bool one_operation : {true, false}) {
+    Job job(3);
+    job.Spread();
+    job.WaitOnRing(5);
+    for (int r = 0; r < 3; ++r) job.Edge(r, (r + 1) % 3, 500, 500, 490);
+    if (!one_operation) {
+      job.rank(1).called = job.rank(1).sequence = job.rank(1).wait.number = job.rank(1).running.number =
+          job.rank(1).running.sequence = 12;
+      job.rank(1).finished = job.rank(1).finished_sequence = 11;
+      job.rank(1).history.front().last = 12;
+    }
+    One(job.Judged(), Kind::kUnknown, {});
+    job.rank(1).flows = {{.peer = 2, .card = "eth0", .posted = 70, .completed = 60, .stuck_ns = 3 * kSecond}};
+    const std::vector<Verdict> verdicts = job.Judged();
+    const Verdict& v = One(verdicts, Kind::kLinkStalled, {});
+    ASSERT_EQ(v.links.size(), 1u);
+    EXPECT_EQ(v.links[0].from.rank, 1);
+    EXPECT_EQ(v.links[0].to.rank, 2);
+    EXPECT_TRUE(Has(Sentence(v), "of 70 bytes handed to card eth0 60 have arrived, none for 3.0 s")) << Sentence(v);
+  }
+}
+
 // Nothing is on its way where both ends share memory.
 TEST(JudgeLinks, AccusesNoLinkWithinAHost) {
   Job job(2);

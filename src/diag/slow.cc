@@ -14,8 +14,8 @@ namespace tutti::diag {
 namespace {
 
 constexpr double kLimits = 0.5;  // of the time that must have been waited on the edge
-constexpr int kMostlyQueuedPercent = 60;
-constexpr int kQueuedPercent = 30;     // of the time that what is sent must have waited in the own card
+// Of the time that what is sent must have waited in the own card: of two links, and of one that is found beside others.
+constexpr int kQueuedPercent = 30, kMostlyQueuedPercent = 60;
 constexpr std::size_t kFewLinks = 4;   // of fewer it does not tell much that all are alike
 constexpr std::size_t kFewOthers = 3;  // so many ways of other hosts say what is usual
 

@@ -29,10 +29,9 @@ struct Slow {
 //   Of a link to another host the sender itself says how fast it is, and what is usual. One that was never faster is compared with what
 // three or more ways that leave other hosts carry, and must be below the square of `below` of that. Where these have had little to send
 // only, which tells the least that they could carry, it must be below the cube, and its data wait in the queues of its own card.
-//   Of two links to other hosts, one of which ends at the host
-// where the other begins, only one counts, since the other one's way back goes through it: the one whose data wait in their own card's
-// queues, else the slower one. None is named where more than half of four or more are alike and have no host in common: then it is
-// something else.
+//   Of two links to other hosts, one of which ends at the host where the other begins, only one counts, since the other one's way back goes
+// through it: the one whose data wait in their own card's queues, else the slower one. None is named where more than half of four or more are
+// alike and have no host in common: then it is something else.
 std::vector<Slow> FindSlow(const Look& before, const Look& now, int communicator, const EdgeTable& table, double below);
 
 }  // namespace tutti::diag

@@ -50,6 +50,7 @@ class Walk {
   int Unknown(int communicator, const std::string& evidence);
   int OfCycle(const std::vector<Node>& cycle);
   std::optional<int> OfRoom(const std::vector<Node>& cycle);
+  std::optional<int> OverStalledWay(const std::vector<Node>& cycle);
   int Deadlock(const std::vector<Node>& cycle);
   int LeastProgress(const std::vector<Node>& cycle);
 
