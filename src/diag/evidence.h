@@ -119,7 +119,8 @@ struct LinkLook {
   std::uint64_t pace_bytes_per_s = 0, usual_bytes_per_s = 0;
   std::string card;
   std::uint64_t arrived_bytes_per_s = 0;  // likewise, of all that there was to send; 0 also where it is not known
-  int queued_percent = 0;  // of the time in which it was slow, in which something waited in the card's own queues
+  // Of the time in which it was slow, or what the rank waited for, in which something waited in the card's own queues.
+  int queued_percent = 0;
 };
 
 // What goes from a rank to a peer of another host by one card.

@@ -197,8 +197,8 @@ struct alignas(128) LinkWords {
   Word pace, usual_pace;
   static constexpr std::size_t kCardWords = 2;
   Word card[kCardWords];
-  // Likewise, by all cards, whatever there was to send, in KiB/s; and in which part of slow seconds, in hundredths, something waited in the
-  // card's own queues.
+  // Likewise, by all cards, whatever there was to send, in KiB/s; and in which part of slow seconds, or of those in which it was what the
+  // rank waited for, in hundredths, something waited in the card's own queues.
   std::atomic<std::uint32_t> arrived_kib, queued_percent;
 };
 static_assert(sizeof(LinkWords) == 128);
