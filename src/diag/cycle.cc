@@ -61,13 +61,7 @@ std::optional<int> Walk::OverStalledWay(const std::vector<Node>& cycle) {
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const Node &waits = cycle[i], &peer = cycle[(i + 1) % cycle.size()];
     if (waits.communicator != peer.communicator) continue;
-    const bool data = At(waits).now->wait.kind == trace::WaitKind::kData;
-    const Edge edge{.sender = data ? At(peer).now : At(waits).now,
-                    .receiver = data ? At(waits).now : At(peer).now,
-                    .sender_is = EndIs::kWaiting,
-                    .receiver_is = EndIs::kWaiting,
-                    .channel = At(waits).now->wait.channel,
-                    .window = CommunicatorOf(waits).window};
+    const Edge edge = EdgeOf(waits, peer, EndIs::kWaiting);
     const FlowLook* const flow = edge.sender->FlowTo(edge.receiver->rank);
     if (edge.sender->island == edge.receiver->island || flow == nullptr || !IsStuck(*flow)) continue;
     return BadLink(edge, waits, EdgeFinding::kNetwork).verdict;

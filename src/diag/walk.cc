@@ -187,19 +187,24 @@ std::optional<Node> Walk::Elsewhere(const Node& node) const {
   return std::nullopt;
 }
 
+Edge Walk::EdgeOf(const Node& node, const Node& peer, EndIs peer_is) const {
+  const RankLook &theirs = *At(peer).now, &own = *At(node).now;
+  const bool data = own.wait.kind == WaitKind::kData;
+  return {.sender = data ? &theirs : &own,
+          .receiver = data ? &own : &theirs,
+          .sender_is = data ? peer_is : EndIs::kWaiting,
+          .receiver_is = data ? EndIs::kWaiting : peer_is,
+          .channel = own.wait.channel,
+          .window = CommunicatorOf(node).window};
+}
+
 Walk::Step Walk::OverEdge(const Node& peer, const Node& node, EndIs peer_is) {
-  const Seen &theirs = At(peer), &own = At(node);
+  const Seen& theirs = At(peer);
   const bool begun = !theirs.now->started || *theirs.now->started >= theirs.now->running.number;
   if (peer_is == EndIs::kInside && !begun) {
     return {.verdict = GpuLate(peer, docket_.RunningCall(peer))};
   }
-  const bool data = own.now->wait.kind == WaitKind::kData;
-  const Edge edge{.sender = data ? theirs.now : own.now,
-                  .receiver = data ? own.now : theirs.now,
-                  .sender_is = data ? peer_is : EndIs::kWaiting,
-                  .receiver_is = data ? EndIs::kWaiting : peer_is,
-                  .channel = own.now->wait.channel,
-                  .window = CommunicatorOf(node).window};
+  const Edge edge = EdgeOf(node, peer, peer_is);
   return Decide(Find(rules_.edges, SenderOf(edge), ReceiverOf(edge)), edge, peer, node);
 }
 

@@ -40,6 +40,8 @@ class Walk {
   Step From(const Node& node);
   std::optional<Step> ForSomebody(const Node& node);
   Step ToIdle(const Node& peer, const Node& node);
+  // That which a rank waits on, for a peer that is such.
+  Edge EdgeOf(const Node& node, const Node& peer, EndIs peer_is) const;
   Step OverEdge(const Node& peer, const Node& node, EndIs peer_is);
   Step Decide(EdgeFinding finding, const Edge& edge, const Node& peer, const Node& node);
   Step Stuck(const Node& node, const Node& waits);
