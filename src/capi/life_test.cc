@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -461,12 +462,14 @@ TEST(AsyncError, TellsAWatchdogWhatHappened) {
 }
 
 TEST(Revoke, EndsOperationsAndLeavesWaysToGoOn) {
-  WithRanks(3, [](ncclComm_t& comm, int rank) {
+  std::barrier called(3);  // no rank revokes it while another has still to sum or to call
+  WithRanks(3, [&](ncclComm_t& comm, int rank) {
     float in = 1, out = 0;
-    EXPECT_EQ(Sum(comm, rank), 3);  // else one may revoke it before another has it
-    if (rank == 0) {                // the others never do
-      NCCL_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
+    EXPECT_EQ(Sum(comm, rank), 3);
+    if (rank == 0) {  // the others never do
+      NCCL_EXPECT_OK(ncclAllReduce(&in, &out, 1, ncclFloat32, ncclSum, comm, nullptr));
     }
+    called.arrive_and_wait();
     NCCL_EXPECT_ERROR(ncclCommRevoke(comm, 5), ncclInvalidArgument, "revoke flags");
     NCCL_OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
     NCCL_EXPECT_ERROR(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclInvalidArgument, "revoked before");

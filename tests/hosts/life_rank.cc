@@ -76,6 +76,17 @@ class LifeRank {
     }
     return id;
   }
+  // Returns when all ranks have come here, by files: the communicators are what is tested.
+  void Meet(const std::string& name, const std::vector<int>& members) const {
+    std::ofstream(Path(fmt::format("{}.{}", name, rank_))).close();
+    const std::int64_t until_ns = sys::NowNs() + 20 * sys::kNsPerSecond;
+    for (const int rank : members) {
+      while (!std::filesystem::exists(Path(fmt::format("{}.{}", name, rank)))) {
+        Require(sys::NowNs() < until_ns, fmt::format("rank {} did not come to {}", rank, name));
+        sys::SleepNs(5 * sys::kNsPerMs);
+      }
+    }
+  }
   // Sums of several lengths over a communicator that has these ranks.
   void Add(ncclComm_t comm, const std::vector<int>& members, const std::string& which) const {
     for (const std::size_t count : {std::size_t{1}, std::size_t{777}, std::size_t{200'003}}) {
@@ -145,6 +156,7 @@ class LifeRank {
   }
   // Its rank 0 aborts it, while the others wait for a sum.
   void Abort(ncclComm_t comm) const {
+    Meet("abort", Where([](int rank) { return rank != 1; }));
     if (rank_ == 0) {
       sys::SleepNs(100 * sys::kNsPerMs);
       return Call(ncclCommAbort(comm), "ncclCommAbort");
@@ -159,6 +171,7 @@ class LifeRank {
   }
   // The last rank revokes, while the others wait; what can be made of a revoked one still works.
   void Revoke(ncclComm_t all) const {
+    Meet("revoke", Where([](int) { return true; }));
     if (rank_ == ranks_ - 1) {
       sys::SleepNs(100 * sys::kNsPerMs);
       Call(ncclCommRevoke(all, NCCL_REVOKE_DEFAULT), "ncclCommRevoke");
