@@ -129,6 +129,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   }
   if (part.pool_slot >= 0) {
     pool_->Release(part.pool_slot);
+    pool_->PrefetchNext(work.bytes, part.channel);
     part.pool_slot = -1;
   }
   return true;
@@ -376,12 +377,14 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
       }
       if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer * kWindows, ranks_ - 1))
         return Waits(job, peer, Job::WaitsFor::kPages);
-      const int slot = pool_->Take(bytes, peer < rank_ ? peer : peer - 1);
+      const std::size_t group = peer < rank_ ? peer : peer - 1;
+      const int slot = pool_->Take(bytes, group);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       WriteForPeers(1, bytes, [&](Stores stores) { CopyBytes(pool_->Data(slot), data, bytes, stores); });
       pool_->AddReader(slot, &tx,
                        WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes, 0, 1, on_trial));
       pool_->Release(slot);
+      pool_->PrefetchNext(bytes, group);
       break;
   }
   fabric_->Nudge(peer);
