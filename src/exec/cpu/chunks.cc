@@ -35,7 +35,10 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
   if (footprint.link_slots >= static_cast<int>(rings.posts())) return 0;
   const std::size_t most = footprint.depth > 1 ? kMaxDeepChunkBytes : MostOfPool();
   const std::size_t pool_chunk = PoolChunk(pool_bytes / footprint.window / channels, most);
-  if (!by_reference) return pool_chunk;
+  if (!by_reference) {
+    const bool to_root = footprint.collective == Collective::kReduce && !several_hosts;
+    return to_root ? std::min(pool_chunk, kMaxReduceChunkBytes) : pool_chunk;
+  }
   if (several_hosts && footprint.depth > 1 && !footprint.forwards) return kMaxDeepChunkBytes;
   if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
   if (several_hosts) return pool_chunk;

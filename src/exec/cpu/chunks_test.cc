@@ -64,5 +64,15 @@ TEST(ChunkRules, PlansThatFillTheLinksRunAsTheyAre) {
   EXPECT_GT(Rules(true, kLargePool).ForPlan(footprint, Protocol::kSimple, true, 1), 0U);
 }
 
+TEST(ChunkRules, ReducesGoThroughThePoolInShorterChunks) {
+  plan::Footprint footprint = FootprintOf(true);
+  const ChunkRules host = Rules(false, kLargePool);
+  EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, false, 1), kMaxPoolChunkBytes);
+  footprint.collective = Collective::kReduce;
+  EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, false, 1), kMaxReduceChunkBytes);
+  EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, true, 1), kMaxPoolChunkBytes);
+  EXPECT_GT(Rules(true, kLargePool).ForPlan(footprint, Protocol::kSimple, false, 1), kMaxReduceChunkBytes);
+}
+
 }  // namespace
 }  // namespace tutti::exec::cpu
