@@ -122,6 +122,9 @@ struct Entry {
   // even when the operation is in place: every rank's read of a block happens before (through the plan's own
   // messages) any store by the owner to the same place. Checked by plan::Check.
   bool (*in_place_by_reference)(Collective collective, const Hosts& hosts);
+  // True where that holds as long as the operation is not in place: plans send nothing but inputs. A rank whose own input and output
+  // overlap copies what it sends then; what others do does not matter to it. Null: nowhere.
+  bool (*apart_by_reference)(Collective collective, const Hosts& hosts) = nullptr;
   // True where there is a plan over fixed links: those of this algorithm's all_reduce, whatever the root, which join a rank
   // with at most kMostFixedPeers others. Executors that know few peers go by such plans (docs/decisions/0014-many-ranks.md).
   bool (*few_links)(Collective collective);
@@ -135,8 +138,8 @@ struct Entry {
   plan::RankPlan (*build)(const Request& request);
 };
 
-// Whether a step's block may be read straight from the sender's user buffer: what in_place_by_reference says, and always
-// in an all_to_all, which has no in-place form and sends nothing that is stored in an output. That is for receivers on the same
+// Whether a step's block may be read straight from the sender's user buffer: what in_place_by_reference and apart_by_reference say, and
+// always in an all_to_all, which has no in-place form and sends nothing that is stored in an output. That is for receivers on the same
 // host. A block for another host is read when it leaves, which is before its receiver's step, so the same holds.
 bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts);
 

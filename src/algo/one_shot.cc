@@ -113,6 +113,8 @@ Entry OneShotEntry() {
                 return hosts.ranks() == 1 ||
                        (c != Collective::kAllReduce && c != Collective::kAllToAll && c != Collective::kBarrier);
               },
+          .apart_by_reference = [](Collective c,
+                                   const Hosts& hosts) { return c == Collective::kAllReduce && hosts.count() == 1; },
           .few_links = [](Collective) { return false; },
           .build = Build};
 }

@@ -50,7 +50,8 @@ std::vector<plan::RankPlan> BuildEach(Algorithm algorithm, Request request) {
 }  // namespace
 
 bool MayRefer(const Entry& entry, Collective collective, const Hosts& hosts) {
-  return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, hosts);
+  return collective == Collective::kAllToAll || entry.in_place_by_reference(collective, hosts) ||
+         (entry.apart_by_reference != nullptr && entry.apart_by_reference(collective, hosts));
 }
 
 std::span<const Entry> Registry() { return std::span(Entries()).first(kAlgorithms); }

@@ -259,6 +259,33 @@ TEST(Transfers, APeerThatReadsLateHoldsUpNobodyElse) {
             "");
 }
 
+// Inputs are read where they lie by one_shot, unless the result comes there: some ranks are in place, others not, in turn.
+TEST(SingleCopyTest, RanksInPlaceAndOthersGoTogether) {
+  Settings settings;
+  settings.algo = "one_shot";
+  settings.proto = "Simple";
+  settings.single_copy = SingleCopy::kForce;
+  for (const std::size_t count : {std::size_t{5000}, Scaled(300'001)}) {
+    ASSERT_EQ(RunRanks(3, settings,
+                       [count](Communicator& c) -> Status {
+                         std::vector<std::int64_t> in(count), out(count);
+                         for (int i = 0; i < 24; ++i) {
+                           for (std::size_t k = 0; k < count; ++k)
+                             in[k] = (i + 1) * (c.rank() + 1) + static_cast<int>(k % 89);
+                           std::vector<std::int64_t>& to = (i >> c.rank() & 1) != 0 ? in : out;
+                           TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, to, ReduceOp::kSum)));
+                           for (std::size_t k = 0; k < count; ++k) {
+                             if (to[k] != 6 * (i + 1) + 3 * static_cast<int>(k % 89))
+                               return Status(Code::kInternal, "wrong sum");
+                           }
+                         }
+                         return Status::Ok();
+                       }),
+              "")
+        << count;
+  }
+}
+
 // The shortcut for a call that is like the last one, with other buffers and without.
 TEST(Repeated, CallsOfOneShapeOnChangingBuffers) {
   ASSERT_EQ(RunRanks(2, {},

@@ -87,7 +87,9 @@ const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
     plan.Deepen(depth);
     slot = Prepare(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
     slot->footprint = plan::Deepen(FindFootprint(algorithm, collective, root), depth);
-    slot->by_reference = algo::MayRefer(entry, collective, chooser_->hosts());
+    // An all_to_all has no in-place form.
+    slot->refers_in_place =
+        collective == Collective::kAllToAll || entry.in_place_by_reference(collective, chooser_->hosts());
   }
   return slot.get();
 }

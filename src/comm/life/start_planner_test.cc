@@ -68,7 +68,7 @@ class Team {
       EXPECT_GT(first.chunk_bytes, 0u);
       for (std::size_t i = 0; i < first.plans.size(); ++i) {
         EXPECT_EQ(recipe->plans[i]->footprint, first.plans[i]->footprint);
-        EXPECT_EQ(recipe->plans[i]->by_reference, first.plans[i]->by_reference);
+        EXPECT_EQ(recipe->plans[i]->refers_in_place, first.plans[i]->refers_in_place);
       }
     }
     return recipes;

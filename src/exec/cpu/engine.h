@@ -160,7 +160,8 @@ class Engine {
   // Writes what a peer reads next, by `write`, which gets the stores to use.
   template <typename Write>
   void WriteForPeers(int operands, std::size_t bytes, Write write);
-  bool MayRefer(const Job& job) const { return job.by_reference && !job.scale_inputs; }
+  bool InPlace(const Job& job) const;
+  bool MayRefer(const Job& job) const;
   void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes,
                      const proto::OnTrial& on_trial);
 

@@ -3,7 +3,6 @@
 // The part of Engine that looks ahead of what runs: it tells the links to other hosts where in the user's memory data go that
 // will come, so that they are put there as they arrive. What comes before that is told lands beside the ring, and is copied.
 #include <algorithm>
-#include <functional>
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/prepared_plan.h"
@@ -23,11 +22,6 @@ namespace {
 // Shorter messages are copied in less time than is taken to tell of them.
 constexpr std::size_t kLeastAwaitedBytes = 16384;
 
-bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  if (a == nullptr || b == nullptr) return false;  // a rank that has no input or no output
-  return std::less<>()(a, b + b_bytes) && std::less<>()(b, a + a_bytes);
-}
-
 }  // namespace
 
 // Begins AwaitAhead for a job that begins, where it is of use. Ranks of several hosts have one channel.
@@ -45,9 +39,7 @@ bool Engine::BeginAhead(Job& job) {
 void Engine::AwaitAhead(const Job& job, Part& part) {
   const plan::RankPlan& plan = part.plan->plan;
   const int slots = part.rounds + part.plan->max_stage;
-  const std::size_t in_bytes = plan::InPieces(job.collective, ranks_) * job.count * job.element;
-  const std::size_t out_bytes = plan::OutPieces(job.collective, ranks_) * job.count * job.element;
-  const Early least = Overlap(job.in, in_bytes, job.out, out_bytes) ? Early::kAlways : Early::kSeparate;
+  const Early least = InPlace(job) ? Early::kAlways : Early::kSeparate;
   for (; part.ahead_slot < slots; ++part.ahead_slot, part.ahead_step = 0) {
     for (; part.ahead_step < plan.step_count(); ++part.ahead_step) {
       const Step step = plan.step(part.ahead_step);

@@ -129,7 +129,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   }
   if (part.pool_slot >= 0) {
     pool_->Release(part.pool_slot);
-    pool_->PrefetchNext(work.bytes, part.channel);
+    PrefetchForWrite(pool_->Next(work.bytes, part.channel));
     part.pool_slot = -1;
   }
   return true;
@@ -384,7 +384,7 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
       pool_->AddReader(slot, &tx,
                        WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes, 0, 1, on_trial));
       pool_->Release(slot);
-      pool_->PrefetchNext(bytes, group);
+      PrefetchForWrite(pool_->Next(bytes, group));
       break;
   }
   fabric_->Nudge(peer);

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "exec/cpu/prefetch.h"
 #include "transport/link.h"
 
 namespace tutti::exec::cpu {
@@ -72,14 +72,15 @@ class Pool {
     refused_ = turn;
     return -1;
   }
-  // Asks the processor for the lines that the next Take for `bytes` is likely to give, where these are small data and the slot's
-  // readers are known to be done: else its lines would be taken from a reader who is at work.
-  void PrefetchNext(std::size_t bytes, std::size_t group) const {
-    if (bytes > kSmallBytes) return;
+  // What the next Take for `bytes` is likely to give, the beginning of it, for the processor to fetch. Empty unless these are small
+  // data and the slot's readers are known to be done: else its lines would be taken from a reader who is at work.
+  std::span<const std::byte> Next(std::size_t bytes, std::size_t group) const {
+    if (bytes > kSmallBytes) return {};
     if (group >= next_.size()) group = 0;
     const int next = static_cast<int>(group * per_group_ + (next_[group] < Turn(bytes) ? next_[group] : 0));
     const auto done = [](const Reader& r) { return r.index < r.link->posts_consumed; };
-    if (std::ranges::all_of(slots_[next].readers, done)) PrefetchForWrite(Data(next), std::min(bytes, kMostPrefetched));
+    if (!std::ranges::all_of(slots_[next].readers, done)) return {};
+    return {Data(next), std::min(bytes, kMostFetched)};
   }
   // Whether each slot that the last refused Take could have taken has a reader, not done yet, on a link for which
   // `is_link` holds.
@@ -111,7 +112,7 @@ class Pool {
     bool held = false;
   };
 
-  static constexpr std::size_t kMostPrefetched = 8192;
+  static constexpr std::size_t kMostFetched = 8192;
 
   // How many slots of a group data of `bytes` take in turn.
   std::size_t Turn(std::size_t bytes) const {

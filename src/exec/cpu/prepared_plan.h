@@ -38,11 +38,11 @@ struct PreparedPlan {
   std::size_t long_bytes_max = kAnyLength;
   // Not ok: the plan needs switches, and the engine ends its jobs with this (plan/switches.h).
   Status runnable;
-  // Blocks may be read straight from the sender's buffers, also in place (algo::Entry::in_place_by_reference).
-  bool by_reference = false;
+  // Where blocks are read straight from the sender's buffers, they may be in place too (algo::Entry::in_place_by_reference).
+  bool refers_in_place = false;
 };
 
-// Fills in what follows from the plan alone: all but footprint and by_reference.
+// Fills in what follows from the plan alone: all but footprint and refers_in_place.
 std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name);
 
 }  // namespace tutti::exec::cpu

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/log.h"
 #include "exec/cpu/engine.h"
@@ -55,6 +56,18 @@ bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std
                                   rank_, bytes, peer, got.ok() ? "only a part was there" : got.status().message()),
                       peer);
   return false;
+}
+
+// Whether the input and the output of a collective overlap.
+bool Engine::InPlace(const Job& job) const {
+  if (job.in == nullptr || job.out == nullptr) return false;
+  const std::size_t in_bytes = plan::InPieces(job.collective, ranks_) * job.count * job.element;
+  const std::size_t out_bytes = plan::OutPieces(job.collective, ranks_) * job.count * job.element;
+  return std::less<>()(job.in, job.out + out_bytes) && std::less<>()(job.out, job.in + in_bytes);
+}
+
+bool Engine::MayRefer(const Job& job) const {
+  return job.by_reference && !job.scale_inputs && (job.parts[0].plan->refers_in_place || !InPlace(job));
 }
 
 void Engine::PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes,

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 
-#include "exec/cpu/prefetch.h"
 #include "proto/ll.h"
 #include "proto/ll128.h"
 #include "proto/protocol.h"
@@ -24,6 +24,29 @@ namespace tutti::exec::cpu {
 using transport::Incoming;
 using transport::Outgoing;
 using transport::RingSizes;
+
+// Cache lines are asked for before they are needed, because each one that the other end of a link has touched last is a miss of a
+// tenth of a microsecond, and only those asked for together wait together (docs/decisions/0024-lines-asked-for-early.md).
+//
+// * A writer asks for the lines that its next message will be written to.
+// * A reader asks for the lines of messages that follow. It leaves alone those of the next message, as long as that is not there: a
+//   writer that is not ahead writes just these. What follows lies in the reader's own cache then, and asking costs nothing.
+
+// Asks for a cache line in writable state.
+inline void PrefetchForWrite(const void* p) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(p)));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+inline constexpr std::size_t kCacheLine = 64;
+inline void PrefetchForWrite(std::span<const std::byte> range) {
+  for (std::size_t at = 0; at < range.size(); at += kCacheLine) PrefetchForWrite(range.data() + at);
+}
+inline void PrefetchForRead(std::span<const std::byte> range) {
+  for (std::size_t at = 0; at < range.size(); at += kCacheLine) __builtin_prefetch(range.data() + at);
+}
 
 // So many units or lines of the next message a sender asks for, and a receiver of the message after the next two. Twice as many of LL
 // make an all_reduce of 512 B slower.
@@ -213,7 +236,7 @@ inline void LookAhead(const Incoming& rx, const RingSizes& rings) {
   const proto::Post& next = rx.posts[rx.post_head & mask];
   if (next.sequence.load(std::memory_order_acquire) != rx.post_head + 1) return;
   if (next.kind != proto::PostKind::kPool || next.bytes > transport::kShortPoolMessageBytes) return;
-  PrefetchForRead(rx.PoolData(next.address, next.bytes, 0), next.bytes);
+  PrefetchForRead({rx.PoolData(next.address, next.bytes, 0), next.bytes});
 }
 
 // The same, and advances the head; the credit is given back by ReleasePosts.
