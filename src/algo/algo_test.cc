@@ -260,6 +260,17 @@ TEST(RegistryTest, EveryCollectiveHasAnAlgorithm) {
   EXPECT_FALSE(found.contains(Collective::kSendRecv));
 }
 
+void ExpectOnlyInputsAreSent(const std::vector<plan::RankPlan>& plans) {
+  for (const plan::RankPlan& plan : plans) {
+    for (int i = 0; i < plan.step_count(); ++i) {
+      const plan::Step step = plan.step(i);
+      if (step.to.empty()) continue;
+      ASSERT_EQ(step.operands.size(), 1u);
+      EXPECT_EQ(step.operands[0].kind, plan::Operand::Kind::kIn);
+    }
+  }
+}
+
 // Where inputs may be read as long as nobody's output overlaps them, nothing else is sent.
 TEST(ApartByReference, OnlyInputsAreSent) {
   int found = 0;
@@ -268,20 +279,14 @@ TEST(ApartByReference, OnlyInputsAreSent) {
       const auto collective = static_cast<Collective>(i);
       for (int ranks = 2; ranks <= 9; ++ranks) {
         if (!entry.supports(collective, ranks) || !entry.apart_by_reference(collective, ranks)) continue;
+        SCOPED_TRACE(testing::Message() << entry.name << ", " << ranks << " ranks");
         ++found;
         EXPECT_TRUE(MayRefer(entry, collective, ranks));
         EXPECT_FALSE(entry.in_place_by_reference(collective, ranks)) << "then it needs no such exception";
         const std::vector<plan::RankPlan> plans = BuildAll(entry.algorithm, collective, ranks);
         const Status status = Check(plans, {.placement = plan::Placement::kSeparate, .in_place_by_reference = true});
-        EXPECT_TRUE(status.ok()) << entry.name << ": " << status.message();
-        for (const plan::RankPlan& plan : plans) {
-          for (int s = 0; s < plan.step_count(); ++s) {
-            const plan::Step step = plan.step(s);
-            if (step.to.empty()) continue;
-            ASSERT_EQ(step.operands.size(), 1u) << entry.name;
-            EXPECT_EQ(step.operands[0].kind, plan::Operand::Kind::kIn) << entry.name << ", " << ranks << " ranks";
-          }
-        }
+        EXPECT_TRUE(status.ok()) << status.message();
+        ExpectOnlyInputsAreSent(plans);
       }
     }
   }
@@ -293,14 +298,8 @@ TEST(AllToAll, NothingButInputsIsSent) {
   for (const Entry& entry : Registry()) {
     for (int ranks = 2; ranks <= 17; ++ranks) {
       if (!entry.supports(Collective::kAllToAll, ranks)) continue;
-      for (const plan::RankPlan& plan : BuildAll(entry.algorithm, Collective::kAllToAll, ranks)) {
-        for (int i = 0; i < plan.step_count(); ++i) {
-          const plan::Step step = plan.step(i);
-          if (step.to.empty()) continue;
-          ASSERT_EQ(step.operands.size(), 1u) << entry.name;
-          EXPECT_EQ(step.operands[0].kind, plan::Operand::Kind::kIn) << entry.name << ", " << ranks << " ranks";
-        }
-      }
+      SCOPED_TRACE(testing::Message() << entry.name << ", " << ranks << " ranks");
+      ExpectOnlyInputsAreSent(BuildAll(entry.algorithm, Collective::kAllToAll, ranks));
     }
   }
 }

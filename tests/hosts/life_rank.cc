@@ -67,24 +67,27 @@ class LifeRank {
     std::ofstream(Path(name) + ".part", std::ios::binary).write(id.internal, sizeof(id.internal));
     std::filesystem::rename(Path(name) + ".part", Path(name));
   }
-  ncclUniqueId Read(const std::string& name) const {
-    ncclUniqueId id;
+  // Until `is_there` is true, for 20 s at most.
+  template <typename IsThere>
+  static void Await(IsThere&& is_there, const std::string& what_if_not) {
     const std::int64_t until_ns = sys::NowNs() + 20 * sys::kNsPerSecond;
-    while (!std::ifstream(Path(name), std::ios::binary).read(id.internal, sizeof(id.internal))) {
-      Require(sys::NowNs() < until_ns, "an id was not written");
+    while (!is_there()) {
+      Require(sys::NowNs() < until_ns, what_if_not);
       sys::SleepNs(5 * sys::kNsPerMs);
     }
+  }
+  ncclUniqueId Read(const std::string& name) const {
+    ncclUniqueId id;
+    Await([&] { return !!std::ifstream(Path(name), std::ios::binary).read(id.internal, sizeof(id.internal)); },
+          "an id was not written");
     return id;
   }
   // Returns when all ranks have come here, by files: the communicators are what is tested.
   void Meet(const std::string& name, const std::vector<int>& members) const {
     std::ofstream(Path(fmt::format("{}.{}", name, rank_))).close();
-    const std::int64_t until_ns = sys::NowNs() + 20 * sys::kNsPerSecond;
     for (const int rank : members) {
-      while (!std::filesystem::exists(Path(fmt::format("{}.{}", name, rank)))) {
-        Require(sys::NowNs() < until_ns, fmt::format("rank {} did not come to {}", rank, name));
-        sys::SleepNs(5 * sys::kNsPerMs);
-      }
+      Await([&] { return std::filesystem::exists(Path(fmt::format("{}.{}", name, rank))); },
+            fmt::format("rank {} did not come to {}", rank, name));
     }
   }
   // Sums of several lengths over a communicator that has these ranks.

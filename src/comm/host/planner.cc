@@ -87,9 +87,7 @@ const PreparedPlan* Planner::FindPlan(const Wanted& wanted) {
     plan.Deepen(depth);
     slot = Prepare(std::move(plan), fmt::format("{} {}", Name(collective), entry.name));
     slot->footprint = plan::Deepen(FindFootprint(algorithm, collective, root), depth);
-    // An all_to_all has no in-place form.
-    slot->refers_in_place =
-        collective == Collective::kAllToAll || entry.in_place_by_reference(collective, chooser_->hosts());
+    slot->refers_in_place = entry.in_place_by_reference(collective, chooser_->hosts());
   }
   return slot.get();
 }
