@@ -244,7 +244,7 @@ Status Waiter::WaitOn(const exec::cpu::Job& job, WaitState& wait, const Stay* st
       wait.since_ns = now_ns;
     }
     wait.waited_ns = now_ns - wait.since_ns;
-    if (turn % kTurnsPerLook == 0 || wait.waited_ns > kYieldNs) LookAround(wait, now_ns);
+    if (turn % kTurnsPerLook == 0 || wait.waited_ns > std::max(kYieldNs, core_.spin_ns)) LookAround(wait, now_ns);
     if (stay != nullptr && wait.waited_ns > kYieldNs && stay->MustLeave(now_ns)) [[unlikely]]
       return Status(Code::kInProgress, "operations are still running");
   }

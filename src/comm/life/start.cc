@@ -8,9 +8,11 @@
 namespace tutti::comm {
 namespace {
 
-// How long a wait for a peer on another core spins: with a core for each rank, and where they share cores (about what
-// it costs to switch to another rank and back).
-constexpr std::int64_t kSpinNs = 10000;
+// How long a wait for a peer on another core spins. With a core for each rank longer than another program that comes by keeps a peer from
+// its core: who yields to it loses a turn to it each time, and who sleeps finds it on its own core. Ranks of several hosts wait for threads
+// of their own, which want to run. Where ranks share cores, about what it costs to switch to another rank and back.
+constexpr std::int64_t kSpinNs = 10'000'000;
+constexpr std::int64_t kAcrossSpinNs = 10'000;
 constexpr std::int64_t kCrowdedSpinNs = 700;
 
 int LocalRanks(const Communicator::Impl& c) {
@@ -41,7 +43,7 @@ Status Creation::Start() {
 
 void Creation::SetSpins() {
   made.crowded = LocalRanks(made) > made.cpus;
-  const std::int64_t own_ns = made.crowded ? kCrowdedSpinNs : kSpinNs;
+  const std::int64_t own_ns = made.crowded ? kCrowdedSpinNs : made.several_hosts ? kAcrossSpinNs : kSpinNs;
   made.spin_ns = made.settings.spin_us >= 0 ? made.settings.spin_us * 1000 : own_ns;
   if (made.crowded) made.engine->set_spins(0);  // a wait decides first whether anything is worth polling for
 }
