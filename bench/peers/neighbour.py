@@ -5,16 +5,16 @@
 import subprocess
 import sys
 
-# As a service under load does: a few milliseconds of work, then as long asleep.
-PERIOD_S = 0.005
+# As a service under load does: a few milliseconds of work, then as long asleep. So its period is twice that.
+WORK_S = 0.005
 PROGRAM = f"""
 import ctypes, signal, time
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 while True:
-    end = time.monotonic() + {PERIOD_S}
+    end = time.monotonic() + {WORK_S}
     while time.monotonic() < end:
         pass
-    time.sleep({PERIOD_S})
+    time.sleep({WORK_S})
 """
 
 

@@ -533,10 +533,11 @@ def parse_options():
     parser.add_argument("--turns", type=int, help="batches of each library, per size and round (default 9)")
     parser.add_argument("--warm-turns", type=int,
                         help="batches before those, which do not count: Tutti tries ways after 10 ms of a size (default 9)")
-    parser.add_argument("--batch-ms", type=float, help="how long a batch lasts (default 5)")
-    parser.add_argument("--size-limit", type=float, default=1, metavar="S",
+    parser.add_argument("--batch-ms", type=float,
+                        help="how long a batch lasts (default 5; with --neighbour 20, two of its periods)")
+    parser.add_argument("--size-limit", type=float, metavar="S",
                         help=f"take fewer turns, {Comparison.LEAST_TURNS} at least, when a size of a round takes longer "
-                             "(default 1)")
+                             "(default 1; with --neighbour 3)")
     parser.add_argument("--compare", choices=("median", "best"), default="median",
                         help="best: each library's fastest batch, for a machine that is busy with other things")
     parser.add_argument("--libraries", type=names(LIBRARIES), metavar="A,B",
@@ -578,7 +579,9 @@ def parse_options():
     options.turns = options.turns or (3 if quick else 9)
     if options.warm_turns is None:
         options.warm_turns = 1 if quick else 9
-    options.batch_ms = options.batch_ms or (3 if quick else 5)
+    # A batch that is shorter than the neighbour's period has all of its work or none, and the median says which came more often.
+    options.batch_ms = options.batch_ms or (4000 * neighbour.WORK_S if options.neighbour else 3 if quick else 5)
+    options.size_limit = options.size_limit or (3 if options.neighbour else 1)
     return options
 
 
