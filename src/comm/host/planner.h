@@ -90,7 +90,7 @@ class Planner {
   // unfinished, and Preparer::Forget comes next.
   std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
-  // After so many more calls the first trial has been decided for sure. REQUIRES: it has not begun.
+  // After so many more calls the first two trials have been decided for sure. REQUIRES: it has not begun.
   std::uint64_t CallsUntilDecided(Collective collective, const Entry& entry) const;
   // The same of exchanges of such sends and receives. 0: there is nothing to decide.
   std::uint64_t ExchangesUntilDecided(std::size_t bytes);
@@ -118,7 +118,7 @@ class Planner {
   // Whether a tuner has shortened the messages.
   bool LetTunerCut(Recipe& recipe, Collective collective, std::size_t bytes);
   std::uint64_t CallsBetween(const tune::Choice& choice, bool first) const;
-  std::uint64_t CallsOfTurn(Collective collective, const tune::Choice& choice) const;
+  std::uint64_t CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const;
   std::unique_ptr<Trials> MakeTrials(const exec::cpu::Job& job, const Entry& entry);
   Recipe MakeRecipe(const tune::Choice& choice, Collective collective, int root);
   const plan::Footprint& FindFootprint(algo::Algorithm algorithm, Collective collective, int root);

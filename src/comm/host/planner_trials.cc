@@ -17,9 +17,9 @@
 namespace tutti::comm {
 namespace {
 
-// By prediction, what passes before the first trial of a kind of call, and from one trial to the next: so much that trials do not
+// By prediction, what passes before the first and the second trial of a kind of call, and from then on: so much that trials do not
 // count. Short programs and benchmarks see none.
-constexpr double kBeforeTrialUs = 10e3, kBetweenTrialsUs = 500e3;
+constexpr double kBeforeTrialUs = 10e3, kBetweenTrialsUs = 1e6;
 constexpr std::uint64_t kFewestBeforeTrial = 128, kFewestBetweenTrials = 4096;
 
 }  // namespace
@@ -29,7 +29,7 @@ Entry::Entry(Entry&&) noexcept = default;
 Entry& Entry::operator=(Entry&&) noexcept = default;
 Entry::~Entry() = default;
 
-// Ordinary calls before the first trial, or from one trial to the next.
+// Ordinary calls before the first trial and the second one, or from one trial to the next.
 std::uint64_t Planner::CallsBetween(const tune::Choice& choice, bool first) const {
   if (calls_before_trial_ > 0) return static_cast<std::uint64_t>(calls_before_trial_);
   const double us = (first ? kBeforeTrialUs : kBetweenTrialsUs) / std::max(choice.predicted_us, 1e-3);
@@ -43,18 +43,24 @@ bool IsShort(Collective collective, const tune::Choice& choice) {
 }
 
 // So many that what is under way as one way takes its turn after another one counts little. Of short calls that go one way a sender is many
-// ahead in the long run, but not in the first ones of a turn.
-std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice) const {
+// ahead in the long run, but not in the first ones of a turn. The first trial tells good ways from bad ones, and later ones what is best among
+// a few that are good.
+std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const {
   constexpr double kTurnUs = 200;
-  constexpr std::uint64_t kFewest = 3, kMost = 64, kMostShort = 1024;
-  const std::uint64_t usual = IsShort(collective, choice) ? kMostShort : kMost;
+  constexpr std::uint64_t kFewest = 3, kMost = 64, kMostShort = 1024, kLater = 8;
+  const std::uint64_t longer = first ? 1 : kLater;
+  const std::uint64_t usual = longer * (IsShort(collective, choice) ? kMostShort : kMost);
   const std::uint64_t most =
       calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), kFewest, kMost) : usual;
-  return std::clamp(static_cast<std::uint64_t>(kTurnUs / std::max(choice.predicted_us, 1e-3)), kFewest, most);
+  const double us = kTurnUs * static_cast<double>(longer) / std::max(choice.predicted_us, 1e-3);
+  return std::clamp(static_cast<std::uint64_t>(us), kFewest, most);
 }
 
 std::uint64_t Planner::CallsUntilDecided(Collective collective, const Entry& entry) const {
-  return entry.left < Entry::kNever ? entry.left + Trials::MostCalls(CallsOfTurn(collective, entry.recipe.choice)) : 0;
+  const tune::Choice& choice = entry.recipe.choice;
+  if (entry.left >= Entry::kNever) return 0;
+  return entry.left + Trials::MostCalls(CallsOfTurn(collective, choice, true), CallsBetween(choice, true),
+                                        CallsOfTurn(collective, choice, false));
 }
 
 // Null where there is only one way.
@@ -76,8 +82,10 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
   std::vector<tune::Choice> ways = Trials::Contestants(all);
   if (ways.size() < 2) return nullptr;
   const Trials::Rules rules{.begin = entry.granted - 1,
+                            .second = CallsBetween(entry.recipe.choice, true),
                             .period = CallsBetween(entry.recipe.choice, false),
-                            .turn = CallsOfTurn(collective, entry.recipe.choice),
+                            .turn = CallsOfTurn(collective, entry.recipe.choice, true),
+                            .later_turn = CallsOfTurn(collective, entry.recipe.choice, false),
                             .one_way = HasRoot(collective),
                             .whole_turns = IsShort(collective, entry.recipe.choice)};
   return std::make_unique<Trials>(
@@ -100,10 +108,11 @@ exec::cpu::Job* Planner::Try(Entry& entry, exec::cpu::Job& job) {
     return nullptr;
   }
   exec::cpu::Job* const ahead = entry.trials->Next(job, entry.granted);
-  const std::uint64_t ordinary = entry.trials->Ordinary();
-  entry.left = entry.granted = ordinary + 1;
-  if (ordinary > 0) {
-    entry.recipe = entry.trials->current();
+  const Trials::Stretch stretch = entry.trials->Ahead();
+  entry.left = entry.granted = stretch.calls + 1;
+  if (stretch.calls == 0) return ahead;
+  entry.recipe = *stretch.recipe;
+  if (stretch.recipe == &entry.trials->current()) {
     const tune::Choice& choice = entry.recipe.choice;
     LogChoice(said_, job.collective, algo::Get(choice.algorithm).name, proto::Name(choice.protocol));
   }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -47,36 +49,39 @@ std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways
 Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,
                std::function<Recipe(std::size_t bytes)> exchange)
     : rules_(rules),
-      counted_(rules.one_way ? rules.turn : rules.turn - (rules.turn + 2) / 3),
-      samples_(rules.whole_turns ? 1 : counted_),
       prepare_(std::move(prepare)),
       exchange_way_(std::move(exchange)),
       trial_begin_(rules.begin),
-      decided_begin_(rules.begin),
-      times_(ways.size() * kTurns * samples_ * 2) {
+      decided_begin_(rules.begin) {
   for (const tune::Choice& choice : ways) {
     ranking_.push_back(ways_.size());
     ways_.push_back({.choice = choice});
   }
+  times_.resize(std::max(ExtentOf(0).times(), ExtentOf(1).times()));
 }
 
 Trials::~Trials() = default;
 
-std::size_t Trials::WaysOf(std::uint64_t trial) const {
-  return trial == 0 ? ways_.size() : std::min(ways_.size(), kFinalists);
+Trials::Extent Trials::ExtentOf(std::uint64_t trial) const {
+  const std::size_t turn = trial == 0 ? rules_.turn : rules_.later_turn;
+  const std::size_t counted = rules_.one_way ? turn : turn - (turn + 2) / 3;
+  return {.ways = trial == 0 ? ways_.size() : std::min(ways_.size(), kFinalists),
+          .turn = turn,
+          .counted = counted,
+          .samples = rules_.whole_turns ? 1 : counted};
 }
 
 // Forwards, backwards and forwards, so that a machine that changes its pace meanwhile favours none.
 std::optional<Trials::Place> Trials::PlaceOf(std::uint64_t call_number) const {
-  const std::size_t ways = WaysOf(decided_);
-  if (call_number < decided_begin_ || call_number >= decided_begin_ + LengthOf(ways)) return std::nullopt;
+  const Extent trial = ExtentOf(decided_);
+  if (call_number < decided_begin_ || call_number >= decided_begin_ + trial.calls()) return std::nullopt;
   const std::size_t position = call_number - decided_begin_;
-  const std::size_t round = position / (ways * rules_.turn), rest = position % (ways * rules_.turn);
-  const std::size_t at = rest / rules_.turn, call = rest % rules_.turn;
-  const std::size_t way = round % 2 == 0 ? at : ways - 1 - at;
-  const std::size_t first = rules_.turn - counted_, turn = (way * kTurns + round) * samples_;
+  const std::size_t round = position / (trial.ways * trial.turn), rest = position % (trial.ways * trial.turn);
+  const std::size_t at = rest / trial.turn, call = rest % trial.turn;
+  const std::size_t way = round % 2 == 0 ? at : trial.ways - 1 - at;
+  const std::size_t first = trial.turn - trial.counted, turn = (way * kTurns + round) * trial.samples;
   if (rules_.whole_turns)
-    return Place{.way = way, .sample = turn * 2, .begins = call == first, .ends = call + 1 == rules_.turn};
+    return Place{.way = way, .sample = turn * 2, .begins = call == first, .ends = call + 1 == trial.turn};
   return Place{.way = way, .sample = (turn + call - first) * 2, .begins = call >= first, .ends = call >= first};
 }
 
@@ -110,25 +115,32 @@ Job* Trials::Next(Job& job, std::uint64_t calls) {
   Follow(current(), job);
   job.calls.watcher = this;
   job.calls.watched = call;
-  const std::uint64_t end = trial_begin_ + LengthOf(WaysOf(trial_));
+  const Extent trial = ExtentOf(trial_);
+  const std::uint64_t end = trial_begin_ + trial.calls();
   if (call < end) {
-    const bool turns = call >= trial_begin_ && (call - trial_begin_) % rules_.turn == 0;
+    const bool turns = call >= trial_begin_ && (call - trial_begin_) % trial.turn == 0;
     return turns && rules_.one_way ? MakeJob({&nothing_, 1}, kGathering) : nullptr;
   }
-  Job* const exchange = MakeJob(std::span(times_).first(WaysOf(trial_) * kTurns * samples_ * 2), kExchange);
+  Job* const exchange = MakeJob(std::span(times_).first(trial.times()), kExchange);
+  trial_begin_ = end + PeriodAfter(trial_);
   ++trial_;
-  trial_begin_ = end + rules_.period;
   return exchange;
 }
 
-std::uint64_t Trials::Ordinary() const { return decided_ == trial_ && call_ < trial_begin_ ? trial_begin_ - call_ : 0; }
+Trials::Stretch Trials::Ahead() {
+  if (decided_ != trial_) return {};
+  if (call_ < trial_begin_) return {.calls = trial_begin_ - call_, .recipe = &current()};
+  const std::uint64_t turn = ExtentOf(trial_).turn, at = (call_ - trial_begin_) % turn;
+  if (!rules_.whole_turns || at == 0) return {};
+  return {.calls = turn - 1 - at, .recipe = &Ready(ranking_[PlaceOf(call_)->way])};
+}
 
 void Trials::Starts(Job& job) {
   if (job.calls.watched >= kGathering) return;
   const std::optional<Place> place = PlaceOf(job.calls.watched);
   Follow(place ? Ready(ranking_[place->way]) : current(), job);
   if (!place || !place->begins) return;
-  const bool first = place->sample / 2 % samples_ == 0;
+  const bool first = place->sample / 2 % ExtentOf(decided_).samples == 0;
   const std::int64_t now_ns = rules_.now_ns();
   times_[place->sample] = first && rules_.one_way ? -now_ns : now_ns;
 }
@@ -146,32 +158,44 @@ void Trials::Ended(Job& job) {
 // us. Not the median of single calls: of those that only go one way, many are sent before one is received. What two calls share counts
 // once.
 double Trials::MeanOf(std::size_t way, std::size_t turn) const {
+  const Extent trial = ExtentOf(decided_);
   std::int64_t sum_ns = 0, until_ns = std::numeric_limits<std::int64_t>::min();
-  for (std::size_t sample = 0; sample < samples_; ++sample) {
-    const std::int64_t* const time = &times_[((way * kTurns + turn) * samples_ + sample) * 2];
+  for (std::size_t sample = 0; sample < trial.samples; ++sample) {
+    const std::int64_t* const time = &times_[((way * kTurns + turn) * trial.samples + sample) * 2];
     const std::int64_t begin_ns = sample == 0 && rules_.one_way ? -time[0] : time[0];
     sum_ns += std::max<std::int64_t>(time[1] - std::max(begin_ns, until_ns), 0);
     until_ns = std::max(until_ns, time[1]);
   }
-  return static_cast<double>(sum_ns) / 1000 / static_cast<double>(counted_);
+  return static_cast<double>(sum_ns) / 1000 / static_cast<double>(trial.counted);
+}
+
+// us, of the turns but for the slowest. As a rule that is the first one of all, in which a way is made ready and its pages are touched.
+double Trials::FigureOf(std::size_t way) const {
+  std::array<double, kTurns> us;
+  for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = MeanOf(way, turn);
+  std::ranges::sort(us);
+  return std::accumulate(us.begin(), us.end() - 1, 0.0) / (kTurns - 1);
 }
 
 void Trials::Decide() {
-  const std::size_t ways = WaysOf(decided_);
-  for (std::size_t w = 0; w < ways; ++w) {
-    std::array<double, kTurns> us;
-    for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = MeanOf(w, turn);
-    std::ranges::sort(us);
-    ways_[ranking_[w]].us = us[kTurns / 2];
+  const Extent trial = ExtentOf(decided_);
+  const auto contestants = std::span(ranking_).first(trial.ways);
+  std::vector<double> us(contestants.size());
+  for (std::size_t w = 0; w < us.size(); ++w) us[w] = FigureOf(w);
+  const double least_us = std::max(std::ranges::min(us), 1e-3);
+  for (std::size_t w = 0; w < us.size(); ++w) {
+    Way& way = ways_[contestants[w]];
+    const double longer = std::max(us[w] / least_us, 1.0);
+    way.longer = decided_ == 0 ? longer : std::sqrt(longer * way.in_last_trial);
+    way.in_last_trial = longer;
   }
-  const auto contestants = std::span(ranking_).first(ways);
-  std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].us; });
-  if (ways_[contestants[0]].us < kBetter * ways_[best_].us) best_ = contestants[0];
+  std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].longer; });
+  if (ways_[contestants[0]].longer < kBetter * ways_[best_].longer) best_ = contestants[0];
   // The current way is in every trial.
   const auto current = std::ranges::find(ranking_, best_);
   std::rotate(ranking_.begin(), current, current + 1);
   std::ranges::fill(times_, 0);
-  decided_begin_ += LengthOf(ways) + rules_.period;
+  decided_begin_ += trial.calls() + PeriodAfter(decided_);
   ++decided_;
 }
 

@@ -19,8 +19,9 @@ namespace tutti::comm {
 
 // The cost model predicts which way is best; this finds out, by the program's own calls. Calls of one collective, size class and root
 // are counted, alike on all ranks. Those of a trial take one of the best ways by prediction in turn, while every rank notes when they
-// begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. Later
-// trials, now and then, are among those that were best: the machine may have changed.
+// begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. A second
+// trial soon after is among those that were best, since what disturbed one way in the first is over then; later ones come now and then:
+// the machine may have changed. A trial counts as much as the one before it.
 //
 //   calls      | first way | trial: each way some calls, three times over | the winner ... | trial of the best | ...
 //                                                                         ^ an all_reduce of the times
@@ -42,8 +43,10 @@ class Trials final : public exec::cpu::JobWatcher {
   // How the schedule is spread, alike on all ranks.
   struct Rules {
     std::uint64_t begin;                    // calls before the first trial
-    std::uint64_t period;                   // calls from the end of a trial to the next one
+    std::uint64_t second;                   // calls from its end to the second one
+    std::uint64_t period;                   // calls from the end of a later one to the next one
     std::uint64_t turn;                     // calls of a way one after the other, 2 at least
+    std::uint64_t later_turn;               // the same in trials after the first one, which are among fewer ways
     bool one_way = false;                   // some ranks only send, others only receive
     bool whole_turns = false;               // of those: they are short
     std::int64_t (*now_ns)() = sys::NowNs;  // one clock for all ranks
@@ -55,16 +58,23 @@ class Trials final : public exec::cpu::JobWatcher {
   ~Trials() override;
 
   static constexpr std::size_t kMostWays = 8;
-  // Calls from the first of a trial to the first that takes what was decided for sure, at most.
-  static constexpr std::uint64_t MostCalls(std::uint64_t turn) { return kMostWays * kTurns * turn + 2; }
+  // Calls from the first of the first trial to the first that takes what the second one has decided for sure, at most.
+  static constexpr std::uint64_t MostCalls(std::uint64_t turn, std::uint64_t second, std::uint64_t later_turn) {
+    return (kMostWays * turn + kFinalists * later_turn) * kTurns + second + 2;
+  }
   // Of ways with predictions, best first, those that take part in the first trial: the best, of several protocols if they have hope.
   static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
 
   // The next call, which is filled in in `job`, gets its way. Returns a job that has to be submitted right before it, or null.
   // `calls`: how many calls came since the last Next, this one included.
   exec::cpu::Job* Next(exec::cpu::Job& job, std::uint64_t calls);
-  // Calls that take the current way for sure, from the next one on.
-  std::uint64_t Ordinary() const;
+  // Calls that take one way for sure, from the next one on, and need not pass Next: outside of trials, and of short ones within a turn, since
+  // Next would take as long as they do.
+  struct Stretch {
+    std::uint64_t calls = 0;
+    const Recipe* recipe = nullptr;  // theirs, where there are any
+  };
+  Stretch Ahead();
   // What has been decided up to now.
   const Recipe& current() { return Ready(best_); }
 
@@ -78,29 +88,40 @@ class Trials final : public exec::cpu::JobWatcher {
   struct Way {
     tune::Choice choice;
     Recipe recipe;  // without plans: not made yet
-    double us = 0;  // in the last trial
+    // Times as long as the fastest one, in the last trial, and in the last two together.
+    double in_last_trial = 1, longer = 1;
   };
   struct Place {
     std::size_t way;     // index into ranking_
     std::size_t sample;  // index into times_
     bool begins, ends;   // whether the call's begin and end are noted there
   };
-  std::size_t LengthOf(std::size_t ways) const { return ways * kTurns * rules_.turn; }
+  // Of a trial.
+  struct Extent {
+    std::size_t ways;
+    std::size_t turn;  // calls of a way one after the other
+    // Of those: they count. The first ones, which find the caches and what is under way as another way left them, do not where the ranks do
+    // not wait for each other.
+    std::size_t counted;
+    std::size_t samples;  // of a turn
+
+    std::size_t calls() const { return ways * kTurns * turn; }
+    std::size_t times() const { return ways * kTurns * samples * 2; }
+  };
+  Extent ExtentOf(std::uint64_t trial) const;
   // Of a call of the trial that is not decided yet; none for other calls.
   std::optional<Place> PlaceOf(std::uint64_t call_number) const;
-  std::size_t WaysOf(std::uint64_t trial) const;
+  // Calls from the end of a trial to the next one.
+  std::uint64_t PeriodAfter(std::uint64_t trial) const { return trial == 0 ? rules_.second : rules_.period; }
   const Recipe& Ready(std::size_t way);
   double MeanOf(std::size_t way, std::size_t turn) const;
+  double FigureOf(std::size_t way) const;
   // An all_reduce after which all ranks have the greatest of each of the values.
   exec::cpu::Job* MakeJob(std::span<std::int64_t> values, std::uint64_t watched);
   void Decide();
 
   std::vector<Way> ways_;
   const Rules rules_;
-  // Calls of a turn that count. The first ones, which find the caches and what is under way as another way left them, do not where the ranks do
-  // not wait for each other.
-  const std::size_t counted_;
-  const std::size_t samples_;  // of a turn
   const Prepare prepare_;
   const std::function<Recipe(std::size_t bytes)> exchange_way_;
 

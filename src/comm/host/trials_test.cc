@@ -50,6 +50,7 @@ class Rank {
  public:
   Rank(const Costs& costs, const Trials::Rules& rules)
       : trials_(WaysOf(costs), rules, RecipeOf, [](std::size_t) { return RecipeOf({.channels = 31}); }),
+        stretch_({.calls = rules.begin, .recipe = &trials_.current()}),
         left_(rules.begin + 1),
         granted_(left_) {}
 
@@ -58,11 +59,15 @@ class Rank {
     job.count = 16;
     if (left_ > 1) {
       --left_;
-      Follow(trials_.current(), job);
+      Follow(*stretch_.recipe, job);
       ++ordinary;
     } else {
-      if (Job* ahead = trials_.Next(job, granted_)) queue_.push_back(ahead);
-      left_ = granted_ = trials_.Ordinary() + 1;
+      if (Job* ahead = trials_.Next(job, granted_)) {
+        ahead->done = false;
+        queue_.push_back(ahead);
+      }
+      stretch_ = trials_.Ahead();
+      left_ = granted_ = stretch_.calls + 1;
     }
     queue_.push_back(&job);
   }
@@ -82,6 +87,7 @@ class Rank {
 
  private:
   Trials trials_;
+  Trials::Stretch stretch_;
   std::uint64_t left_, granted_;
   std::deque<Job> jobs_;
   std::deque<Job*> queue_;
@@ -146,7 +152,8 @@ class Ranks {
 };
 
 TEST(Trials, TheFastestWayStays) {
-  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}, {4, 80}}, {.begin = 10, .period = 100, .turn = 3, .now_ns = Now});
+  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}, {4, 80}},
+              {.begin = 10, .second = 100, .period = 100, .turn = 3, .later_turn = 3, .now_ns = Now});
   three.RunAll(120);
   EXPECT_EQ(three.exchanges, 1);
   // Ten of the first way, four ways of nine calls each, and the winner.
@@ -159,7 +166,8 @@ TEST(Trials, TheFastestWayStays) {
 }
 
 TEST(Trials, OneThatIsAsFastAsTheCurrentWayDoesNotTakeItsPlace) {
-  Ranks two(2, {{1, 200}, {2, 199}, {3, 400}}, {.begin = 3, .period = 50, .turn = 3, .now_ns = Now});
+  Ranks two(2, {{1, 200}, {2, 199}, {3, 400}},
+            {.begin = 3, .second = 50, .period = 50, .turn = 3, .later_turn = 3, .now_ns = Now});
   two.RunAll(45);
   EXPECT_EQ(two.exchanges, 1);
   EXPECT_EQ(two.taken.back(), 1);
@@ -168,7 +176,7 @@ TEST(Trials, OneThatIsAsFastAsTheCurrentWayDoesNotTakeItsPlace) {
 // Ways beyond the best four take part in the first trial only.
 TEST(Trials, LaterTrialsFollowTheMachine) {
   Ranks two(2, {{1, 40}, {2, 10}, {3, 120}, {4, 60}, {5, 80}, {6, 100}},
-            {.begin = 0, .period = 20, .turn = 3, .now_ns = Now});
+            {.begin = 0, .second = 20, .period = 20, .turn = 3, .later_turn = 3, .now_ns = Now});
   two.RunAll(54 + 20);
   EXPECT_EQ(two.taken.back(), 2);
   two.costs = {{1, 40}, {2, 100}, {3, 10}, {4, 60}, {5, 10}, {6, 10}};
@@ -179,9 +187,44 @@ TEST(Trials, LaterTrialsFollowTheMachine) {
   EXPECT_EQ(std::ranges::count(two.taken, 3) + std::ranges::count(two.taken, 6), 0);
 }
 
+// As a rule that is the first one, in which a way is made ready.
+TEST(Trials, TheSlowestTurnOfAWayDoesNotCount) {
+  Ranks two(2, {{1, 55}, {2, 400}},
+            {.begin = 0, .second = 100, .period = 100, .turn = 3, .later_turn = 3, .now_ns = Now});
+  two.RunAll(6);  // a turn of each
+  two.costs[2] = 60;
+  two.RunAll(3);
+  two.costs[2] = 40;
+  two.RunAll(9 + 1);
+  EXPECT_EQ(two.exchanges, 1);
+  EXPECT_EQ(two.taken.back(), 2);
+}
+
+// What disturbs a way for as long as the first trial lasts is made good soon after.
+TEST(Trials, TheSecondCountsAsMuchAsTheFirst) {
+  Ranks two(2, {{1, 100}, {2, 120}},
+            {.begin = 0, .second = 10, .period = 500, .turn = 3, .later_turn = 5, .now_ns = Now});
+  two.RunAll(18 + 10);
+  EXPECT_EQ(two.taken.back(), 1);
+  two.costs[2] = 60;
+  two.taken.clear();
+  two.RunAll(30);
+  EXPECT_EQ(std::ranges::count(two.taken, 2), 3 * 5);
+  two.RunAll(1);
+  EXPECT_EQ(two.exchanges, 2);
+  EXPECT_EQ(two.taken.back(), 2);
+  // One trial that says otherwise, by less, does not undo it.
+  two.RunAll(499);
+  two.costs[1] = 50;
+  two.RunAll(31);
+  EXPECT_EQ(two.exchanges, 3);
+  EXPECT_EQ(two.taken.back(), 2);
+}
+
 // All calls of a turn count then, and ranks come together before it.
 TEST(Trials, RanksMeetBeforeTheTurnsOfWhatGoesOneWay) {
-  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}}, {.begin = 4, .period = 100, .turn = 5, .one_way = true, .now_ns = Now});
+  Ranks three(3, {{1, 60}, {2, 100}, {3, 15}},
+              {.begin = 4, .second = 100, .period = 100, .turn = 5, .later_turn = 5, .one_way = true, .now_ns = Now});
   three.RunAll(90);
   EXPECT_EQ(three.exchanges, 1);
   EXPECT_EQ(three.gatherings, 3 * 3);
@@ -189,17 +232,26 @@ TEST(Trials, RanksMeetBeforeTheTurnsOfWhatGoesOneWay) {
   EXPECT_EQ(three.taken.back(), 3);
 }
 
-// Of short calls the clock is read at a turn's two ends alone.
+// Of short calls the clock is read at a turn's two ends alone, and those between them are ordinary ones.
 TEST(Trials, ShortOnesAreTimedTurnByTurn) {
   static int reads;
   reads = 0;
   const auto count = [] { return ++reads, now_ns; };
   Ranks two(2, {{1, 60}, {2, 100}, {3, 15}},
-            {.begin = 4, .period = 100, .turn = 50, .one_way = true, .whole_turns = true, .now_ns = count});
+            {.begin = 4,
+             .second = 100,
+             .period = 100,
+             .turn = 50,
+             .later_turn = 50,
+             .one_way = true,
+             .whole_turns = true,
+             .now_ns = count});
   two.RunAll(4 + 3 * 3 * 50 + 10);
   EXPECT_EQ(two.exchanges, 1);
   EXPECT_EQ(reads, 2 * 3 * 3 * 2);
   EXPECT_EQ(two.taken.back(), 3);
+  for (const int way : {1, 2}) EXPECT_EQ(std::ranges::count(two.taken, way), 3 * 50 + (way == 1 ? 4 : 0));
+  for (const Rank& rank : two.ranks) EXPECT_EQ(rank.ordinary, 4 + 3 * 3 * (50 - 2) + 10 - 2);
 }
 
 // On crowded cores the sender has sent the whole turn before its receiver comes to run: that is a part of what a way takes.
@@ -207,8 +259,14 @@ TEST(Trials, WhatASenderDoesFirstCounts) {
   for (const bool whole : {false, true}) {
     // us that a call takes the sender, and then the receiver.
     const std::map<int, std::pair<int, int>> sides{{1, {100, 10}}, {2, {40, 30}}};
-    const Trials::Rules rules{
-        .begin = 0, .period = 100, .turn = 8, .one_way = true, .whole_turns = whole, .now_ns = Now};
+    const Trials::Rules rules{.begin = 0,
+                              .second = 100,
+                              .period = 100,
+                              .turn = 8,
+                              .later_turn = 8,
+                              .one_way = true,
+                              .whole_turns = whole,
+                              .now_ns = Now};
     Rank sender({{1, 0}, {2, 0}}, rules), receiver({{1, 0}, {2, 0}}, rules);
     const auto run_turn = [&](Rank& rank, int calls, bool sends) {
       for (int call = 0; call < calls; ++call) {
@@ -239,7 +297,8 @@ TEST(Trials, WhatASenderDoesFirstCounts) {
 TEST(Trials, TheSlowerSideCounts) {
   // us that a call takes the sender, and the receiver once it is sent. The sum of both says otherwise than the greater one.
   const std::map<int, std::pair<int, int>> sides{{1, {5, 100}}, {2, {70, 60}}};
-  Trials::Rules rules{.begin = 0, .period = 100, .turn = 8, .one_way = true, .now_ns = Now};
+  Trials::Rules rules{
+      .begin = 0, .second = 100, .period = 100, .turn = 8, .later_turn = 8, .one_way = true, .now_ns = Now};
   Rank sender({{1, 0}, {2, 0}}, rules), receiver({{1, 0}, {2, 0}}, rules);
   std::int64_t sent = 0, received = 0;
   const auto run = [](Rank& rank, std::int64_t begin, std::int64_t us) {
@@ -283,9 +342,16 @@ TEST(Trials, TheSlowerSideCounts) {
 // Ranks that submit as far ahead as they like go the same way in every call.
 TEST(Trials, ManyCallsUnderWay) {
   std::mt19937 random(7);
-  for (const int begin : {0, 1, 5}) {
+  for (const auto& [begin, whole_turns] : {std::pair{0, false}, {1, false}, {5, false}, {0, true}, {5, true}}) {
     Ranks three(3, {{1, 9}, {2, 6}, {3, 1}},
-                {.begin = static_cast<std::uint64_t>(begin), .period = 4, .turn = 3, .now_ns = Now});
+                {.begin = static_cast<std::uint64_t>(begin),
+                 .second = 4,
+                 .period = 4,
+                 .turn = 3,
+                 .later_turn = 5,
+                 .one_way = whole_turns,
+                 .whole_turns = whole_turns,
+                 .now_ns = Now});
     std::vector<int> submitted(3);
     constexpr int kCalls = 400;
     while (std::ranges::min(submitted) < kCalls) {
