@@ -58,7 +58,7 @@ def goal_means(measured):
 
 def goal_neighbour(measured):
     texts, missed = [], False
-    for machine in TWO_CORES:
+    for machine in (*TWO_CORES, "xeon-16-cores"):
         counts = [behind(run, 1.15) for run in measured.comparisons(machine, neighbour=True)]
         missed |= any(count for count, _ in counts)
         texts.append(f"{short(machine)}: {listed(count for count, _ in counts)}")
@@ -68,7 +68,7 @@ def goal_neighbour(measured):
 
 def goal_plain(measured):
     texts, missed, once = [], False, []
-    for machine in ("epyc-zen3-2-cores", "xeon-amx-2-cores"):
+    for machine in ("epyc-zen3-2-cores", "xeon-amx-2-cores", "xeon-16-cores"):
         by_size = {}
         for run in measured.comparisons(machine):
             for (ranks, _, size), row in run.ratios.items():
@@ -162,10 +162,13 @@ def host_ratios(measured):
     run = measured.file("2026-11-22-epyc-2-cores/peers.json")
     rows += [[short(run.machine), str(ranks), TITLES[peer], *ratio_cells(run, ranks, peer)] for ranks in (2, 4) for peer in PEERS]
     captions.append(caption([run]))
-    two, more = (measured.file(f"2026-11-22-xeon-16-cores/peers_{name}.json") for name in ("2_ranks", "8_and_16_ranks"))
-    rows += [[short(run.machine), str(ranks), "Open MPI", *ratio_cells(run, ranks, "openmpi")]
-             for run, ranks in ((two, 2), (more, 8), (more, 16))]
-    captions.append(caption([two, more], "bench/peers/run.py --sizes 8:64M:4 --ranks N --rounds 3 --libraries tutti,openmpi"))
+    idle, beside = (measured.comparisons("xeon-16-cores", neighbour) for neighbour in (False, True))
+    idle = [run for run in idle if mean(run, 2, "all_gather", "openmpi")]
+    for title, runs in (("2", idle), ("2, beside a neighbour", beside)):
+        rows.append([short(runs[0].machine), title, "Open MPI", *(from_to(mean(run, 2, op, "openmpi") for run in runs) for op in OPS)])
+    more = measured.file("2026-11-22-xeon-16-cores/peers_8_and_16_ranks.json")
+    rows += [[short(more.machine), str(ranks), "Open MPI", *ratio_cells(more, ranks, "openmpi")] for ranks in (8, 16)]
+    captions.append(caption([*idle, *beside, more], "bench/peers/run.py [--neighbour] --ranks N --libraries tutti,openmpi[,plain]"))
     shown = [[row[0] if not index or rows[index - 1][0] != row[0] else "", *row[1:]] for index, row in enumerate(rows)]
     return table(["machine", "ranks", "over", *OPS], shown) + "\n" + "".join(f"* {line}" for line in captions)
 

@@ -9,8 +9,8 @@ namespace tutti::comm {
 namespace {
 
 // How long a wait for a peer on another core spins. With a core for each rank longer than another program that comes by keeps a peer from
-// its core: who yields to it loses a turn to it each time, and who sleeps finds it on its own core. Ranks of several hosts wait for threads
-// of their own, which want to run. Where ranks share cores, about what it costs to switch to another rank and back.
+// its core (docs/decisions/0025). Ranks of several hosts wait for threads of their own, which want to run. Where ranks share cores, about
+// what it costs to switch to another rank and back.
 constexpr std::int64_t kSpinNs = 10'000'000;
 constexpr std::int64_t kAcrossSpinNs = 10'000;
 constexpr std::int64_t kCrowdedSpinNs = 700;
