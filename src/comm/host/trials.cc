@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -186,11 +185,11 @@ void Trials::Decide() {
   for (std::size_t w = 0; w < us.size(); ++w) {
     Way& way = ways_[contestants[w]];
     const double longer = std::max(us[w] / least_us, 1.0);
-    way.longer = decided_ == 0 ? longer : std::sqrt(longer * way.in_last_trial);
-    way.in_last_trial = longer;
+    way.twice_longer = longer * (decided_ == 0 ? longer : way.longer);
+    way.longer = longer;
   }
-  std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].longer; });
-  if (ways_[contestants[0]].longer < kBetter * ways_[best_].longer) best_ = contestants[0];
+  std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].twice_longer; });
+  if (ways_[contestants[0]].twice_longer < kBetter * kBetter * ways_[best_].twice_longer) best_ = contestants[0];
   // The current way is in every trial.
   const auto current = std::ranges::find(ranking_, best_);
   std::rotate(ranking_.begin(), current, current + 1);

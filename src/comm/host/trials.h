@@ -88,8 +88,8 @@ class Trials final : public exec::cpu::JobWatcher {
   struct Way {
     tune::Choice choice;
     Recipe recipe;  // without plans: not made yet
-    // Times as long as the fastest one, in the last trial, and in the last two together.
-    double in_last_trial = 1, longer = 1;
+    // Times as long as the fastest one, in the last trial, and the product of the last two.
+    double longer = 1, twice_longer = 1;
   };
   struct Place {
     std::size_t way;     // index into ranking_

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "exec/cpu/shared_copy.h"
 #include "plan/footprint.h"
 #include "proto/ll.h"
 #include "proto/ll128.h"
@@ -15,9 +16,11 @@ using proto::Protocol;
 
 constexpr std::size_t kMinPoolChunkBytes = 64;
 // By reference one system call reads a chunk, but where the sender helps. On a Xeon with 2 cores a call for 8 MiB takes 4 % less than eight for
-// 1 MiB, and a gather of 8 MiB between 2 ranks 405 us instead of 560. A scatter of 8 MiB takes 650 to 850 us instead of 400 with chunks of 4
-// or 8 MiB; why is not known. A fold lands all its operands first, so they share a budget.
+// 1 MiB, and a gather of 8 MiB between 2 ranks 405 us instead of 560. The root of a scatter copies its own part first, and finds that its
+// receiver has claimed the rest of a chunk by then (ClaimFront): one of 8 MiB takes 650 to 850 us instead of 400 with chunks of 4 or 8 MiB.
+// A fold lands all its operands first, so they share a budget.
 constexpr std::size_t kReferenceChunkBytes = std::size_t{8} << 20;
+static_assert(kReferenceChunkBytes <= kMostSharedBytes);
 constexpr std::size_t kScatterChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 constexpr std::size_t kMinReferenceFoldBytes = 16384;
