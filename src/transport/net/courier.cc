@@ -21,8 +21,9 @@ namespace {
 constexpr std::uint32_t kTurnsPerRound = 4;  // turns for the peer that is waited for, from one for all to the next
 constexpr std::uint32_t kIdleTurns = 64;     // turns without news after which all credit is told
 constexpr std::int64_t kKnockNs = 100 * sys::kNsPerMs;
-constexpr std::int64_t kCallBackNs = 20 * sys::kNsPerMs;   // that the higher rank leaves to the lower to call
-constexpr std::int64_t kGiveUpNs = 9 * sys::kNsPerSecond;  // that a host may be silent
+constexpr std::int64_t kCallBackNs = 20 * sys::kNsPerMs;  // that the higher rank leaves to the lower to call
+// That a host may be silent; and that a rank which leaves calls another one in vain.
+constexpr std::int64_t kGiveUpNs = 9 * sys::kNsPerSecond;
 // For how long a host has been silent where the system has given up a connection with it: the shorter of both limits.
 constexpr std::int64_t kTimedOutNs = 6 * sys::kNsPerSecond;
 static_assert(kFlowPatience.idle_s + kFlowPatience.interval_s * kFlowPatience.probes == 6 &&
@@ -231,7 +232,8 @@ bool Courier::Exchange(Peer& peer, Credits credits) {
 
 bool Courier::Wanted(const Peer& peer, int waits_for) const {
   return peer.rank.connected() == 0 && !peer.is_gone.load(std::memory_order_relaxed) &&
-         peer.rank.state() == RankState::kReady && (peer.rank.who().rank == waits_for || peer.rank.HasUnsent());
+         peer.rank.state() == RankState::kReady &&
+         (peer.rank.who().rank == waits_for || peer.rank.HasUnsent() || (leaving_ && peer.rank.Owes(Credits::kAll)));
 }
 
 // Calls a peer with which there is no flow, by one card after the other; or looks what has become of it.
@@ -396,7 +398,7 @@ void Courier::Tell(const PeerState& own) {
   if (own.state == RankState::kFailed) {
     for (const auto& peer : peers_) peer->rank.Stop();
   }
-  for (Peer* peer : connected_) {
+  for (Peer* peer : active_) {
     peer->rank.Tell(own_);
     peer->rank.Send(Credits::kDue);
   }
@@ -408,11 +410,15 @@ void Courier::Flush(std::int64_t timeout_ns) {
     std::lock_guard lock(mutex_);
     leaving_ = true;
   }
+  // A peer whose connection has ended is called, since it waits for the word that its data were consumed.
+  const auto is_kept_waiting = [](Peer* peer) {
+    if (peer->is_gone || peer->rank.state() != RankState::kReady) return false;
+    if (peer->missed_ns > 0 && sys::NowNs() - peer->missed_ns > kGiveUpNs) return false;
+    return peer->rank.Unacknowledged() || peer->rank.Owes(Credits::kAll);
+  };
   const auto done = [&] {
     std::lock_guard lock(mutex_);
-    return std::ranges::none_of(active_, [](Peer* peer) {
-      return !peer->is_gone && peer->rank.state() == RankState::kReady && peer->rank.Unacknowledged();
-    });
+    return std::ranges::none_of(active_, is_kept_waiting);
   };
   while (!done() && sys::NowNs() < until_ns) {
     if (!Turn(-1)) sys::SleepNs(kFlushNapNs);

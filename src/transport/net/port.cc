@@ -86,7 +86,6 @@ void Port::Accept() {
       Result<sys::ProvenConnection> proven = acceptor_->TryAccept();
       if (!proven.ok() && proven.status().code() == Code::kInvalidUsage) continue;  // another version, which was told
       if (!proven.ok()) break;
-      std::lock_guard lock(entries_mutex_);
       const auto entry = std::ranges::find(entries_, proven->outcome.id, &Entry::id);
       if (entry == entries_.end()) continue;
       entry->caller->Called(std::move(*proven));

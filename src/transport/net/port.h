@@ -67,7 +67,9 @@ class Port {
   std::atomic<bool> in_use_{false};
   std::mutex accept_mutex_;  // over the acceptor
   std::unique_ptr<sys::Acceptor> acceptor_;
-  std::mutex entries_mutex_;  // after accept_mutex_, where both are held
+  // Taken after accept_mutex_. Entries change with both held. The accepting thread reads them with the first alone, since the tending
+  // thread holds the second while it calls other hosts, which answer only if somebody accepts there.
+  std::mutex entries_mutex_;
   std::vector<Entry> entries_;
   std::thread accepting_, tending_;
 };

@@ -384,7 +384,7 @@ bool RemoteRank::HasUnconsumed() const {
 
 bool RemoteRank::Owes(Credits credits) const {
   std::lock_guard lock(mutex_);
-  return links_.Owes(credits);
+  return owes_state_ || links_.Owes(credits);
 }
 
 bool RemoteRank::Unfinished(Credits credits) const {

@@ -96,6 +96,7 @@ class RemoteRank {
   bool Unfinished(Credits credits) const;
   // The same, or something is not known to have reached the other host.
   bool Unacknowledged();
+  // Whether the peer has to be told what was consumed of its data, or this rank's state: all of it once more after a connection has ended.
   bool Owes(Credits credits) const;
 
   RankState state() const { return state_.load(std::memory_order_acquire); }
