@@ -16,12 +16,9 @@ using proto::Protocol;
 
 constexpr std::size_t kMinPoolChunkBytes = 64;
 // By reference one system call reads a chunk, but where the sender helps. On a Xeon with 2 cores a call for 8 MiB takes 4 % less than eight for
-// 1 MiB, and a gather of 8 MiB between 2 ranks 405 us instead of 560. The root of a scatter copies its own part first, and finds that its
-// receiver has claimed the rest of a chunk by then (ClaimFront): one of 8 MiB takes 650 to 850 us instead of 400 with chunks of 4 or 8 MiB.
-// A fold lands all its operands first, so they share a budget.
+// 1 MiB, and a gather of 8 MiB between 2 ranks 405 us instead of 560. A fold lands all its operands first, so they share a budget.
 constexpr std::size_t kReferenceChunkBytes = std::size_t{8} << 20;
 static_assert(kReferenceChunkBytes <= kMostSharedBytes);
-constexpr std::size_t kScatterChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 constexpr std::size_t kMinReferenceFoldBytes = 16384;
 
@@ -46,10 +43,7 @@ std::size_t ChunkRules::ForPlan(const plan::Footprint& footprint, Protocol proto
     return to_root ? std::min(pool_chunk, kMaxReduceChunkBytes) : pool_chunk;
   }
   if (several_hosts && footprint.depth > 1 && !footprint.forwards) return kMaxDeepChunkBytes;
-  if (!Reduces(footprint.collective)) {
-    if (footprint.forwards) return pool_chunk;
-    return footprint.collective == Collective::kScatter ? kScatterChunkBytes : kReferenceChunkBytes;
-  }
+  if (!Reduces(footprint.collective)) return footprint.forwards ? pool_chunk : kReferenceChunkBytes;
   if (several_hosts) return pool_chunk;
   return std::min(pool_chunk, std::max(kReferenceFoldBytes / ranks / 4096 * 4096, kMinReferenceFoldBytes));
 }

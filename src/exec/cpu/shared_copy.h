@@ -40,6 +40,8 @@ using proto::kLeastSharedBytes;
 inline constexpr int kFrontBits = 24;
 inline constexpr std::uint64_t kRevoked = (std::uint64_t{1} << kFrontBits) - 1;
 inline constexpr std::size_t kMostSharedBytes = std::size_t{1} << 23;
+// The receiver claims at most so much at once, so that a sender that comes late finds something left.
+inline constexpr std::size_t kMostClaimedBytes = std::size_t{1} << 20;
 
 inline std::uint64_t OfferWord(std::uint64_t post_index, std::uint64_t front) {
   return (post_index + 1) << kFrontBits | front;
@@ -88,8 +90,8 @@ inline Piece ClaimFront(proto::Offer& offer, const proto::Post& post, std::uint6
   const std::uint64_t help = post.help.load(std::memory_order_seq_cst);
   if (front + Claimed(help) >= bytes) return {front, 0};
   const std::size_t rest = bytes - Claimed(help) - front;
-  // A sender that has not come while the first piece was copied is busy elsewhere.
-  const std::size_t wanted = front > 0 && help == 0 ? rest : PieceBytes(rest, bytes);
+  // A sender that has not come while the first piece was copied is busy elsewhere, and may come late.
+  const std::size_t wanted = std::min(front > 0 && help == 0 ? rest : PieceBytes(rest, bytes), kMostClaimedBytes);
   offer.front.store(OfferWord(post_index, front + wanted), std::memory_order_seq_cst);
   const std::size_t back = bytes - Claimed(post.help.load(std::memory_order_seq_cst));
   return {front, back > front ? std::min(wanted, back - front) : 0};

@@ -114,6 +114,18 @@ TEST(SharedCopy, ReceiverWaitsForWhatSenderHasClaimed) {
   EXPECT_TRUE(Settled(copy.post));
 }
 
+TEST(SharedCopy, ASenderThatComesLateFindsSomethingLeft) {
+  Copy copy(8 << 20);
+  OpenOffer(copy.credit.offer, 1, kMark, copy.landing.data());
+  std::size_t front = 0;
+  for (int pieces = 0; pieces < 3; ++pieces) {
+    front += ClaimFront(copy.credit.offer, copy.post, 1, front, copy.post.bytes).bytes;
+  }
+  EXPECT_GT(front, 0u);
+  std::byte* to;
+  EXPECT_GE(ClaimBack(copy.credit.offer, copy.post, 1, &to).bytes, (copy.post.bytes - front) / 2);
+}
+
 TEST(SharedCopy, SenderTakesNothingOfAnotherPostOrCallOrRevokedOffer) {
   Copy copy(kLeastSharedBytes);
   EXPECT_FALSE(copy.HelpOnce(0));  // no offer yet
