@@ -24,8 +24,10 @@ using transport::Reach;
 using transport::shm::Fabric;
 using transport::shm::Header;
 
-constexpr std::uint32_t kTries = 8;  // fewer where they take longer than this together, as on a machine that is busy
-constexpr std::int64_t kEnoughNs = 5 * sys::kNsPerMs;
+// Fewer tries where they take longer than this together, as on a machine that is busy. But one says little: it touches pages for the first
+// time, and another program may have come by.
+constexpr std::uint32_t kTries = 8, kFewestTries = 3;
+constexpr std::int64_t kEnoughNs = 5 * sys::kNsPerMs, kTooMuchNs = 25 * sys::kNsPerMs;
 constexpr std::uint32_t kAgreed = 1U << 30;
 constexpr int kHops = 8;
 constexpr int kSpins = 500;  // before the core is given away: the other one is there, as a rule
@@ -97,7 +99,7 @@ class Measurer {
     const std::int64_t begin_ns = sys::NowNs();
     for (std::uint32_t turn = 0; turn < kTries; ++turn) {
       fabric_.PublishCpu(sys::CurrentCpu());
-      if (first_) Say(turn > 0 && sys::NowNs() - begin_ns > kEnoughNs ? Next::kNothing : Next::kTry);
+      if (first_) Say(IsEnough(turn, sys::NowNs() - begin_ns) ? Next::kNothing : Next::kTry);
       TUTTI_RETURN_IF_ERROR(Meet());
       if (WhatIsNext() == Next::kNothing) break;
       // Ranks on one core share its caches, and would take figures that hold nowhere else.
@@ -144,6 +146,10 @@ class Measurer {
   }
 
  private:
+  static bool IsEnough(std::uint32_t tries, std::int64_t took_ns) {
+    return tries > 0 && took_ns > (tries < kFewestTries ? kTooMuchNs : kEnoughNs);
+  }
+
   // What the first of both has decided. Said before a Meet; the other one looks after that.
   enum class Next : std::uint8_t { kTry, kNothing };
   void Say(Next next) { std::memcpy(fabric_.own().header()->notes, &next, sizeof(next)); }
