@@ -82,13 +82,17 @@ bool ChildWatch::Start(int number, const Stdio& stdio, const std::function<int()
                     std::strerror(errno)));
     return false;
   }
-  setpgid(pid, pid);  // both sides do, so that it holds whoever runs first
+  if (leads_ == Leads::kGroup) setpgid(pid, pid);  // both sides do, so that it holds whoever runs first
   started_.push_back({number, pid});
   return true;
 }
 
 void ChildWatch::BecomeChild(const Stdio& stdio, const std::function<int()>& body) {
-  setpgid(0, 0);
+  if (leads_ == Leads::kGroup) {
+    setpgid(0, 0);
+  } else {
+    setsid();
+  }
   sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
   close(signals_);
   if (stdio.in >= 0) dup2(stdio.in, STDIN_FILENO);
@@ -100,6 +104,11 @@ void ChildWatch::BecomeChild(const Stdio& stdio, const std::function<int()>& bod
   const int code = body();
   std::fflush(nullptr);
   _exit(code);
+}
+
+// Only the child itself can begin a session, with a group of the same number, and may not have come to that yet.
+void ChildWatch::Send(const Child& child, int signal) {
+  if (kill(-child.pid, signal) != 0) kill(child.pid, signal);
 }
 
 bool ChildWatch::AllEnded() const {

@@ -6,7 +6,7 @@
 // Child processes that belong together, watched over to their end: ranks (launch.h), or the commands that start ranks on
 // other hosts (launch_hosts.h).
 //
-// * Each is the leader of a process group of its own and dies with this process, however that ends (PR_SET_PDEATHSIG).
+// * Each is the leader of a process group of its own, or of a session, and dies with this process, however that ends (PR_SET_PDEATHSIG).
 // * What a child leaves behind in its process group is killed when the child ends.
 // * SIGINT, SIGTERM, SIGHUP and SIGQUIT to this process go on to all of them; a second one ends them at once.
 // * When one fails, the others have a time to end by themselves; then they get SIGTERM, two seconds later SIGKILL.
@@ -51,9 +51,11 @@ class ChildWatch {
     int in = -1, out = -1, err = -1;
   };
 
+  // What a child leads: a group of this process's session, or a session of its own (docs/decisions/0026-sessions-of-ranks.md).
+  enum class Leads : std::uint8_t { kGroup, kSession };
   // `name`: who speaks in messages. `children`: what there are several of, "ranks".
-  ChildWatch(std::string name, std::string children, std::int64_t grace_ms)
-      : name_(std::move(name)), children_(std::move(children)), grace_ms_(grace_ms) {}
+  ChildWatch(std::string name, std::string children, std::int64_t grace_ms, Leads leads = Leads::kGroup)
+      : name_(std::move(name)), children_(std::move(children)), grace_ms_(grace_ms), leads_(leads) {}
 
   // Before the first child; false after a sentence.
   bool Prepare();
@@ -70,7 +72,7 @@ class ChildWatch {
 
   // "rank 3"
   virtual std::string NameOf(int number) const = 0;
-  virtual void Send(const Child& child, int signal) { kill(-child.pid, signal); }
+  virtual void Send(const Child& child, int signal);
   // A child has ended; `code` as a shell would report it, 0 included. The exit code that counts for it; says why where it is
   // not 0. `expected`: by a signal of this process.
   enum class Cause { kOwn, kExpected };
@@ -93,6 +95,7 @@ class ChildWatch {
 
   const std::string name_, children_;
   const std::int64_t grace_ms_;
+  const Leads leads_;
   std::vector<Child> started_;
   std::vector<Stream> streams_;
   sigset_t old_mask_{};

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/words.h"
+#include "sys/os/process.h"
 #include "tools/child_watch.h"
 #include "tools/line_tagger.h"
 
@@ -26,7 +27,10 @@ constexpr int kExitNoLauncher = 1;
 class Launcher : public ChildWatch {
  public:
   Launcher(int ranks, const LaunchOptions& options)
-      : ChildWatch(options.name, "ranks", options.grace_ms), options_(options), ranks_(ranks) {}
+      : ChildWatch(options.name, "ranks", options.grace_ms,
+                   ranks <= sys::UsableCpus() ? Leads::kSession : Leads::kGroup),
+        options_(options),
+        ranks_(ranks) {}
 
   int Run(const std::function<int(int)>& body);
 

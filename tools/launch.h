@@ -6,7 +6,7 @@
 // Starts the ranks of a job as processes of this host and watches over them to the end (child_watch.h): what `tutti run` and
 // `tutti perf --ranks` have in common.
 //
-//   launcher --fork--> rank 0, rank 1, ...     each the leader of a process group of its own
+//   launcher --fork--> rank 0, rank 1, ...     each the leader of a process group of its own; of a session where each can have a core
 //
 // Rank 0 reads the launcher's standard input unless that is a terminal; the other ranks read nothing.
 

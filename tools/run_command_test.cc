@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "sys/os/process.h"
 #include "tools/launch.h"
 #include "tools/line_tagger.h"
 
@@ -180,6 +181,23 @@ TEST_F(RunCommandTest, ForwardsSignals) {
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 9);
   for (pid_t rank : ranks) EXPECT_TRUE(IsDead(rank));
+}
+
+// The system shares a core out among sessions first, so a rank that has one gets as much as another program. Ranks that share cores are in
+// one session: across sessions they could not give the core to each other.
+TEST_F(RunCommandTest, RanksWithACoreOfTheirOwnHaveSessions) {
+  const auto leaders = [](int ranks) {
+    // Of /proc/PID/stat: the process group and the session.
+    const Outcome outcome = Captured({"-n", std::to_string(ranks), "sh", "-c",
+                                      "set -- $(cut -d ' ' -f 5,6 /proc/$$/stat); test $1 = $$ && echo group; "
+                                      "test $2 = $$ && echo session; true"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<std::string> lines = SortedLines(outcome.out);
+    return std::pair(std::ranges::count(lines, "group"), std::ranges::count(lines, "session"));
+  };
+  const int cpus = sys::UsableCpus();
+  EXPECT_EQ(leaders(cpus), std::pair(std::ptrdiff_t{cpus}, std::ptrdiff_t{cpus}));
+  EXPECT_EQ(leaders(cpus + 1), std::pair(std::ptrdiff_t{cpus} + 1, std::ptrdiff_t{0}));
 }
 
 TEST_F(RunCommandTest, RanksDieWithTheLauncher) {
