@@ -22,7 +22,7 @@ constexpr std::uint32_t kTurnsPerRound = 4;  // turns for the peer that is waite
 constexpr std::uint32_t kIdleTurns = 64;     // turns without news after which all credit is told
 constexpr std::int64_t kKnockNs = 100 * sys::kNsPerMs;
 constexpr std::int64_t kCallBackNs = 20 * sys::kNsPerMs;  // that the higher rank leaves to the lower to call
-// That a host may be silent; and that a rank which leaves calls another one in vain.
+// That a host may be silent; and that a rank which leaves, and has nothing to send but that word, calls another one in vain.
 constexpr std::int64_t kGiveUpNs = 9 * sys::kNsPerSecond;
 // For how long a host has been silent where the system has given up a connection with it: the shorter of both limits.
 constexpr std::int64_t kTimedOutNs = 6 * sys::kNsPerSecond;
@@ -413,8 +413,9 @@ void Courier::Flush(std::int64_t timeout_ns) {
   // A peer whose connection has ended is called, since it waits for the word that its data were consumed.
   const auto is_kept_waiting = [](Peer* peer) {
     if (peer->is_gone || peer->rank.state() != RankState::kReady) return false;
-    if (peer->missed_ns > 0 && sys::NowNs() - peer->missed_ns > kGiveUpNs) return false;
-    return peer->rank.Unacknowledged() || peer->rank.Owes(Credits::kAll);
+    if (peer->rank.Unacknowledged()) return true;
+    const bool calls_in_vain = peer->missed_ns > 0 && sys::NowNs() - peer->missed_ns > kGiveUpNs;
+    return !calls_in_vain && peer->rank.Owes(Credits::kAll);
   };
   const auto done = [&] {
     std::lock_guard lock(mutex_);

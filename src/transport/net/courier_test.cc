@@ -8,9 +8,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <memory>
-#include <string>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "sys/net/proven_connection.h"
 #include "sys/os/clock.h"
