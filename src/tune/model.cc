@@ -115,6 +115,7 @@ double PredictUs(const Machine& machine, const PlanCost& plan, const Way& way, s
       messages + kib * (cost.posted_mean * copies.write_us_per_kib + cost.received_mean * copies.read_us_per_kib +
                         cost.folded_mean * machine.fold_us_per_kib + copied * machine.copy_us_per_kib);
   const double work = std::max(own, crowd * std::min(own, each)) + network_work;
+  // Of the first chunk, too, who receives it copies only what is left by those that help.
   const double read_of_chunk = cost.received_max > 0 ? std::min(copies.received / cost.received_max, 1.0) : 1;
   const double one_hop_us = channels * (way.message_us + chunk / 1024 * copies.Both(1, read_of_chunk));
   const double one_network_hop_us = channels * (network.message_us + chunk / 1024 * times.message_us_per_kib);

@@ -8,6 +8,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -15,14 +18,15 @@
 
 #include "proto/ll.h"
 #include "proto/ll128.h"
-#include "sys/os/clock.h"
+#include "tests/support/child_process.h"
 #include "transport/link.h"
 
 namespace tutti::transport::net {
 namespace {
 
 constexpr RingSizes kRings{.log2_ll_units = 3, .log2_ll128_lines = 3, .log2_posts = 3};
-constexpr std::int64_t kPatienceNs = 20 * sys::kNsPerSecond;
+constexpr std::chrono::seconds kPatience(20);
+constexpr std::int64_t kPatienceNs = std::chrono::nanoseconds(kPatience).count();
 
 // A rank of two, which is alone on its host.
 class Side {
@@ -99,13 +103,13 @@ int EndConnectionsWith(std::uint16_t port) {
   return ended;
 }
 
-template <typename Condition>
-bool Comes(const Condition& condition, Side& turns) {
-  for (const std::int64_t until_ns = sys::NowNs() + kPatienceNs; !condition();) {
-    if (sys::NowNs() > until_ns) return false;
-    (void)turns.links().Turn(-1);
-  }
-  return true;
+// While `side` takes what comes and sends what there is.
+bool Comes(const std::function<bool()>& condition, Side& side) {
+  const auto comes = [&] {
+    (void)side.links().Turn(-1);
+    return condition();
+  };
+  return tests::WaitUntil(comes, kPatience);
 }
 
 TEST(Courier, WhoLeavesSaysWhatItHasConsumedThoughTheConnectionHasEnded) {
