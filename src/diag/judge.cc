@@ -209,7 +209,12 @@ class Judgement {
       if (!link) {
         docket_.Accuse(verdict, gpu);
       } else if (v.links.empty()) {
-        LinkPlace link{.from = docket_.PlaceOf(from), .to = docket_.PlaceOf(to), .channel = slow.channel};
+        LinkPlace link{.from = docket_.PlaceOf(from),
+                       .to = docket_.PlaceOf(to),
+                       .channel = slow.channel,
+                       .bytes_per_s = slow.bytes_per_s,
+                       .rated_bytes_per_s = slow.rated_bytes_per_s,
+                       .beside_others = slow.beside_others};
         NameCards(At(c), link);
         if (!slow.card.empty()) link.nic_from = slow.card;
         v.links.push_back(link);

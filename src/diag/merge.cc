@@ -65,7 +65,8 @@ std::vector<Verdict> MergeLate(std::vector<Verdict> all) {
   return merged;
 }
 
-// What all these links have in common and no single one explains better.
+}  // namespace
+
 std::string CommonOf(const std::vector<LinkPlace>& links) {
   const auto all = [&](auto&& value) {
     const auto first = value(links.front());
@@ -94,6 +95,8 @@ std::string CommonOf(const std::vector<LinkPlace>& links) {
   }
   return "";
 }
+
+namespace {
 
 // Links of one kind with a card or a host in common are one cause.
 std::vector<Verdict> MergeLinks(std::vector<Verdict> all) {

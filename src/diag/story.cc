@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "diag/merge.h"
 #include "diag/patience.h"
 #include "diag/sentence.h"
 #include "diag/what.h"
@@ -54,15 +55,18 @@ std::string StateOf(const Verdict& v) {
   return state;
 }
 
-// Slow links, in whichever direction, and the hosts that they leave.
+// A slow link, in whichever direction, and the host that it leaves.
+std::set<std::string> NamesOf(const LinkPlace& l) {
+  const auto [low, high] = std::minmax(l.from.rank, l.to.rank);
+  std::set<std::string> names{fmt::format("{:x}|{}|{}", l.from.communicator, low, high)};
+  if (!l.from.host.empty()) names.insert(fmt::format("{:x}|from {}", l.from.communicator, l.from.host));
+  return names;
+}
+
 std::set<std::string> LinksOf(const Verdict& v) {
   std::set<std::string> links;
   if (v.kind != Kind::kLinkSlow) return links;
-  for (const LinkPlace& l : v.links) {
-    const auto [low, high] = std::minmax(l.from.rank, l.to.rank);
-    links.insert(fmt::format("{:x}|{}|{}", l.from.communicator, low, high));
-    if (!l.from.host.empty()) links.insert(fmt::format("{:x}|from {}", l.from.communicator, l.from.host));
-  }
+  for (const LinkPlace& l : v.links) links.merge(NamesOf(l));
   return links;
 }
 
@@ -82,17 +86,31 @@ void Story::Continue(const std::string& subject, const Verdict& verdict, const s
     return !subjects.contains(entry.first) && std::ranges::any_of(entry.second.links, shared);
   };
   const auto found = std::ranges::find_if(entries_, is_same);
-  if (found == entries_.end()) return;
-  auto entry = entries_.extract(found);
-  entry.key() = subject;
-  entries_.insert(std::move(entry));
+  if (found != entries_.end()) Rename(std::string(found->first), subject);
 }
 
-bool Story::HasPassingLinks(Entry& entry, const Verdict& verdict) {
+bool Story::KeepLastingLinks(Entry& entry, Verdict& verdict) {
+  if (verdict.kind != Kind::kLinkSlow) return true;
   ++entry.updates;
-  bool passing = false;
-  for (const std::string& link : LinksOf(verdict)) passing |= 2 * ++entry.links[link] < entry.updates;
-  return passing;
+  for (const std::string& name : LinksOf(verdict)) ++entry.links[name];
+  const auto is_passing = [&](const LinkPlace& l) {
+    return std::ranges::any_of(NamesOf(l), [&](const auto& name) { return 2 * entry.links[name] < entry.updates; });
+  };
+  if (std::erase_if(verdict.links, is_passing) == 0) return true;
+  if (verdict.links.empty()) return false;
+  const LinkPlace& first = verdict.links.front();
+  verdict.common = verdict.links.size() > 1 ? CommonOf(verdict.links) : "";
+  verdict.bytes_per_s = first.bytes_per_s;
+  verdict.rated_bytes_per_s = first.rated_bytes_per_s;
+  verdict.beside_others = first.beside_others;
+  return true;
+}
+
+void Story::Rename(const std::string& subject, const std::string& now) {
+  if (now == subject || entries_.contains(now)) return;
+  auto entry = entries_.extract(subject);
+  entry.key() = now;
+  entries_.insert(std::move(entry));
 }
 
 Severity Story::SeverityAfter(Verdict v, std::int64_t held_ns) const {
@@ -166,8 +184,9 @@ std::vector<Story::Line> Story::Update(std::vector<Verdict> verdicts, std::int64
       entry.slow = true;
       entry.missed = 0;
       v.held_ns = now_ns - entry.first_ns;
-      const bool passing = HasPassingLinks(entry, v);
-      v.severity = Persists(entry, true, now_ns) && !passing ? SeverityOf(v, rules_) : Severity::kQuiet;
+      const bool lasts = KeepLastingLinks(entry, v);
+      if (lasts) Rename(subject, Subject(v));
+      v.severity = Persists(entry, true, now_ns) && lasts ? SeverityOf(v, rules_) : Severity::kQuiet;
     }
     Excuse(v, now_ns);
     const bool stopped = v.kind == Kind::kStopped;

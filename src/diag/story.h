@@ -68,8 +68,11 @@ class Story {
   void Excuse(Verdict& verdict, std::int64_t now_ns);
   // Where other links of the same place are slow than a second ago, that is the same story: gives its entry the new subject.
   void Continue(const std::string& subject, const Verdict& verdict, const std::set<std::string>& subjects);
-  // Counts the links that are slow. Whether some of them have been so less than half of the time: they are not to be told of then.
-  static bool HasPassingLinks(Entry& entry, const Verdict& verdict);
+  // Counts the links that are slow, and leaves out those that have been so less than half of the time. False where none are left: then it is
+  // not to be told of.
+  static bool KeepLastingLinks(Entry& entry, Verdict& verdict);
+  // Gives an entry another subject, unless that has one.
+  void Rename(const std::string& subject, const std::string& now);
   // Counts a second of a verdict on slowness, once a second; whether it has been there for enough of them.
   static bool Persists(Entry& entry, bool there, std::int64_t now_ns);
   static bool IsOver(Entry& entry, std::int64_t now_ns);

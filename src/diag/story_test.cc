@@ -190,6 +190,30 @@ TEST(Story, TakesItsTimeOverWhatIsSlow) {
   }
 }
 
+// A card that is slow: one of its links always shows it, each of the others now and then. Only the former is told of, with what it carries.
+TEST(Story, LeavesOutLinksThatAreSlowNowAndThen) {
+  Story story;
+  std::vector<std::string> told;
+  for (int second = 0; second <= 40; ++second) {
+    Verdict v{.kind = Kind::kLinkSlow, .bytes_per_s = 24e6, .rated_bytes_per_s = 50e6};
+    v.common = "card eth0 of host east";
+    const auto link = [](int to, double bytes_per_s) {
+      return LinkPlace{.from = {.rank = 1, .host = "east"},
+                       .to = {.rank = to, .host = "west"},
+                       .nic_from = "eth0",
+                       .bytes_per_s = bytes_per_s,
+                       .rated_bytes_per_s = 50e6};
+    };
+    v.links = {link(3 + second % 3, 24e6), link(2, 20e6)};
+    for (const Story::Line& line : story.Update({v}, second * kSecond))
+      told.push_back(fmt::format("{} {}", second, line.text.substr(0, line.text.find(". "))));
+  }
+  const std::string slow =
+      "data move slowly on the link from rank 1 (host east) by card eth0 to rank 2 (host west), channel 0: 20.0 of "
+      "50.0 MB/s";
+  EXPECT_EQ(told, (std::vector{"5 " + slow, "13 " + slow}));
+}
+
 // A ring whose one link is slow: now and then the next link seems to be as well, and at times only that one.
 TEST(Story, GoesOnWhereOtherLinksOfThePlaceAreSlow) {
   const auto slow = [](std::vector<std::pair<int, int>> ranks) {

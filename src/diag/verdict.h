@@ -63,6 +63,8 @@ struct LinkPlace {
   Place from, to;
   int channel = 0;
   std::string nic_from, nic_to;
+  double bytes_per_s = 0, rated_bytes_per_s = 0;  // of kLinkSlow
+  bool beside_others = false;                     // likewise, as in Verdict
 };
 
 // A call of a rank.
@@ -94,7 +96,8 @@ struct Verdict {
   std::int64_t since_unix_ns = 0;      // 0: not known
   std::int64_t stood_ns = 0;           // kLinkStalled: for how long it has at least; 0: not known
   std::int64_t longest_before_ns = 0;  // the longest wait of those who wait now that has ended well
-  double bytes_per_s = 0, rated_bytes_per_s = 0;  // kLinkSlow, kGpuSlow, and kNvLinkFault where data still move
+  // kLinkSlow (of the first link), kGpuSlow, and kNvLinkFault where data still move.
+  double bytes_per_s = 0, rated_bytes_per_s = 0;
   bool beside_others = false;  // kLinkSlow: it was never faster, and what is rated is what links of other hosts carry
   std::string
       quote;  // of kBroken, kMismatch, kDead: what the ranks themselves say; may be empty. Of kInitIncomplete the silent place
