@@ -57,12 +57,13 @@ bool TryWrite(Fabric& f, int channel, int peer, Protocol protocol, const std::ve
               std::uint64_t mark = kMark) {
   transport::Outgoing& tx = f.out(channel, peer);
   const transport::RingSizes& rings = f.rings();
+  const bool awaited = data.size() % 2 == 0;
   if (protocol == Protocol::kLl) {
     if (!exec::cpu::RoomLl(tx, rings, data.size(), 2)) return false;
-    exec::cpu::WriteLl(tx, rings, mark, data.data(), data.size());
+    exec::cpu::WriteLl(tx, rings, mark, data.data(), data.size(), awaited);
   } else if (protocol == Protocol::kLl128) {
     if (!exec::cpu::RoomLl128(tx, rings, data.size(), 2)) return false;
-    exec::cpu::WriteLl128(tx, rings, mark, data.data(), data.size());
+    exec::cpu::WriteLl128(tx, rings, mark, data.data(), data.size(), awaited);
   } else {
     // Of the pool, one ring of 64 slots of 1 KiB per channel.
     if (!exec::cpu::RoomPost(tx, rings)) return false;

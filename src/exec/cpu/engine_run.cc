@@ -185,6 +185,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
     WriteForPeers(1, work.bytes, [&](Stores stores) { CopyBytes(pages, part.value, work.bytes, stores); });
     part.value = pages;
   }
+  if (pages != nullptr && job.mutual()) Demote({pages, work.bytes});
   if constexpr (P == Protocol::kSimple) {
     for (const Operand& operand : step.operands) {
       if (operand.local()) continue;
@@ -202,10 +203,10 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
   const int slots = part.plan->footprint.link_slots;
   if constexpr (P == Protocol::kLl) {
     if (!RoomLl(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl(tx, rings, job.calls.mark, part.value, bytes);
+    WriteLl(tx, rings, job.calls.mark, part.value, bytes, job.mutual());
   } else if constexpr (P == Protocol::kLl128) {
     if (!RoomLl128(tx, rings, bytes, slots)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    WriteLl128(tx, rings, job.calls.mark, part.value, bytes);
+    WriteLl128(tx, rings, job.calls.mark, part.value, bytes, job.mutual());
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
     if (part.pool_slot < 0) {
@@ -216,6 +217,7 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
                        WritePost(tx, rings, job.calls.mark, PostKind::kPool, offset, bytes, 0,
                                  static_cast<std::uint32_t>(step.to.size())));
     }
+    if (job.mutual()) DemotePost(tx, rings);
   }
   fabric_->Nudge(peer);
   return true;
@@ -360,11 +362,11 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
   switch (block.lane.protocol) {
     case Protocol::kLl:
       if (!RoomLl(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl(tx, rings, block.mark, data, bytes);
+      WriteLl(tx, rings, block.mark, data, bytes, job.mutual());
       break;
     case Protocol::kLl128:
       if (!RoomLl128(tx, rings, bytes, 2)) return Waits(job, peer, Job::WaitsFor::kRoom);
-      WriteLl128(tx, rings, block.mark, data, bytes);
+      WriteLl128(tx, rings, block.mark, data, bytes, job.mutual());
       break;
     case Protocol::kSimple:
       if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom);
@@ -373,6 +375,7 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
           says ? proto::OnTrial{.trial = block.lane.trial, .began_ns = job.group.began_ns} : proto::OnTrial{};
       if (block.lane.by_reference) {
         PostReference(kTransferChannel, peer, block.mark, data, bytes, on_trial);
+        if (job.mutual()) DemotePost(tx, rings);
         break;
       }
       if (!pool_->Cut(chunks_->ForTransfer(Protocol::kSimple, false), kSlotsPerPeer * kWindows, ranks_ - 1))
@@ -381,8 +384,10 @@ bool Engine::SendPart(Job& job, int peer, const SendBlock& block, std::size_t at
       const int slot = pool_->Take(bytes, group);
       if (slot < 0) return Waits(job, peer, Job::WaitsFor::kPages);
       WriteForPeers(1, bytes, [&](Stores stores) { CopyBytes(pool_->Data(slot), data, bytes, stores); });
+      if (job.mutual()) Demote({pool_->Data(slot), bytes});
       pool_->AddReader(slot, &tx,
                        WritePost(tx, rings, block.mark, PostKind::kPool, pool_->Offset(slot), bytes, 0, 1, on_trial));
+      if (job.mutual()) DemotePost(tx, rings);
       pool_->Release(slot);
       PrefetchForWrite(pool_->Next(bytes, group));
       break;

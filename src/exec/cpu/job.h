@@ -150,6 +150,12 @@ struct Job {
 
   const PreparedPlan& first_plan() const { return collective == Collective::kSendRecv ? *group.plan : *parts[0].plan; }
 
+  // Whether ranks wait for each other's messages, so that it counts how soon these come and not how many follow each
+  // other.
+  bool mutual() const {
+    return collective == Collective::kSendRecv ? !group.sends.empty() && !group.receives.empty() : !HasRoot(collective);
+  }
+
   JobCalls calls;
 
   bool done = false;
