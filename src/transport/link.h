@@ -102,7 +102,7 @@ struct Incoming {
   // one mapping only.
   const std::byte* short_pool = nullptr;
   const std::byte* long_pool = nullptr;
-  std::int32_t pid = 0;  // the sender's process
+  std::int32_t thread = 0;  // of the sender's process, for system calls that reach into its memory
   Reach reach = Reach::kNone;
 
   std::uint64_t ll_head = 0;

@@ -192,7 +192,7 @@ class Measurer {
     const auto* remote = reinterpret_cast<const std::byte*>(fabric_.segment(peer_).header()->address);
     if (link.reach == Reach::kSameProcess) CopyBytes(landing_.data(), remote + offset, bytes);
     if (link.reach == Reach::kSystemCall) {
-      (void)sys::ReadProcessMemory(link.pid, remote + offset, landing_.data(), bytes);
+      (void)sys::ReadProcessMemory(link.thread, remote + offset, landing_.data(), bytes);
     }
   }
 

@@ -48,7 +48,9 @@ bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std
     job.status = Status(Code::kRemote, fmt::format("rank {} failed: {}", peer, fabric_->Describe(peer).reason), peer);
     return false;
   }
-  const Result<std::size_t> got = sys::ReadProcessMemory(rx.pid, remote, to, bytes);
+  Result<std::size_t> got = sys::ReadProcessMemory(rx.thread, remote, to, bytes);
+  // By its own number, so that an error names the process.
+  if (!got.ok()) got = sys::ReadProcessMemory(fabric_->process(peer).pid, remote, to, bytes);
   if (got.ok() && *got == bytes) return true;
   job.status = Status(Code::kRemote,
                       fmt::format("rank {} could not read {} bytes of rank {}'s buffer: {}; has it ended or freed "
@@ -166,7 +168,7 @@ bool Engine::Help() {
     if (peer.reach == Reach::kSameProcess) {
       CopyBytes(landing + piece.begin, from, piece.bytes);
     } else {
-      can_help_ = sys::WriteProcessMemory(peer.pid, landing + piece.begin, from, piece.bytes).ok();
+      can_help_ = sys::WriteProcessMemory(peer.thread, landing + piece.begin, from, piece.bytes).ok();
     }
     EndClaim(post, piece, can_help_ ? Outcome::kCopied : Outcome::kFailed);
     fabric_->Nudge(r.peer);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sys/os/futex.h"
+#include "sys/os/sleeping_thread.h"
 #include "transport/remote.h"
 
 namespace tutti::transport::shm {
@@ -35,7 +36,10 @@ Result<Fabric> Fabric::Create(const FabricOptions& options) {
   f.outgoing_.resize(static_cast<std::size_t>(options.ranks) * options.channels);
   f.incoming_.resize(f.outgoing_.size());
   f.can_refer_to_all_ = options.try_references;
-  if (options.try_references) sys::AllowPeersToRead();
+  if (options.try_references) {
+    sys::AllowPeersToRead();
+    f.own_.header()->sleeper = sys::SleepingThread();
+  }
   return f;
 }
 
@@ -48,6 +52,7 @@ Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
   const Segment& theirs = peers_[peer];
   asleep_[peer] = &theirs.header()->asleep;
   const Reach reach = FindReach(peer);
+  const std::int32_t thread = reach == Reach::kSystemCall ? FindThread(peer) : 0;
   if (reach == Reach::kNone) can_refer_to_all_ = false;
   for (int channel = 0; channel < options_.channels; ++channel) {
     Outgoing& tx = out(channel, peer);
@@ -62,7 +67,7 @@ Status Fabric::Connect(int peer, const sys::Fd& fd, sys::ProcessId process) {
     rx.credit = own_.credit(channel, peer);
     rx.short_pool = theirs.pool();
     rx.long_pool = theirs.pool_for_long_messages();
-    rx.pid = process.pid;
+    rx.thread = thread;
     rx.reach = reach;
   }
   return Status::Ok();
@@ -81,14 +86,23 @@ void Fabric::AddRemote(int peer) {
   rx.reach = Reach::kOtherHost;
 }
 
+bool Fabric::CanRead(int peer, std::int32_t thread) const {
+  const Header* theirs = peers_[peer].header();
+  std::uint64_t seen = 0;
+  const Result<std::size_t> got =
+      sys::ReadProcessMemory(thread, reinterpret_cast<const void*>(theirs->probe_address), &seen, sizeof(seen));
+  return got.ok() && *got == sizeof(seen) && seen == theirs->probe;
+}
+
 Reach Fabric::FindReach(int peer) const {
   if (!options_.try_references) return Reach::kNone;
   if (processes_[peer] == self_) return Reach::kSameProcess;
-  const Header* theirs = peers_[peer].header();
-  std::uint64_t seen = 0;
-  const Result<std::size_t> got = sys::ReadProcessMemory(
-      processes_[peer].pid, reinterpret_cast<const void*>(theirs->probe_address), &seen, sizeof(seen));
-  return got.ok() && *got == sizeof(seen) && seen == theirs->probe ? Reach::kSystemCall : Reach::kNone;
+  return CanRead(peer, processes_[peer].pid) ? Reach::kSystemCall : Reach::kNone;
+}
+
+std::int32_t Fabric::FindThread(int peer) const {
+  const std::int32_t sleeper = peers_[peer].header()->sleeper;
+  return sleeper != 0 && CanRead(peer, sleeper) ? sleeper : processes_[peer].pid;
 }
 
 void Fabric::FinishConnecting() {

@@ -141,6 +141,10 @@ class Fabric {
   void DozeRemote(std::int64_t timeout_ns);
   RankState RemoteState(int peer) const;
   Reach FindReach(int peer) const;
+  // Whether system calls that name this thread reach into the memory of the peer's process.
+  bool CanRead(int peer, std::int32_t thread) const;
+  // By which thread to name it: one that sleeps is no slower for it.
+  std::int32_t FindThread(int peer) const;
 
   FabricOptions options_;
   sys::ProcessId self_;

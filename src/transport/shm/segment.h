@@ -84,9 +84,11 @@ struct Header {
   // A value that a peer tries to read through the system call, at this address of the owner.
   alignas(64) std::uint64_t probe;
   std::uint64_t probe_address;
+  // A thread of the owner that sleeps as long as its process lives (sys/os/sleeping_thread.h); 0: none.
+  std::int32_t sleeper;
 };
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 6;
+inline constexpr std::uint32_t kSegmentVersion = 7;
 
 // Where the black box lies: other processes look for it there (`tutti top`).
 inline constexpr std::size_t kHeaderBytes = 4096;
