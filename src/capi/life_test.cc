@@ -10,13 +10,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <string>
 
 #include "nccl.h"
 #include "tests/support/nccl_ranks.h"
+#include "tests/support/own_threads.h"
 #include "tests/support/soon.h"
 
 namespace tutti {
@@ -34,15 +33,9 @@ ncclConfig_t NonBlocking() {
   return config;
 }
 
-// But for the one that sleeps until the process ends, by which peers name it.
+// But for the one that stays.
 int Threads() {
-  int threads = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm") >> std::ws, name);
-    threads += name != "tutti-sleeper" ? 1 : 0;
-  }
-  return threads;
+  return tests::CountThreads([](const std::string& name) { return name != tests::kSleeper; });
 }
 
 // Whether no more threads than `most` are left, soon.

@@ -22,6 +22,7 @@
 #include "sys/os/kernel_log.h"
 #include "tests/support/child_process.h"
 #include "tests/support/memory_limit.h"
+#include "tests/support/own_threads.h"
 #include "tests/support/rank_processes.h"
 #include "tests/support/scratch_folder.h"
 
@@ -45,21 +46,8 @@ int CountEntries(const char* folder) {
   return count;
 }
 
-// How many threads with such a name this process has.
-template <typename Counts>
-int Threads(Counts&& counts) {
-  int count = 0;
-  DIR* d = opendir("/proc/self/task");
-  while (const dirent* entry = readdir(d)) {
-    std::ifstream file(fmt::format("/proc/self/task/{}/comm", entry->d_name));
-    std::string name;
-    if (entry->d_name[0] != '.' && std::getline(file, name) && counts(name)) ++count;
-  }
-  closedir(d);
-  return count;
-}
 int Monitors() {
-  return Threads([](const std::string& name) { return name == "tutti-monitor"; });
+  return CountThreads([](const std::string& name) { return name == "tutti-monitor"; });
 }
 
 // What a monitor has logged.
@@ -410,7 +398,7 @@ TEST(Monitor, IsNotThereWhereItIsOff) {
 TEST(Monitor, LeavesNothingBehind) {
   const auto once = [](Communicator& c) { EXPECT_TRUE(c.Run(Barrier()).ok()); };
   const auto only_own = [] {  // and those that stay: one answers other hosts, by the other one peers name this process
-    return Threads([](const std::string& name) { return name != "tutti-hosts" && name != "tutti-sleeper"; }) == 1;
+    return CountThreads([](const std::string& name) { return name != "tutti-hosts" && name != kSleeper; }) == 1;
   };
   EXPECT_TRUE(only_own());
   OnTwoRanks({}, once);
