@@ -15,6 +15,7 @@
 #include "comm/host/planner.h"
 #include "tests/support/nccl_ranks.h"
 #include "tests/support/ranks.h"
+#include "tests/support/scratch_folder.h"
 #include "tools/perf_shape.h"
 #include "tools/predictor_source.h"
 #include "tune/machine.h"
@@ -32,7 +33,7 @@ class PredictedTimes : public testing::Test {
     tune::Machine machine;
     machine.simple.write_us_per_kib = machine.simple.read_us_per_kib = 0.03;
     machine.fold_us_per_kib = 0.01;
-    const std::string file = testing::TempDir() + "predicted_times.txt";
+    const std::string file = folder_.Path("machine.txt");
     std::ofstream(file) << machine.ToText();
     setenv("TUTTI_TUNING_FILE", file.c_str(), 1);
     setenv("TUTTI_SINGLE_COPY", "off", 1);  // a system may forbid it
@@ -48,6 +49,9 @@ class PredictedTimes : public testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     return std::move(*opened);
   }
+
+ private:
+  ScratchFolder folder_;
 };
 
 // The size of the larger side for a count of bytes.
