@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/os/sleeping_thread.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "sys/os/process.h"
 #include "sys/os/thread.h"
 #include "tests/support/child_process.h"
+#include "tests/support/own_threads.h"
 
 namespace tutti::sys {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 bool Sleeps(std::int32_t thread) {
   return tests::WaitUntil([&] {
     const std::optional<ProcessStat> stat = ReadProcessStat(thread);
-    return stat && stat->name == "tutti-sleeper" && stat->state == 'S';
+    return stat && stat->name == tests::kSleeper && stat->state == 'S';
   });
 }
 
