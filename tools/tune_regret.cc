@@ -129,11 +129,10 @@ class Measurer {
   // Each sender has a choice of its own: what most of them have chosen.
   Status PutChosenExchangeFirst(std::vector<TimedWay>& ways) {
     comm::Planner& planner = communicator_.impl()->planner;
-    const std::uint64_t calls = planner.ExchangesUntilDecided(way_bytes_);
+    const std::uint64_t calls = planner.RingExchangesUntilDecided(way_bytes_);
     if (calls == 0) return Status::Ok();
     for (std::uint64_t i = 0; i < calls; ++i) TUTTI_RETURN_IF_ERROR(RunOnce());
-    const int next = (communicator_.rank() + 1) % communicator_.ranks();
-    const std::array<double, 1> own = {planner.RefersInExchange(next, way_bytes_) ? 1.0 : 0.0};
+    const std::array<double, 1> own = {planner.RefersInRing(way_bytes_) ? 1.0 : 0.0};
     std::array<double, 1> all = {0};
     TUTTI_RETURN_IF_ERROR(communicator_.Run(AllReduce(own, all, ReduceOp::kSum)));
     const bool refers = 2 * all[0] > communicator_.ranks();

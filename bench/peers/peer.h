@@ -10,9 +10,12 @@
 // For each operation and size, on floats with sum:
 //   check      one operation on values that sum exactly; every element of the result is compared
 //   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms up
+//   settle     batches that do not count, for --settle-ms and 512 operations, of long ones for 10 s at most: a library may try several
+//              ways by the first calls of a size, as Tutti does (docs/decisions/0019-trials.md)
 //   batch      some operations that do not count, for the caches; a barrier; k operations back to back, during which each
 //              rank reads its own clock. The batch counts as the slowest rank's time / k. k comes from the calibration, is
-//              3 at least and equal on all ranks
+//              equal on all ranks and 20 at least, as many as nccl-tests makes: the first ones of a batch find the caches as
+//              other libraries have left them
 //
 // Buffers are ordinary page-aligned memory, touched beforehand, reused by every operation, out of place except broadcast,
 // which MPI only has in place. Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
@@ -103,6 +106,7 @@ struct Options {
   std::size_t factor = 2;
   int batches = 7;
   double batch_ms = 10;
+  double settle_ms = 0;
   std::string turns;  // a socket's path
 };
 
@@ -112,7 +116,7 @@ struct Options {
   std::fprintf(stderr, "%s: %s\n", program, complaint.c_str());
   std::fprintf(stderr,
                "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
-               "[--batch-ms 10] [--turns SOCKET]\n",
+               "[--batch-ms 10] [--settle-ms 0] [--turns SOCKET]\n",
                program);
   std::exit(2);
 }
@@ -160,6 +164,8 @@ inline Options ParseOptions(int argc, char** argv) {
       options.batches = std::atoi(value.c_str());
     } else if (key == "--batch-ms") {
       options.batch_ms = std::atof(value.c_str());
+    } else if (key == "--settle-ms") {
+      options.settle_ms = std::atof(value.c_str());
     } else if (key == "--turns") {
       options.turns = value;
     } else {
@@ -275,7 +281,7 @@ class Bench {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kMostPerBatch = 1 << 20;
+  static constexpr int kFewestPerBatch = 20, kMostPerBatch = 1 << 20;
   enum class Prepared { kReady, kUnsupported, kWrong, kTooSmall };
 
   std::string Obey(const std::string& command) {
@@ -297,7 +303,7 @@ class Bench {
     return "wrong";
   }
 
-  // Checks the operation and finds k_, the operations of a batch.
+  // Checks the operation, finds k_, the operations of a batch, and settles.
   Prepared Prepare(const OpTraits& traits, std::size_t bytes) {
     if (!library_.Supports(traits.op)) return Prepared::kUnsupported;
     const std::size_t parts = traits.in_is_big || traits.out_is_big ? library_.ranks() : 1;
@@ -314,8 +320,18 @@ class Bench {
       const double growth = std::clamp(options_.batch_ms / ms, 1.5, 4.0);
       k_ = std::min(kMostPerBatch, static_cast<int>(std::ceil(k_ * growth)));
     }
-    k_ = std::max(3, k_);
+    k_ = std::max(kFewestPerBatch, k_);
+    if (options_.settle_ms > 0) Settle();
     return Prepared::kReady;
+  }
+
+  void Settle() {
+    constexpr int kOperations = 512;
+    constexpr double kMostMs = 10e3;
+    int operations = 0;
+    for (double ms = 0; (ms < options_.settle_ms || operations < kOperations) && ms < kMostMs; operations += k_) {
+      ms += TimeBatch();
+    }
   }
 
   void Measure(const OpTraits& traits) {

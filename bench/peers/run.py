@@ -277,7 +277,8 @@ class Comparison:
     def round(self, ranks, op, active, title):
         """One round; peers that fail, or have no such operation, are taken out of `active`."""
         low, high, factor = self.options.sizes
-        arguments = ["--max", str(high), "--batch-ms", f"{self.options.batch_ms:g}"]
+        arguments = ["--max", str(high), "--batch-ms", f"{self.options.batch_ms:g}",
+                     "--settle-ms", f"{self.options.settle_ms:g}"]
         sessions = {}
 
         def use(peer, action):
@@ -532,12 +533,15 @@ def parse_options():
     parser.add_argument("--rounds", type=int, help="how often all programs are started (default 3)")
     parser.add_argument("--turns", type=int, help="batches of each library, per size and round (default 9)")
     parser.add_argument("--warm-turns", type=int,
-                        help="batches before those, which do not count: Tutti tries ways after 10 ms of a size (default 9)")
+                        help="batches before those, which do not count (default 3; with --hosts 9)")
+    parser.add_argument("--settle-ms", type=float, metavar="MS",
+                        help="how long each library runs a size before its turns, and 512 operations at least, in 10 s at most: "
+                             "Tutti tries ways by the first calls of a size (default 150; with --hosts or --quick 0: not at all)")
     parser.add_argument("--batch-ms", type=float,
                         help="how long a batch lasts (default 5; with --neighbour 20, two of its periods)")
     parser.add_argument("--size-limit", type=float, metavar="S",
                         help=f"take fewer turns, {Comparison.LEAST_TURNS} at least, when a size of a round takes longer "
-                             "(default 1; with --neighbour 3)")
+                             "(default 3)")
     parser.add_argument("--compare", choices=("median", "best"), default="median",
                         help="best: each library's fastest batch, for a machine that is busy with other things")
     parser.add_argument("--libraries", type=names(LIBRARIES), metavar="A,B",
@@ -578,10 +582,12 @@ def parse_options():
     options.rounds = options.rounds or (1 if quick else 3)
     options.turns = options.turns or (3 if quick else 9)
     if options.warm_turns is None:
-        options.warm_turns = 1 if quick else 9
+        options.warm_turns = 1 if quick else 9 if across else 3
+    if options.settle_ms is None:
+        options.settle_ms = 0 if quick or across else 150
     # A batch that is shorter than the neighbour's period has all of its work or none, and the median says which came more often.
     options.batch_ms = options.batch_ms or (4000 * neighbour.WORK_S if options.neighbour else 3 if quick else 5)
-    options.size_limit = options.size_limit or (3 if options.neighbour else 1)
+    options.size_limit = options.size_limit or 3
     return options
 
 
@@ -632,7 +638,8 @@ def compare(options, network):
     where = {"count": 1} if network is None else {"count": network.count, "cards": len(network.cards),
                                                   "rates": network.rates, "text": network.text()}
     head = {"kind": "peers", "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
-            "hosts": where, "neighbour": bool(options.neighbour), "command": shlex.join(sys.argv), "revision": revision()}
+            "hosts": where, "neighbour": bool(options.neighbour), "settle_ms": options.settle_ms, "command": shlex.join(sys.argv),
+            "revision": revision()}
     print_head(head)
     peers = []
     for name in options.libraries:

@@ -92,10 +92,10 @@ class Planner {
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
   // After so many more calls the first two trials have been decided for sure. REQUIRES: it has not begun.
   std::uint64_t CallsUntilDecided(Collective collective, const Entry& entry) const;
-  // The same of exchanges of such sends and receives. 0: there is nothing to decide.
-  std::uint64_t ExchangesUntilDecided(std::size_t bytes);
-  // Whether what this rank sends a peer in such an exchange goes by reference, as far as is known now.
-  bool RefersInExchange(int peer, std::size_t bytes);
+  // The same of exchanges in which every rank sends to the next one and receives from the one before. 0: there is nothing to decide.
+  std::uint64_t RingExchangesUntilDecided(std::size_t bytes);
+  // Whether what this rank sends in such an exchange goes by reference, as far as is known now.
+  bool RefersInRing(std::size_t bytes);
   // The way that the next calls take, as far as is known now. Not of sends and receives.
   Status FindCurrent(Collective collective, std::size_t bytes, int root, tune::Choice& way);
 

@@ -71,14 +71,15 @@ exec::cpu::Lane Planner::FindLane(std::size_t bytes) {
   return *lane;
 }
 
-std::uint64_t Planner::ExchangesUntilDecided(std::size_t bytes) {
+std::uint64_t Planner::RingExchangesUntilDecided(std::size_t bytes) {
   return FindLane(bytes).tried ? transfers_->MessagesUntilDecided(bytes) : 0;
 }
 
-bool Planner::RefersInExchange(int peer, std::size_t bytes) {
+bool Planner::RefersInRing(std::size_t bytes) {
   const exec::cpu::Lane lane = FindLane(bytes);
-  return lane.tried ? transfers_->ByReference(peer, TransferTrials::Direction::kTo, bytes, /*answered=*/true)
-                    : lane.by_reference;
+  if (!lane.tried) return lane.by_reference;
+  // Of two ranks the next one is the one before, too.
+  return transfers_->ByReference((rank_ + 1) % ranks_, TransferTrials::Direction::kTo, bytes, /*answered=*/ranks_ == 2);
 }
 
 bool Planner::FindReference(const Operation& transfer, const exec::cpu::Lane& lane) const {

@@ -238,6 +238,34 @@ TEST(TriedTransfers, EndInAVerdictThatTheBlackBoxShows) {
       "");
 }
 
+// What `tutti tune --regret` asks for among more than two ranks.
+TEST(TriedTransfers, ARingTakesTheWayThatItsReceiversSay) {
+  ASSERT_EQ(tests::RunRanks(3, TriedAfter(30),
+                            [](Communicator& c) -> Status {
+                              const int next = (c.rank() + 1) % 3, before = (c.rank() + 2) % 3;
+                              proto::Verdicts& own = c.impl()->fabric->in(0, before).credit->verdicts;
+                              Bytes out(kLarge), in(kLarge);
+                              const Operation ring[] = {Send(out, next), Recv(in, before)};
+                              const std::uint64_t calls = c.impl()->planner.RingExchangesUntilDecided(kLarge);
+                              std::int32_t all_have = 0;
+                              for (std::uint64_t i = 0; i < calls && all_have == 0; ++i) {
+                                TUTTI_RETURN_IF_ERROR(c.RunGroup(ring));
+                                const std::int32_t has = own.found.load() != 0U ? 1 : 0;
+                                TUTTI_RETURN_IF_ERROR(
+                                    c.Run(AllReduce(std::span(&has, 1), std::span(&all_have, 1), ReduceOp::kMin)));
+                              }
+                              EXPECT_EQ(all_have, 1);
+                              // Whatever it was: from now on they say the other way than the predicted one.
+                              const bool predicted = c.impl()->planner.FindLane(kLarge).by_reference;
+                              own.by_reference.store(predicted ? 0 : ~std::uint64_t{0});
+                              TUTTI_RETURN_IF_ERROR(c.Run(Barrier()));
+                              for (int i = 0; i < 5; ++i) TUTTI_RETURN_IF_ERROR(c.RunGroup(ring));
+                              EXPECT_EQ(c.impl()->planner.RefersInRing(kLarge), !predicted);
+                              return c.Run(Barrier());
+                            }),
+            "");
+}
+
 TEST(TriedTransfers, NeverWhereTheSettingSaysSo) {
   ASSERT_EQ(tests::RunRanks(2, TriedAfter(0),
                             [](Communicator& c) -> Status {

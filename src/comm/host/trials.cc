@@ -16,10 +16,7 @@ namespace {
 
 using exec::cpu::Job;
 
-constexpr double kHopeless = 3;  // times the best prediction
-// Of one protocol, by reference or not, as long as others have hope: what the model is most often wrong about is how the data are moved. Many
-// algorithms are one and the same among few ranks, which shows by their predictions; of those one takes part.
-constexpr int kMostOfAKind = 3;
+constexpr double kHopeless = 3;   // times the best prediction
 constexpr double kBetter = 0.95;  // of the current way's time: another one takes its place
 // In Job::watched: an exchange of times, and a job by which ranks wait for each other.
 constexpr std::uint64_t kExchange = ~std::uint64_t{0}, kGathering = kExchange - 1;
@@ -27,22 +24,10 @@ constexpr std::uint64_t kExchange = ~std::uint64_t{0}, kGathering = kExchange - 
 }  // namespace
 
 std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways) {
-  const auto same_kind = [](const tune::Choice& a, const tune::Choice& b) {
-    return a.protocol == b.protocol && a.by_reference == b.by_reference;
-  };
-  std::vector<tune::Choice> taken, others;
-  for (const tune::Choice& way : ways) {
-    if (way.predicted_us > kHopeless * ways.front().predicted_us) break;
-    const auto alike = std::ranges::count_if(taken, [&](const tune::Choice& other) { return same_kind(way, other); });
-    const bool same = std::ranges::any_of(taken, [&](const tune::Choice& other) {
-      return same_kind(way, other) && way.channels == other.channels && way.predicted_us == other.predicted_us;
-    });
-    (taken.size() < kMostWays && alike < kMostOfAKind && !same ? taken : others).push_back(way);
-  }
-  for (const tune::Choice& way : others) {
-    if (taken.size() < kMostWays) taken.push_back(way);
-  }
-  return taken;
+  const auto hopeless = std::ranges::find_if(
+      ways, [&](const tune::Choice& way) { return way.predicted_us > kHopeless * ways.front().predicted_us; });
+  const auto count = std::min(static_cast<std::size_t>(hopeless - ways.begin()), kMostWays);
+  return {ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 Trials::Trials(std::vector<tune::Choice> ways, const Rules& rules, Prepare prepare,

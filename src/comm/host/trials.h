@@ -57,12 +57,12 @@ class Trials final : public exec::cpu::JobWatcher {
          std::function<Recipe(std::size_t bytes)> exchange);
   ~Trials() override;
 
-  static constexpr std::size_t kMostWays = 8;
+  static constexpr std::size_t kMostWays = 24;
   // Calls from the first of the first trial to the first that takes what the second one has decided for sure, at most.
   static constexpr std::uint64_t MostCalls(std::uint64_t turn, std::uint64_t second, std::uint64_t later_turn) {
     return (kMostWays * turn + kFinalists * later_turn) * kTurns + second + 2;
   }
-  // Of ways with predictions, best first, those that take part in the first trial: the best, of several protocols if they have hope.
+  // Of ways with predictions, best first, those that take part in the first trial: the best, as long as they have hope.
   static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
 
   // The next call, which is filled in in `job`, gets its way. Returns a job that has to be submitted right before it, or null.
