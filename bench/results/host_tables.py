@@ -14,7 +14,7 @@ from results import OPS, TITLES
 
 PEERS = ("openmpi", "mpich", "gloo")
 TWO_CORES = ("epyc-zen3-2-cores", "epyc-zen5-2-cores", "xeon-amx-2-cores")  # of which there are several runs
-SECOND_TRIALS = "2026-11-27T21"  # from then on trials of what goes one way count from the first rank's begin on
+ALL_WAYS = "2026-11-28T21:05"  # from then on all ways with hope take part in trials, 24 at most
 
 
 def short(machine):
@@ -28,7 +28,7 @@ def state(missed):
 def goal_best_peer(measured):
     texts, missed = [], False
     for machine in (*TWO_CORES, "epyc-2-cores", "xeon-16-cores"):
-        counts = [behind(run, 1.10) for run in measured.comparisons(machine) if behind(run, 1.10)[1]]
+        counts = [behind(run, 1.10) for run in measured.settled(machine) if behind(run, 1.10)[1]]
         missed |= any(count for count, _ in counts)
         texts.append(f"{short(machine)}: {listed(count for count, _ in counts)}")
     return ("2 ranks: at no size of any operation more than 1.10 times the time of the best of Open MPI, MPICH and Gloo",
@@ -39,11 +39,13 @@ def goal_means(measured):
     missed, met = [], []
     for machine in (*TWO_CORES, "epyc-2-cores", "xeon-16-cores"):
         below, least = {}, {}
-        runs = [run for run in measured.comparisons(machine) if mean(run, 2, "all_gather", "openmpi")]
+        runs = [run for run in measured.settled(machine) if mean(run, 2, "all_gather", "openmpi")]
         for run in runs:
             for op in OPS:
                 goal = 2.0 if op in ("all_reduce", "reduce_scatter") else 1.3
                 reached = mean(run, 2, op, "openmpi")
+                if reached is None:
+                    continue
                 least[op] = min(least.get(op, math.inf), reached)
                 if reached < goal:
                     below.setdefault(op, []).append(reached)
@@ -59,7 +61,7 @@ def goal_means(measured):
 def goal_neighbour(measured):
     texts, missed = [], False
     for machine in (*TWO_CORES, "xeon-16-cores"):
-        counts = [behind(run, 1.15) for run in measured.comparisons(machine, neighbour=True)]
+        counts = [behind(run, 1.15) for run in measured.settled(machine, neighbour=True)]
         missed |= any(count for count, _ in counts)
         texts.append(f"{short(machine)}: {listed(count for count, _ in counts)}")
     return ("2 ranks beside a program that takes half of one core: at no size more than 1.15 times the time of the best",
@@ -70,7 +72,7 @@ def goal_plain(measured):
     texts, missed, once = [], False, []
     for machine in ("epyc-zen3-2-cores", "xeon-amx-2-cores", "xeon-16-cores"):
         by_size = {}
-        for run in measured.comparisons(machine):
+        for run in measured.settled(machine):
             for (ranks, _, size), row in run.ratios.items():
                 if ranks == 2 and "plain" in row:
                     by_size.setdefault(size, []).append(1 / row["plain"])
@@ -112,10 +114,10 @@ def goal_choice(measured):
         return (f"mean {from_to((t['mean_percent'] for t in totals), lambda v: f'{v:.1f}')} %, worst "
                 f"{from_to((t['worst_percent'] for t in totals), lambda v: f'{v:.0f}')} %")
 
-    newest = [t for t in tried if t["run"].data["date"] >= SECOND_TRIALS]
+    newest = [t for t in tried if t["run"].data["date"] >= ALL_WAYS]
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
             state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in newest)),
-            f"in {len(newest)} runs since 21:00 on 2026-11-27 {reached(newest)}; before that "
+            f"in {len(newest)} runs with up to 24 ways on trial {reached(newest)}; before that "
             f"{reached([t for t in tried if t not in newest])}: see [the choice](#whether-the-choice-is-right)")
 
 
@@ -153,7 +155,7 @@ def host_ratios(measured):
     for machine in TWO_CORES:
         both = []
         for neighbour in (False, True):
-            runs = measured.comparisons(machine, neighbour)
+            runs = measured.settled(machine, neighbour)
             both += runs
             for peer in ("openmpi", "mpich"):
                 cells = [from_to(mean(run, 2, op, peer) for run in runs) for op in OPS]
@@ -162,13 +164,14 @@ def host_ratios(measured):
     run = measured.file("2026-11-22-epyc-2-cores/peers.json")
     rows += [[short(run.machine), str(ranks), TITLES[peer], *ratio_cells(run, ranks, peer)] for ranks in (2, 4) for peer in PEERS]
     captions.append(caption([run]))
-    idle, beside = (measured.comparisons("xeon-16-cores", neighbour) for neighbour in (False, True))
-    idle = [run for run in idle if mean(run, 2, "all_gather", "openmpi")]
+    idle, beside = (measured.settled("xeon-16-cores", neighbour) for neighbour in (False, True))
     for title, runs in (("2", idle), ("2, beside a neighbour", beside)):
-        rows.append([short(runs[0].machine), title, "Open MPI", *(from_to(mean(run, 2, op, "openmpi") for run in runs) for op in OPS)])
+        for peer in ("openmpi", "mpich"):
+            means = ([value for run in runs if (value := mean(run, 2, op, peer))] for op in OPS)
+            rows.append([short(runs[0].machine), title, TITLES[peer], *map(from_to, means)])
     more = measured.file("2026-11-22-xeon-16-cores/peers_8_and_16_ranks.json")
     rows += [[short(more.machine), str(ranks), "Open MPI", *ratio_cells(more, ranks, "openmpi")] for ranks in (8, 16)]
-    captions.append(caption([*idle, *beside, more], "bench/peers/run.py [--neighbour] --ranks N --libraries tutti,openmpi[,plain]"))
+    captions.append(caption([*idle, *beside, more], "bench/peers/run.py [--neighbour] --ranks N --libraries tutti,openmpi[,mpich,plain]"))
     shown = [[row[0] if not index or rows[index - 1][0] != row[0] else "", *row[1:]] for index, row in enumerate(rows)]
     return table(["machine", "ranks", "over", *OPS], shown) + "\n" + "".join(f"* {line}" for line in captions)
 

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
 import goals  # noqa: E402
 from goals import geomean  # noqa: E402
-from results import TITLES, ResultsError  # noqa: E402
+from results import OPS, TITLES, ResultsError  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -105,6 +105,12 @@ class Measured:
         """Of ranks on one host with other libraries, whole or only their means."""
         runs = self.of(machine, "peers", neighbour) + self.of(machine, "means", neighbour)
         return sorted(runs, key=lambda run: run.data["date"])
+
+    def settled(self, machine, neighbour=False):
+        """Those of them in which every library settled before its times counted (--settle-ms); all where no such run has all operations."""
+        runs = self.comparisons(machine, neighbour)
+        found = [run for run in runs if run.data.get("settle_ms")]
+        return found if any(all(mean(run, 2, op, "openmpi") for op in OPS) for run in found) else runs
 
 
 def mean(run, ranks, op, peer, key="from_8_kib"):
