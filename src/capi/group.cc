@@ -93,34 +93,19 @@ void Discard(LifeJob& job) {
   TakeDown(*job.comm);
 }
 
-void BeginBackground(ncclComm& comm) {
-  std::lock_guard lock(comm.background.mutex);
-  ++comm.background.jobs;
-  comm.state.store(State::kPending, std::memory_order_release);
-}
-
-void EndBackground(ncclComm& comm, const Status& outcome, State next) {
-  std::lock_guard lock(comm.background.mutex);
-  if (!outcome.ok() && comm.background.failure.ok()) comm.background.failure = outcome;
-  State pending = State::kPending;
-  comm.state.compare_exchange_strong(pending, next, std::memory_order_release);
-  --comm.background.jobs;
-  comm.background.ended.notify_all();
-}
-
 // Lets a job go on behind its caller's back. Its communicators are pending until it has ended.
 void RunInBackground(LifeJob job) {
-  std::vector<std::pair<std::shared_ptr<ncclComm>, State>> involved;
-  if (job.comm != nullptr) involved.emplace_back(job.comm, State::kFailed);
-  if (job.parent != nullptr) involved.emplace_back(job.parent, job.parent->state.load());
-  for (auto& [comm, after] : involved) BeginBackground(*comm);
+  std::vector<std::shared_ptr<ncclComm>> involved;
+  if (job.comm != nullptr) involved.push_back(job.comm);
+  if (job.parent != nullptr) involved.push_back(job.parent);
+  for (const auto& comm : involved) BeginBackground(*comm);
   try {
     std::thread([job, involved]() mutable {
       const Status s = Finish(job);
-      for (auto& [comm, after] : involved) EndBackground(*comm, s, after);
+      for (const auto& comm : involved) EndBackground(*comm, s);
     }).detach();
   } catch (...) {
-    for (auto& [comm, after] : involved) EndBackground(*comm, Status::Ok(), after);
+    for (const auto& comm : involved) EndBackground(*comm, Status::Ok());
     Discard(job);
     throw;
   }

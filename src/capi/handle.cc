@@ -88,6 +88,22 @@ Status Adopt(ncclComm& comm, Communicator communicator) {
   return Status::Ok();
 }
 
+void BeginBackground(ncclComm& comm) {
+  std::lock_guard lock(comm.background.mutex);
+  ++comm.background.jobs;
+  const State state = comm.state.exchange(State::kPending, std::memory_order_acq_rel);
+  if (state != State::kPending) comm.background.before = state;
+}
+
+void EndBackground(ncclComm& comm, const Status& outcome) {
+  std::lock_guard lock(comm.background.mutex);
+  if (!outcome.ok() && comm.background.failure.ok()) comm.background.failure = outcome;
+  State pending = State::kPending;
+  if (--comm.background.jobs == 0)
+    comm.state.compare_exchange_strong(pending, comm.background.before, std::memory_order_release);
+  comm.background.ended.notify_all();
+}
+
 void FailHandle(ncclComm& comm, const Status& why) {
   std::lock_guard lock(comm.background.mutex);
   if (comm.background.failure.ok()) comm.background.failure = why;

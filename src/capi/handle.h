@@ -49,9 +49,10 @@ enum class State : std::uint32_t {
 // made for it.
 struct Background {
   mutable std::mutex mutex;
-  std::condition_variable ended;                  // a job has
-  int jobs = 0;                                   // that have not ended
-  Status failure;                                 // of the first job that failed
+  std::condition_variable ended;   // a job has
+  int jobs = 0;                    // that have not ended
+  State before = State::kPending;  // what it was before those that use it began, and will be once all have ended
+  Status failure;                  // of the first job that failed
   std::vector<std::shared_ptr<ncclComm>> unborn;  // being split off from it
 };
 
@@ -106,6 +107,11 @@ std::shared_ptr<ncclComm> NewHandle(const Config& config, int device);
 // Gives it the communicator that was made for it, and that one its GPU, if there is one; collective. It is ready then,
 // or taken down at once where it was aborted.
 Status Adopt(ncclComm& comm, Communicator communicator);
+// A job goes on in the background that makes the handle, uses it or ends it: the handle is pending until it has ended, and all others.
+// The job that made the handle may end a little after the handle was ready and another job began.
+void BeginBackground(ncclComm& comm);
+// `outcome` is remembered where it is a failure. What a job makes of the handle it says itself: Adopt, FailHandle.
+void EndBackground(ncclComm& comm, const Status& outcome);
 // It could not be made.
 void FailHandle(ncclComm& comm, const Status& why);
 // The handle is not to be used any more. Keeps the last kBuried of them so that mistakes are found.

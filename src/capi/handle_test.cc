@@ -29,5 +29,40 @@ TEST(Handles, OnADeviceAreThoseThatMayWaitThereForOtherRanks) {
   EXPECT_FALSE(DeviceHasOthers(kDevice, nullptr));
 }
 
+// A program may split a communicator as soon as it is ready, and the job that made it end after that.
+TEST(Handles, ArePendingUntilAllThatUseThemHaveEnded) {
+  const std::shared_ptr<ncclComm> comm = NewHandle(Config(), 0);
+  BeginBackground(*comm);  // it is made
+  EXPECT_EQ(comm->state, State::kPending);
+  comm->state = State::kReady;
+  BeginBackground(*comm);  // it is split
+  EXPECT_EQ(comm->state, State::kPending);
+  EndBackground(*comm, Status::Ok());
+  EXPECT_EQ(comm->state, State::kPending);
+  BeginBackground(*comm);  // and again
+  EndBackground(*comm, Status::Ok());
+  EXPECT_EQ(comm->state, State::kPending);
+  EndBackground(*comm, Status(Code::kTimeout, "nobody came"));
+  EXPECT_EQ(comm->state, State::kReady);
+  EXPECT_EQ(comm->background.failure.message(), "nobody came");
+  Bury(*comm);
+}
+
+TEST(Handles, StayWhatAJobHasMadeOfThem) {
+  const std::shared_ptr<ncclComm> finalized = NewHandle(Config(), 0), failed = NewHandle(Config(), 0);
+  finalized->state = State::kReady;
+  BeginBackground(*finalized);
+  finalized->state = State::kFinalized;
+  EndBackground(*finalized, Status::Ok());
+  EXPECT_EQ(finalized->state, State::kFinalized);
+  const Status why(Code::kTimeout, "nobody came");
+  BeginBackground(*failed);
+  FailHandle(*failed, why);
+  EndBackground(*failed, why);
+  EXPECT_EQ(failed->state, State::kFailed);
+  Bury(*finalized);
+  Bury(*failed);
+}
+
 }  // namespace
 }  // namespace tutti::capi
