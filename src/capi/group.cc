@@ -258,7 +258,7 @@ Status RunOnHost(std::span<Batch> batches) {
 Status RunOperations(std::span<Batch> batches) {
   bool on_gpu = false, on_host = false;
   for (Batch& batch : batches) {
-    if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+    if (!Ready(batch.comm)) TUTTI_RETURN_IF_ERROR(WhyNotReady(batch.comm));
     TUTTI_RETURN_IF_ERROR(Decide(batch));
     on_gpu |= !batch.gpu_calls.empty();
     on_host |= !batch.operations.empty();
@@ -366,13 +366,14 @@ Status DestroyOrDefer(ncclComm& comm) {
 Status PostOrDefer(ncclComm* comm, const Operation& operation, cudaStream_t stream) {
   if (!Ready(comm)) [[unlikely]] {
     const bool soon = InGroup() && comm != nullptr && comm->alive() && comm->made_in_group == &t_group;
-    if (!soon) {
-      Status why = WhyNotReady(comm);
+    if (soon) {
+      BatchOf(t_group, comm).undecided.push_back({operation, stream});
+      return Status::Ok();
+    }
+    if (const Status why = WhyNotReady(comm); !why.ok()) {
       if (InGroup() && why.code() != Code::kInvalidArgument && t_group.failure.ok()) t_group.failure = why;
       return why;
     }
-    BatchOf(t_group, comm).undecided.push_back({operation, stream});
-    return Status::Ok();
   }
   const bool on_gpu = RunsOnGpu(*comm, operation);
   if (operation.device_scalar != nullptr && !on_gpu) [[unlikely]] {
@@ -448,7 +449,7 @@ TUTTI_NCCL_API(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
     TUTTI_RETURN_IF_ERROR(s);
     double longest_us = 0;  // communicators run at the same time
     for (Batch& batch : group.used()) {
-      if (!Ready(batch.comm)) return WhyNotReady(batch.comm);
+      if (!Ready(batch.comm)) TUTTI_RETURN_IF_ERROR(WhyNotReady(batch.comm));
       TUTTI_RETURN_IF_ERROR(Decide(batch));
       const tutti::Result<double> us = batch.comm->queue->PredictUs(batch.operations);
       if (!us.ok()) return us.status();

@@ -126,7 +126,7 @@ inline bool Ready(const ncclComm* comm) {
   return comm != nullptr && comm->alive() && comm->state.load(std::memory_order_acquire) == State::kReady &&
          !comm->queue->foreign();
 }
-// Why not.
+// Why not; Ok where it has become ready at this moment.
 Status WhyNotReady(const ncclComm* comm);
 // A handle that exists in this process, in whatever state.
 Status CheckHandle(const ncclComm* comm);
