@@ -205,37 +205,45 @@ Status Exchange(Communicator& c, int calls) {
   return Status::Ok();
 }
 
-const proto::Verdicts& VerdictsOf(Communicator& c) { return c.impl()->fabric->in(0, 1 - c.rank()).credit->verdicts; }
+// On what comes from the rank before.
+proto::Verdicts& VerdictsOf(Communicator& c) {
+  return c.impl()->fabric->in(0, (c.rank() + c.ranks() - 1) % c.ranks()).credit->verdicts;
+}
+
+// Whether all ranks have one.
+Status AllHaveVerdicts(Communicator& c, std::int32_t& all_have) {
+  const std::int32_t has = VerdictsOf(c).found.load() != 0U ? 1 : 0;
+  return c.Run(AllReduce(std::span(&has, 1), std::span(&all_have, 1), ReduceOp::kMin));
+}
 
 // After enough calls each rank has said which way is better, and the black box shows that way.
 TEST(TriedTransfers, EndInAVerdictThatTheBlackBoxShows) {
-  ASSERT_EQ(
-      tests::RunRanks(
-          2, TriedAfter(30),
-          [](Communicator& c) -> Status {
-            constexpr int kTrial = 2 * 5 * 30;
-            TUTTI_RETURN_IF_ERROR(Exchange(c, 25));
-            EXPECT_EQ(VerdictsOf(c).found.load(), 0U);
-            // Turns that were held up do not count, so that a trial may take more of them.
-            constexpr int kMostTrials = 20;
-            std::int32_t all_have = 0;
-            for (int i = 0; i < kMostTrials && all_have == 0; ++i) {
-              TUTTI_RETURN_IF_ERROR(Exchange(c, kTrial + 10));
-              const std::int32_t has = VerdictsOf(c).found.load() != 0U ? 1 : 0;
-              TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(std::span(&has, 1), std::span(&all_have, 1), ReduceOp::kMin)));
-            }
-            EXPECT_EQ(all_have, 1);
-            const trace::View& box = c.impl()->boxes[static_cast<std::size_t>(c.rank())];
-            for (const Collective kind : {Collective::kSend, Collective::kRecv}) {
-              const std::optional<trace::CallRecord> last =
-                  box.FindLatest([&](const trace::CallRecord& r) { return r.call.function() == kind; });
-              const proto::Credit& said = kind == Collective::kSend ? *c.impl()->fabric->out(0, 1 - c.rank()).credit
-                                                                    : *c.impl()->fabric->in(0, 1 - c.rank()).credit;
-              EXPECT_TRUE(last.has_value() && last->how.by_reference == (said.verdicts.by_reference.load() != 0));
-            }
-            return c.Run(Barrier());  // a peer that leaves takes its credits along
-          }),
-      "");
+  ASSERT_EQ(tests::RunRanks(
+                2, TriedAfter(30),
+                [](Communicator& c) -> Status {
+                  constexpr int kTrial = 2 * 5 * 30;
+                  TUTTI_RETURN_IF_ERROR(Exchange(c, 25));
+                  EXPECT_EQ(VerdictsOf(c).found.load(), 0U);
+                  // Turns that were held up do not count, so that a trial may take more of them.
+                  constexpr int kMostTrials = 20;
+                  std::int32_t all_have = 0;
+                  for (int i = 0; i < kMostTrials && all_have == 0; ++i) {
+                    TUTTI_RETURN_IF_ERROR(Exchange(c, kTrial + 10));
+                    TUTTI_RETURN_IF_ERROR(AllHaveVerdicts(c, all_have));
+                  }
+                  EXPECT_EQ(all_have, 1);
+                  const trace::View& box = c.impl()->boxes[static_cast<std::size_t>(c.rank())];
+                  for (const Collective kind : {Collective::kSend, Collective::kRecv}) {
+                    const std::optional<trace::CallRecord> last =
+                        box.FindLatest([&](const trace::CallRecord& r) { return r.call.function() == kind; });
+                    const proto::Credit& said = kind == Collective::kSend
+                                                    ? *c.impl()->fabric->out(0, 1 - c.rank()).credit
+                                                    : *c.impl()->fabric->in(0, 1 - c.rank()).credit;
+                    EXPECT_TRUE(last.has_value() && last->how.by_reference == (said.verdicts.by_reference.load() != 0));
+                  }
+                  return c.Run(Barrier());  // a peer that leaves takes its credits along
+                }),
+            "");
 }
 
 // What `tutti tune --regret` asks for among more than two ranks.
@@ -243,7 +251,6 @@ TEST(TriedTransfers, ARingTakesTheWayThatItsReceiversSay) {
   ASSERT_EQ(tests::RunRanks(3, TriedAfter(30),
                             [](Communicator& c) -> Status {
                               const int next = (c.rank() + 1) % 3, before = (c.rank() + 2) % 3;
-                              proto::Verdicts& own = c.impl()->fabric->in(0, before).credit->verdicts;
                               Bytes out(kLarge), in(kLarge);
                               const Operation ring[] = {Send(out, next), Recv(in, before)};
                               // Turns that were held up do not count, so that several trials may be needed.
@@ -251,14 +258,12 @@ TEST(TriedTransfers, ARingTakesTheWayThatItsReceiversSay) {
                               std::int32_t all_have = 0;
                               for (std::uint64_t i = 0; i < calls && all_have == 0; ++i) {
                                 TUTTI_RETURN_IF_ERROR(c.RunGroup(ring));
-                                const std::int32_t has = own.found.load() != 0U ? 1 : 0;
-                                TUTTI_RETURN_IF_ERROR(
-                                    c.Run(AllReduce(std::span(&has, 1), std::span(&all_have, 1), ReduceOp::kMin)));
+                                TUTTI_RETURN_IF_ERROR(AllHaveVerdicts(c, all_have));
                               }
                               EXPECT_EQ(all_have, 1);
                               // Whatever it was: from now on they say the other way than the predicted one.
                               const bool predicted = c.impl()->planner.FindLane(kLarge).by_reference;
-                              own.by_reference.store(predicted ? 0 : ~std::uint64_t{0});
+                              VerdictsOf(c).by_reference.store(predicted ? 0 : ~std::uint64_t{0});
                               TUTTI_RETURN_IF_ERROR(c.Run(Barrier()));
                               for (int i = 0; i < 5; ++i) TUTTI_RETURN_IF_ERROR(c.RunGroup(ring));
                               EXPECT_EQ(c.impl()->planner.RefersInRing(kLarge), !predicted);
