@@ -22,7 +22,10 @@ class Mpi {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   }
-  ~Mpi() { MPI_Finalize(); }
+  ~Mpi() {
+    for (void* memory : allocated_) MPI_Free_mem(memory);
+    MPI_Finalize();
+  }
 
   std::string Version() const {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -34,6 +37,12 @@ class Mpi {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   bool Supports(Op) const { return true; }
+  void* Allocate(std::size_t bytes) {
+    void* memory = nullptr;
+    MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory);
+    allocated_.push_back(memory);
+    return memory;
+  }
   void Barrier() { MPI_Barrier(MPI_COMM_WORLD); }
   double Max(double value) {
     double largest = 0;
@@ -74,6 +83,7 @@ class Mpi {
  private:
   int rank_ = 0;
   int ranks_ = 1;
+  std::vector<void*> allocated_;
 };
 
 }  // namespace

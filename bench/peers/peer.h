@@ -17,8 +17,8 @@
 //              equal on all ranks and 20 at least, as many as nccl-tests makes: the first ones of a batch find the caches as
 //              other libraries have left them
 //
-// Buffers are ordinary page-aligned memory, touched beforehand, reused by every operation, out of place except broadcast,
-// which MPI only has in place. Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
+// Buffers are ordinary page-aligned memory, or with --buffers library what the library has for messages; touched beforehand, reused by
+// every operation, out of place except broadcast, which MPI only has in place. Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
 // all_to_all count the side that holds all ranks' parts, the others the one buffer. In send_recv every rank sends to
 // rank + 1 and receives from rank - 1 at the same time.
 //
@@ -43,6 +43,7 @@
 //     double Max(double value);           // the largest of all ranks' values, on all ranks
 //     // A call that runs the operation once. in and out hold count elements, or count * ranks on the big side.
 //     std::function<void()> Prepare(Op op, const float* in, float* out, std::size_t count);
+//     void* Allocate(std::size_t bytes);  // optional: the library's own memory for messages, which it frees at its end
 //     static constexpr bool kMovesOnly;   // optional: it computes nothing, and its values are not checked
 //   };
 
@@ -107,6 +108,7 @@ struct Options {
   int batches = 7;
   double batch_ms = 10;
   double settle_ms = 0;
+  bool buffers_of_library = false;
   std::string turns;  // a socket's path
 };
 
@@ -116,7 +118,7 @@ struct Options {
   std::fprintf(stderr, "%s: %s\n", program, complaint.c_str());
   std::fprintf(stderr,
                "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
-               "[--batch-ms 10] [--settle-ms 0] [--turns SOCKET]\n",
+               "[--batch-ms 10] [--settle-ms 0] [--buffers ordinary|library] [--turns SOCKET]\n",
                program);
   std::exit(2);
 }
@@ -166,6 +168,10 @@ inline Options ParseOptions(int argc, char** argv) {
       options.batch_ms = std::atof(value.c_str());
     } else if (key == "--settle-ms") {
       options.settle_ms = std::atof(value.c_str());
+    } else if (key == "--buffers" && (value == "ordinary" || value == "library")) {
+      options.buffers_of_library = value == "library";
+    } else if (key == "--buffers") {
+      Usage(argv[0], "--buffers is ordinary or library, not " + value);
     } else if (key == "--turns") {
       options.turns = value;
     } else {
@@ -179,25 +185,33 @@ inline Options ParseOptions(int argc, char** argv) {
   return options;
 }
 
-// Page-aligned memory in which every page has been written.
+// Memory in which every page has been written: page-aligned, or as `library` makes it, where that has memory for messages.
 class Buffer {
  public:
-  explicit Buffer(std::size_t bytes) {
+  template <typename Library>
+  Buffer(Library& library, std::size_t bytes, bool of_library) {
     const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
-    data_ = static_cast<float*>(std::aligned_alloc(4096, rounded));
+    if constexpr (requires { library.Allocate(rounded); }) {
+      if (of_library) data_ = static_cast<float*>(library.Allocate(rounded));
+    }
+    if (data_ == nullptr) {
+      own_.reset(std::aligned_alloc(4096, rounded));
+      data_ = static_cast<float*>(own_.get());
+    }
     if (data_ == nullptr) {
       std::fprintf(stderr, "cannot allocate %zu bytes; run with a smaller --max\n", rounded);
       std::exit(1);
     }
     std::memset(data_, 0, rounded);
   }
-  ~Buffer() { std::free(data_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
   float* data() const { return data_; }
 
  private:
-  float* data_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> own_;
+  float* data_ = nullptr;
 };
 
 // Element i of rank's input: a small whole number, so that every sum is exact, and different in neighbouring
@@ -236,7 +250,10 @@ template <typename Library>
 class Bench {
  public:
   Bench(Library& library, const Options& options)
-      : library_(library), options_(options), in_(options.max_bytes), out_(options.max_bytes) {}
+      : library_(library),
+        options_(options),
+        in_(library, options.max_bytes, options.buffers_of_library),
+        out_(library, options.max_bytes, options.buffers_of_library) {}
 
   // False when a result was wrong on any rank.
   bool RunAll() {

@@ -278,7 +278,8 @@ class Comparison:
         """One round; peers that fail, or have no such operation, are taken out of `active`."""
         low, high, factor = self.options.sizes
         arguments = ["--max", str(high), "--batch-ms", f"{self.options.batch_ms:g}",
-                     "--settle-ms", f"{self.options.settle_ms:g}"]
+                     "--settle-ms", f"{self.options.settle_ms:g}",
+                     "--buffers", "library" if self.options.library_buffers else "ordinary"]
         sessions = {}
 
         def use(peer, action):
@@ -549,6 +550,9 @@ def parse_options():
                              "all_reduce of 2 ranks on 2 hosts; plain, from 1 MiB on one host")
     parser.add_argument("--neighbour", action="store_true",
                         help="another program works half of the time on one core, as a service under load does; one host only")
+    parser.add_argument("--library-buffers", action="store_true",
+                        help="buffers are what each library has for messages: Communicator::AllocateShared, MPI_Alloc_mem; "
+                             "ordinary memory for Gloo; one host only")
     parser.add_argument("--hosts", type=int, default=1, metavar="N",
                         help="spread the ranks evenly over so many hosts, which are network name spaces of this machine; "
                              "needs root and iproute2 (default 1: no name spaces)")
@@ -601,6 +605,8 @@ def wrong_about_hosts(options):
         if options.libraries and "raw" in options.libraries:
             return "raw is a floor between two hosts: add --hosts 2"
         return None
+    if options.library_buffers:
+        return "--library-buffers is for ranks on one host: leave --hosts out"
     if options.neighbour:
         return "--neighbour is for ranks on one host: leave --hosts out"
     if options.libraries and goals.PLAIN in options.libraries:
@@ -638,7 +644,8 @@ def compare(options, network):
     where = {"count": 1} if network is None else {"count": network.count, "cards": len(network.cards),
                                                   "rates": network.rates, "text": network.text()}
     head = {"kind": "peers", "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
-            "hosts": where, "neighbour": bool(options.neighbour), "settle_ms": options.settle_ms, "command": shlex.join(sys.argv),
+            "hosts": where, "neighbour": bool(options.neighbour), "settle_ms": options.settle_ms,
+            "library_buffers": bool(options.library_buffers), "command": shlex.join(sys.argv),
             "revision": revision()}
     print_head(head)
     peers = []

@@ -383,6 +383,7 @@ class WholeTest(unittest.TestCase):
     def test_wrong_options_about_hosts(self):
         for words, said in (("--nics 2", "add --hosts 2"), ("--rate 1gbit", "add --hosts 2"),
                             ("--libraries raw", "add --hosts 2"), ("--hosts 2 --neighbour", "leave --hosts out"),
+                            ("--hosts 2 --library-buffers", "leave --hosts out"),
                             ("--hosts 2 --libraries plain", "leave --hosts out"), ("--hosts 2 --ranks 2,3", "3 ranks cannot be spread"),
                             ("--hosts 2 --nics 2 --rate 1gbit", "one rate for each card, so 2"), ("--hosts 0", "--hosts")):
             with self.subTest(words), mock.patch.object(sys, "argv", ["run.py", *words.split()]), \
@@ -435,6 +436,15 @@ class WholeTest(unittest.TestCase):
             _, text = self.run_main({"tutti": rank_program(us=5), "openmpi": rank_program(us=4)}, "--quick", "--neighbour")
         started.assert_called_once()
         self.assertIn("1.25 x the time of openmpi, goal 1.15", text)
+
+    def test_whose_buffers_are_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for words, told in (((), "ordinary"), (("--library-buffers",), "library")):
+                script = f"import sys\nassert sys.argv[sys.argv.index('--buffers') + 1] == '{told}', sys.argv\n" + rank_program()
+                status, text = self.run_main({"tutti": script}, "--quick", *words, "--json", folder + "/r.json")
+                self.assertEqual(status, 0, text)
+                with open(folder + "/r.json", encoding="utf-8") as file:
+                    self.assertEqual(json.load(file)["library_buffers"], told == "library")
 
     def test_the_neighbour_works_half_of_the_time(self):
         with neighbour.Neighbour() as working:

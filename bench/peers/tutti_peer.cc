@@ -55,6 +55,11 @@ class Tutti {
   int rank() const { return communicator_.rank(); }
   int ranks() const { return communicator_.ranks(); }
   bool Supports(Op) const { return true; }
+  void* Allocate(std::size_t bytes) {
+    const tutti::Result<void*> memory = communicator_.AllocateShared(bytes);
+    Demand(memory.status());
+    return *memory;
+  }
   void Barrier() { Demand(communicator_.Run(tutti::Barrier())); }
   double Max(double value) {
     const std::array<double, 1> in = {value};

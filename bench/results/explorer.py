@@ -30,6 +30,8 @@ def what(run):
         words.append(f"{run.hosts} hosts")
     if run.neighbour:
         words.append("beside a neighbour")
+    if run.library_buffers:
+        words.append("buffers of the libraries")
     if any("group" in row for row in run.rows):
         words.append("groups")
     return ", ".join(words)

@@ -87,6 +87,40 @@ def goal_plain(measured):
             "; ".join(texts) + f". send_recv once {max(entry['send_recv_most'] for entry in once):g}")
 
 
+LIBRARY_BUFFERS = ("xeon-amx-2-cores", "xeon-16-cores")  # machines with such runs
+
+
+def goal_best_of_library_buffers(measured):
+    texts, missed = [], False
+    for machine in LIBRARY_BUFFERS:
+        runs = measured.with_library_buffers(machine)
+        counts = [behind(run, 1.10) for run in runs]
+        below = {}
+        for run in runs:
+            for op in OPS:
+                if (reached := mean(run, 2, op, "openmpi")) < (2.0 if op in ("all_reduce", "reduce_scatter") else 1.3):
+                    below.setdefault(op, []).append(reached)
+        missed |= any(count for count, _ in counts) or bool(below)
+        texts.append(f"{short(machine)}: {listed(count for count, _ in counts)} of {counts[0][1]} sizes" +
+                     "".join(f", {op} {listed(map(number, values))}" for op, values in below.items()))
+    return ("[buffers that all ranks map](decisions/0028-shared-buffers.md), 2 ranks: both goals over the best and over Open MPI", state(missed),
+            "beyond them: " + "; ".join(texts))
+
+
+def goal_plain_of_library_buffers(measured):
+    texts, missed = [], False
+    for machine in LIBRARY_BUFFERS:
+        runs = measured.with_library_buffers(machine)
+        rows = [(1 / row["plain"], op, size) for run in runs for (_, op, size), row in run.ratios.items() if "plain" in row]
+        beyond = sorted({(op, size) for ratio, op, size in rows if ratio > 1.25})
+        missed |= bool(beyond)
+        counts = listed(sum(1 / row["plain"] > 1.25 for row in run.ratios.values() if "plain" in row) for run in runs)
+        worst = max(rows)
+        texts.append(f"{short(machine)}: beyond it at {counts} of {len(rows) // len(runs)} sizes, at worst {number(worst[0])} "
+                     f"({worst[1]} of {size_text(worst[2])})")
+    return ("the same, 1 MiB and more: at most 1.25 times the time of plain copies and folds", state(missed), "; ".join(texts))
+
+
 def goal_four_ranks(measured):
     run = measured.file("2026-11-22-epyc-2-cores/peers.json")
     rows = [row for (ranks, op, _), row in run.ratios.items() if (ranks, op) == (4, "all_reduce")]
@@ -132,7 +166,8 @@ def goal_c_interface(measured):
 
 
 def host_goals(measured):
-    rows = [goal(measured) for goal in (goal_best_peer, goal_means, goal_neighbour, goal_plain, goal_four_ranks, goal_many_ranks,
+    rows = [goal(measured) for goal in (goal_best_peer, goal_means, goal_neighbour, goal_plain,
+                                        goal_best_of_library_buffers, goal_plain_of_library_buffers, goal_four_ranks, goal_many_ranks,
                                         goal_choice, goal_c_interface)]
     rows.append(("at most 8 MiB of shared pages per rank", "met", "6 MiB (`TUTTI_SHARED_BYTES`)"))  # a setting, not a measurement
     return table(("goal", "state", "reached"), rows)
@@ -149,6 +184,12 @@ def ratio_cells(run, ranks, peer):
     return cells
 
 
+def library_buffer_rows(measured, machine):
+    runs = measured.with_library_buffers(machine)
+    return [[short(machine), "2, buffers that all map", TITLES[peer], *[from_to(mean(run, 2, op, peer) for run in runs) for op in OPS]]
+            for peer in ("openmpi", "mpich")]
+
+
 def host_ratios(measured):
     """A group of rows for each machine, the newest first, and below the table a line on what was measured there."""
     rows, captions = [], []
@@ -160,7 +201,11 @@ def host_ratios(measured):
             for peer in ("openmpi", "mpich"):
                 cells = [from_to(mean(run, 2, op, peer) for run in runs) for op in OPS]
                 rows.append([short(machine), "2, beside a neighbour" if neighbour else "2", TITLES[peer], *cells])
-        captions.append(caption(both, "bench/peers/run.py [--neighbour] --ranks 2 --rounds 1 --libraries tutti,openmpi,mpich[,plain]"))
+        if machine in LIBRARY_BUFFERS:
+            rows += library_buffer_rows(measured, machine)
+            both += measured.with_library_buffers(machine)
+        options = "[--neighbour|--library-buffers]" if machine in LIBRARY_BUFFERS else "[--neighbour]"
+        captions.append(caption(both, f"bench/peers/run.py {options} --ranks 2 --rounds 1 --libraries tutti,openmpi,mpich[,plain]"))
     run = measured.file("2026-11-22-epyc-2-cores/peers.json")
     rows += [[short(run.machine), str(ranks), TITLES[peer], *ratio_cells(run, ranks, peer)] for ranks in (2, 4) for peer in PEERS]
     captions.append(caption([run]))
@@ -169,9 +214,11 @@ def host_ratios(measured):
         for peer in ("openmpi", "mpich"):
             means = ([value for run in runs if (value := mean(run, 2, op, peer))] for op in OPS)
             rows.append([short(runs[0].machine), title, TITLES[peer], *map(from_to, means)])
+    rows += library_buffer_rows(measured, "xeon-16-cores")
     more = measured.file("2026-11-22-xeon-16-cores/peers_8_and_16_ranks.json")
     rows += [[short(more.machine), str(ranks), "Open MPI", *ratio_cells(more, ranks, "openmpi")] for ranks in (8, 16)]
-    captions.append(caption([*idle, *beside, more], "bench/peers/run.py [--neighbour] --ranks N --libraries tutti,openmpi[,mpich,plain]"))
+    captions.append(caption([*idle, *beside, *measured.with_library_buffers("xeon-16-cores"), more],
+                            "bench/peers/run.py [--neighbour|--library-buffers] --ranks N --libraries tutti,openmpi[,mpich,plain]"))
     shown = [[row[0] if not index or rows[index - 1][0] != row[0] else "", *row[1:]] for index, row in enumerate(rows)]
     return table(["machine", "ranks", "over", *OPS], shown) + "\n" + "".join(f"* {line}" for line in captions)
 

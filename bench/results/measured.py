@@ -97,14 +97,18 @@ class Measured:
             raise ResultsError(f"bench/results/{path} is missing")
         return found[0]
 
-    def of(self, machine, kind=None, neighbour=False, hosts=1):
+    def of(self, machine, kind=None, neighbour=False, hosts=1, library_buffers=False):
         return [run for run in self.runs if run.machine == machine and (kind is None or run.kind == kind)
-                and run.neighbour == neighbour and run.hosts == hosts]
+                and run.neighbour == neighbour and run.hosts == hosts and run.library_buffers == library_buffers]
 
     def comparisons(self, machine, neighbour=False):
         """Of ranks on one host with other libraries, whole or only their means."""
         runs = self.of(machine, "peers", neighbour) + self.of(machine, "means", neighbour)
         return sorted(runs, key=lambda run: run.data["date"])
+
+    def with_library_buffers(self, machine):
+        """Comparisons on one host whose buffers were what each library has for messages."""
+        return sorted(self.of(machine, "peers", library_buffers=True), key=lambda run: run.data["date"])
 
     def settled(self, machine, neighbour=False):
         """Those of them in which every library settled before its times counted (--settle-ms); all where no such run has all operations."""

@@ -124,6 +124,11 @@ class Run:
     def neighbour(self):
         return self.data.get("neighbour", "--neighbour" in self.data["command"])
 
+    @property
+    def library_buffers(self):
+        """Whether buffers were what each library has for messages (--library-buffers)."""
+        return self.data.get("library_buffers", False)
+
     def version(self, library):
         """A peer's version without what its packager adds: '4.1.4' for instance."""
         text = self.data.get("versions", {}).get(library, "")

@@ -64,6 +64,12 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(measured.mean(printed, 2, "reduce", "openmpi"), 4.01)
         self.assertIsNone(measured.mean(printed, 2, "gather", "openmpi"))
 
+    def test_runs_with_buffers_of_the_libraries_stand_apart(self):
+        row = (2, "reduce", 8192, "openmpi", 2.0)
+        both = measured.Measured([peers_run([row]), peers_run([row], library_buffers=True)])
+        self.assertEqual([run.library_buffers for run in both.comparisons("box")], [False])
+        self.assertEqual([run.library_buffers for run in both.with_library_buffers("box")], [True])
+
     def test_every_table_of_the_repository_can_be_written(self):
         for name, write in tables.TABLES.items():
             text = write(MEASURED)

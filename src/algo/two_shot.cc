@@ -10,7 +10,7 @@
 // Two hops and 2 (n-1)/n of the data sent per rank, as few bytes as any all-reduce; every part is one fold in
 // rank order. A broadcast scatters its parts from the root, and each rank passes its part on to all others:
 // the root sends the data once, whatever n. A reduce is the mirror image. Both cut the data into n - 1 parts,
-// none for the root, whose own links are the bottleneck.
+// none for the root, whose own links are the bottleneck; but of a reduce between two ranks the root folds half.
 //
 // Stages: in a time slot a rank takes what arrives of round t - 2, folds t - 1, and sends t; in this order a
 // link never holds more than one message of each kind.
@@ -61,14 +61,18 @@ RankPlan Broadcast(const Request& q) {
 }
 
 RankPlan Reduce(const Request& q) {
-  RankPlan plan = Start(q, q.ranks - 1, 1);
+  const bool root_folds = q.ranks == 2;
+  const auto part_of = [&](int rank) { return root_folds ? rank : PartOf(rank, q.root); };
+  // With 1 slot it would run as it is, but not deeper.
+  RankPlan plan = Start(q, root_folds ? 2 : q.ranks - 1, root_folds ? 2 : 1);
   const std::vector<std::int32_t> peers = PeersAfter(q.rank, q.ranks);
   if (q.rank == q.root) {
-    for (int peer : PeersBefore(q.rank, q.ranks)) plan.Add({Recv(peer)}, {}, PartOf(peer, q.root), kStage2);
+    for (int peer : PeersBefore(q.rank, q.ranks)) plan.Add({Recv(peer)}, {}, part_of(peer), kStage2);
+    if (root_folds) plan.Add(Fold(q.rank, part_of(q.rank), peers), {}, part_of(q.rank), kStage1);
   } else {
-    plan.Add(Fold(q.rank, PartOf(q.rank, q.root), peers), std::vector<std::int32_t>{q.root}, kNoBlock, kStage1);
+    plan.Add(Fold(q.rank, part_of(q.rank), peers), std::vector<std::int32_t>{q.root}, kNoBlock, kStage1);
   }
-  for (int peer : Without(peers, q.root)) plan.Add({In(PartOf(peer, q.root))}, {peer}, kNoBlock, kStage0);
+  for (int peer : root_folds ? peers : Without(peers, q.root)) plan.Add({In(part_of(peer))}, {peer}, kNoBlock, kStage0);
   return plan;
 }
 

@@ -17,6 +17,12 @@ using transport::shm::Regions;
 
 namespace {
 
+// What a rank says of its memory.
+struct Introduction {
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;  // where it is mapped there
+};
+
 Status NotAcrossHosts(const comm::Placement& placement) {
   return Status(Code::kUnsupported,
                 fmt::format("AllocateShared: the ranks are on {} hosts, which share no memory; allocate in a "
@@ -44,35 +50,37 @@ Result<void*> Communicator::AllocateShared(std::size_t bytes) {
     return address;
   }
   region.peers.resize(c.ranks);
+  region.peer_addresses.resize(c.ranks);
   // The ranks meet once more, under an id of their own for this allocation.
   const Result<UniqueId> id = comm::NextId(c.id, ++c.shared_allocations);
   if (!id.ok()) return id.status();
-  const std::uint64_t size = bytes;
-  const Status met = comm::Meet(
-      {.id = *id,
-       .rank = c.rank,
-       .ranks = c.ranks,
-       .timeout_ms = c.settings.init_timeout_ms,
-       .payload = std::as_bytes(std::span(&size, 1)),
-       .shared = &*fd,
-       .look = [&] { return c.FindDead(); }},
-      [&](int peer, comm::Member&& member) -> Status {
-        std::uint64_t theirs = 0;
-        if (member.payload.size() == sizeof(theirs)) {
-          std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
-        }
-        if (theirs != size) {
-          return Status(
-              Code::kInvalidUsage,
-              fmt::format("AllocateShared: rank {} asked for {} bytes, rank {} for {}", c.rank, size, peer, theirs),
-              peer);
-        }
-        if (peer == c.rank) return Status::Ok();
-        Result<sys::SharedMapping> mapping = sys::MapOnce(member.shared, size, sys::Access::kRead);
-        if (!mapping.ok()) return mapping.status();
-        region.peers[peer] = std::move(*mapping);
-        return Status::Ok();
-      });
+  const Introduction own_words = {.bytes = bytes, .address = reinterpret_cast<std::uint64_t>(address)};
+  const Status met =
+      comm::Meet({.id = *id,
+                  .rank = c.rank,
+                  .ranks = c.ranks,
+                  .timeout_ms = c.settings.init_timeout_ms,
+                  .payload = std::as_bytes(std::span(&own_words, 1)),
+                  .shared = &*fd,
+                  .look = [&] { return c.FindDead(); }},
+                 [&](int peer, comm::Member&& member) -> Status {
+                   Introduction theirs;
+                   if (member.payload.size() == sizeof(theirs)) {
+                     std::memcpy(&theirs, member.payload.data(), sizeof(theirs));
+                   }
+                   if (theirs.bytes != bytes) {
+                     return Status(Code::kInvalidUsage,
+                                   fmt::format("AllocateShared: rank {} asked for {} bytes, rank {} for {}", c.rank,
+                                               bytes, peer, theirs.bytes),
+                                   peer);
+                   }
+                   if (peer == c.rank) return Status::Ok();
+                   Result<sys::SharedMapping> mapping = sys::MapOnce(member.shared, bytes, sys::Access::kReadWrite);
+                   if (!mapping.ok()) return mapping.status();
+                   region.peers[peer] = std::move(*mapping);
+                   region.peer_addresses[peer] = theirs.address;
+                   return Status::Ok();
+                 });
   if (!met.ok()) {
     c.Break(met);
     return c.InParent(met);

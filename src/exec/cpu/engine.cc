@@ -63,7 +63,10 @@ void Engine::Start(Job& job) {
   }
   job.cut = true;
   job.awaits = remote_ != nullptr && BeginAhead(job);
-  if (job.by_reference) OfferEarly(job);
+  if (job.by_reference) {
+    OfferEarly(job);
+    OfferOutputs(job);
+  }
 }
 
 // Whether a job's plan is one that nobody runs: it ends at once then, with the reason.
@@ -146,6 +149,7 @@ bool Engine::Run(Job& job) {
 
 bool Engine::Finish(Job& job) {
   if (!ReferencesRead(job)) return false;
+  if (job.offers_output) CloseOutputs(job);
   if (job.divisor > 1 && job.first_plan().plan.out_blocks > 0) {
     DivideIntegers(job.out, job.count, job.type, job.divisor);
   }

@@ -141,10 +141,15 @@ class Engine {
   std::size_t LengthOfNext(Job& job, int index, int peer, const ReceiveBlock& block);
   bool Finish(Job& job);
   void OfferEarly(Job& job);
+  void OfferOutputs(Job& job);
+  void CloseOutputs(Job& job);
+  void PlaceValue(const Job& job, Part& part, const plan::Step& step, const Work& work, int round);
+  void EndPlacing(const Part& part, const plan::Step& step);
   Share& ShareOf(int channel, int peer) { return shares_[channel * ranks_ + peer]; }
+  static bool IsShared(const Message& message);
   void Offer(const Message& message);
   bool ReceiveShared(Job& job, const Message& message, const proto::Post& post);
-  bool Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std::size_t bytes);
+  bool Fetch(Job& job, int peer, const proto::Post& post, std::size_t begin, std::byte* to, std::size_t bytes);
   bool Help();
   void Revoke(int channel, int peer);
   void RevokeOffers();

@@ -120,8 +120,13 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   if (work.elements == 0) return true;
   if (!part.computed) {
     if (!Gather<P>(job, part, step, work, round)) return false;
-    if (P == Protocol::kSimple && !step.to.empty() && !TakePages(job, part, step, work.bytes)) return false;
+    part.placed = nullptr;
+    if (P == Protocol::kSimple && !step.to.empty()) {
+      PlaceValue(job, part, step, work, round);
+      if (part.placed == nullptr && !TakePages(job, part, step, work.bytes)) return false;
+    }
     Compute<P>(job, part, step, work);
+    if (part.placed != nullptr) EndPlacing(part, step);
     part.computed = true;
   }
   for (; part.sent < step.to.size(); ++part.sent) {
@@ -158,10 +163,12 @@ template <Protocol P>
 void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   const int operand_count = static_cast<int>(step.operands.size());
   std::byte* pages = part.pool_slot >= 0 ? pool_->Data(part.pool_slot) : nullptr;
-  const bool refers = P == Protocol::kSimple && pages == nullptr && !step.to.empty();  // peers read the output itself
+  // Peers read the output itself.
+  const bool refers = P == Protocol::kSimple && pages == nullptr && part.placed == nullptr && !step.to.empty();
   part.value = static_cast<const std::byte*>(part.operands[0]);
   if (operand_count > 1) {
     std::byte* target = work.out;
+    if (target == nullptr) target = part.placed;
     if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
     const auto fold = [&](Stores stores) {
       job.fold(target, part.operands.data(), operand_count, work.elements, stores);
@@ -169,7 +176,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
     if (target == pages || refers) {
       WriteForPeers(operand_count, work.bytes, fold);
     } else {
-      fold(target == work.out && step.to.empty() ? job.stores : Stores::kCached);
+      fold((target == work.out && step.to.empty()) || part.placed != nullptr ? job.stores : Stores::kCached);
     }
     part.value = target;
   } else if (work.out != nullptr) {
@@ -209,7 +216,9 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
     WriteLl128(tx, rings, job.calls.mark, part.value, bytes, job.mutual());
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    if (part.pool_slot < 0) {
+    if (part.placed != nullptr) {
+      WritePost(tx, rings, job.calls.mark, PostKind::kPlaced, part.placed_address, bytes);
+    } else if (part.pool_slot < 0) {
       PostReference(part.channel, peer, job.calls.mark, part.value, bytes, {});
     } else {
       const std::uint64_t offset = pool_->Offset(part.pool_slot);
@@ -262,6 +271,10 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
   return true;
 }
 
+bool Engine::IsShared(const Message& message) {
+  return message.sharing != Sharing::kNone && message.bytes >= proto::kLeastSharedBytes;
+}
+
 // Takes the next post of a peer: leaves its data where it is if it can be used there, else lands it.
 bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** where) {
   const int peer = message.peer;
@@ -277,18 +290,16 @@ bool Engine::ReceivePost(Job& job, const Message& message, const std::byte** whe
       *where = reinterpret_cast<const std::byte*>(post->address);
       break;
     case PostKind::kRegion:
+      if (IsShared(message)) return ReceiveShared(job, message, *post);
       *where = fabric_->regions().Address(post->region, peer, post->address);
       break;
     case PostKind::kReference: {
-      if (message.sharing != Sharing::kNone && message.bytes >= proto::kLeastSharedBytes) {
-        --rx.post_head;  // until all of it is there
-        return ReceiveShared(job, message, *post);
-      }
+      if (IsShared(message)) return ReceiveShared(job, message, *post);
       const bool here = rx.reach == transport::Reach::kSameProcess;
       if (here && fabric_->StateOf(peer) != transport::shm::RankState::kFailed) [[likely]] {
         *where = reinterpret_cast<const std::byte*>(post->address);
       } else {
-        Fetch(job, peer, post->address, message.landing, message.bytes);
+        Fetch(job, peer, *post, 0, message.landing, message.bytes);
       }
       break;
     }

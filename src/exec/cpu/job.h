@@ -53,6 +53,9 @@ struct Part {
   std::vector<std::byte> scratch;
   int pool_slot = -1;
   const std::byte* value = nullptr;
+  // Where its value goes in the output of the rank that gets it, as mapped here and as that rank knows it; null where it does not.
+  std::byte* placed = nullptr;
+  std::uint64_t placed_address = 0;
 };
 
 // What one send or receive moves: an in-block or out-block of its group's plan.
@@ -140,6 +143,8 @@ struct Job {
   Stores stores = Stores::kCached;
   // Set by the engine: the links to other hosts are told where what comes may be put.
   bool awaits = false;
+  // Set by the engine: its output is offered to those that send to it (shared_copy.h).
+  bool offers_output = false;
   // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
   bool cut = false;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.

@@ -26,6 +26,10 @@
 // The sender reads landing and mark after front, and looks at front again after its claim. They were stored with release
 // order after the fronts of the offer before, so a sender that read a newer one's landing finds its claim overlapped.
 
+// A receiver may offer the whole output of an operation instead (OfferOutput). Then senders who fold what it only has to store write their
+// results there at once. Such an offer belongs to no post. Who uses it claims with the post that will say so: in `help` of the next post of
+// the link, before it is written.
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -131,6 +135,28 @@ inline void EndClaim(proto::Post& post, const Piece& piece, Outcome outcome) {
   const std::uint64_t rest = outcome == Outcome::kCopied ? claimed : claimed - piece.bytes;
   post.help.store(HelpWord(rest, rest), std::memory_order_seq_cst);
 }
+
+// Whole outputs. No post has so high a number, so that ClaimBack finds none that belongs to the offer.
+inline constexpr std::uint64_t kOutputBit = std::uint64_t{1} << (63 - kFrontBits);
+
+// As OpenOffer; any message of the call `mark` may be written to its place in `out`. RevokeOffer ends it with the post index plus kOutputBit.
+inline void OfferOutput(proto::Offer& offer, std::uint64_t post_index, std::uint64_t mark, std::byte* out) {
+  OpenOffer(offer, post_index + kOutputBit, mark, out);
+}
+
+// Where the receiver has its output for the call `mark`, if it offers that; null otherwise. The caller may write there until it calls
+// EndOutput. `next` is the link's next post, and its place is free.
+inline std::byte* ClaimOutput(const proto::Offer& offer, proto::Post& next, std::uint64_t mark) {
+  const std::uint64_t word = offer.front.load(std::memory_order_acquire);
+  if ((word >> kFrontBits & kOutputBit) == 0 || (word & kRevoked) == kRevoked) return nullptr;
+  if (offer.mark.load(std::memory_order_acquire) != mark) return nullptr;
+  auto* const out = reinterpret_cast<std::byte*>(offer.landing.load(std::memory_order_acquire));
+  next.help.store(HelpWord(1, 0), std::memory_order_seq_cst);
+  if (offer.front.load(std::memory_order_seq_cst) == word) return out;
+  next.help.store(0, std::memory_order_seq_cst);
+  return nullptr;
+}
+inline void EndOutput(proto::Post& next) { next.help.store(0, std::memory_order_seq_cst); }
 
 }  // namespace tutti::exec::cpu
 

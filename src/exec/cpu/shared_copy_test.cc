@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -159,6 +160,65 @@ TEST(SharedCopy, NothingIsWrittenOnceARevokedOfferHasSettled) {
     sender.join();
     for (const std::byte b : copy.landing) ASSERT_EQ(b, std::byte{0});
   }
+}
+
+TEST(WholeOutput, IsForItsCallUntilItIsRevoked) {
+  Copy copy(kLeastSharedBytes);
+  proto::Offer& offer = copy.credit.offer;
+  EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);  // no offer yet
+  OpenOffer(offer, 3, kMark, copy.landing.data());
+  EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);  // of one post
+  OfferOutput(offer, 3, kMark, copy.landing.data());
+  EXPECT_EQ(ClaimOutput(offer, copy.post, kMark + 1), nullptr);
+  EXPECT_TRUE(Settled(copy.post));
+  for (int turn = 0; turn < 2; ++turn) {  // message by message
+    EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), copy.landing.data());
+    EXPECT_FALSE(Settled(copy.post));
+    EndOutput(copy.post);
+    EXPECT_TRUE(Settled(copy.post));
+  }
+  RevokeOffer(offer, 3 + kOutputBit);
+  EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);
+  EXPECT_TRUE(Settled(copy.post));
+}
+
+// The sender's inputs are messages of the same link and call, and must not be copied into the output.
+TEST(WholeOutput, IsNoPlaceToCopyPostsTo) {
+  Copy copy(kLeastSharedBytes);
+  OfferOutput(copy.credit.offer, 3, kMark, copy.landing.data());
+  for (std::uint64_t index = 0; index < 8; ++index) EXPECT_FALSE(copy.HelpOnce(index));
+}
+
+// As above, of outputs.
+TEST(WholeOutput, NothingIsWrittenOnceARevokedOfferHasSettled) {
+  std::size_t written = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto index = static_cast<std::uint64_t>(round);
+    Copy copy(kLeastSharedBytes);
+    std::atomic<std::size_t> claims = 0;
+    std::thread sender([&] {
+      while (copy.credit.posts.load() == 0) {
+        std::byte* const out = ClaimOutput(copy.credit.offer, copy.post, kMark);
+        if (out == nullptr) continue;
+        std::memcpy(out, copy.source.data(), copy.source.size());
+        EndOutput(copy.post);
+        ++claims;
+      }
+    });
+    OfferOutput(copy.credit.offer, index, kMark, copy.landing.data());
+    if (round % 2 == 0) {
+      while (claims.load() == 0) std::this_thread::yield();
+    }
+    RevokeOffer(copy.credit.offer, index + kOutputBit);
+    while (!Settled(copy.post)) {
+    }
+    std::ranges::fill(copy.landing, std::byte{0});
+    copy.credit.posts.store(1);
+    sender.join();
+    for (const std::byte b : copy.landing) ASSERT_EQ(b, std::byte{0});
+    written += claims.load();
+  }
+  EXPECT_GE(written, 150u);
 }
 
 }  // namespace

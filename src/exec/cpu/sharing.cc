@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "base/log.h"
 #include "exec/cpu/engine.h"
@@ -21,6 +22,7 @@
 
 namespace tutti::exec::cpu {
 
+using plan::Step;
 using proto::PostKind;
 using transport::Incoming;
 using transport::Reach;
@@ -35,9 +37,14 @@ constexpr int kNapsPerProbe = 100;
 
 }  // namespace
 
-// Copies from a peer's buffer. Where that can not be done the job gets the reason as its status.
-bool Engine::Fetch(Job& job, int peer, std::uint64_t address, std::byte* to, std::size_t bytes) {
-  const auto* remote = reinterpret_cast<const std::byte*>(address);
+// Copies what lies `begin` bytes behind the start of what a peer's post refers to. Where that can not be done the job gets the reason
+// as its status.
+bool Engine::Fetch(Job& job, int peer, const proto::Post& post, std::size_t begin, std::byte* to, std::size_t bytes) {
+  if (post.kind == PostKind::kRegion) {
+    CopyBytes(to, fabric_->regions().Address(post.region, peer, post.address + begin), bytes, job.stores);
+    return true;
+  }
+  const auto* remote = reinterpret_cast<const std::byte*>(post.address + begin);
   const Incoming& rx = fabric_->in(0, peer);
   if (rx.reach == Reach::kSameProcess) {
     if (fabric_->StateOf(peer) != RankState::kFailed) {
@@ -131,15 +138,72 @@ void Engine::OfferEarly(Job& job) {
   }
 }
 
-// Moves a shared copy on. True when all of the message is there, or the job has failed; false while the sender copies.
+// The root of a reduce offers its output, if all ranks have it mapped. Where its input lies there too, who folds a part of that is the only
+// one to read it.
+void Engine::OfferOutputs(Job& job) {
+  // Senders know where a part lies in their inputs, which are cut like the output.
+  const PreparedPlan& plan = job.first_plan();
+  const bool receives = job.collective == Collective::kReduce && plan.plan.out_blocks > 0 &&
+                        plan.in_blocks_per_piece == plan.out_blocks_per_piece;
+  const std::size_t bytes = job.count * job.element;
+  std::uint32_t region = 0;
+  std::uint64_t offset = 0;
+  job.offers_output =
+      receives && bytes >= kLeastSharedBytes && fabric_->regions().Find(job.out, bytes, &region, &offset);
+  if (!job.offers_output) return;
+  for (int c = 0; c < job.channels; ++c) {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
+      Incoming& rx = fabric_->in(job.parts[c].channel, peer);
+      ShareOf(job.parts[c].channel, peer) = {.open = true, .index = rx.post_head + kOutputBit};
+      OfferOutput(rx.credit->offer, rx.post_head, job.calls.mark, job.out);
+    }
+  }
+}
+
+// All has arrived, so that nobody writes there any more.
+void Engine::CloseOutputs(Job& job) {
+  job.offers_output = false;
+  for (int c = 0; c < job.channels; ++c) {
+    for (int peer = 0; peer < ranks_; ++peer) ShareOf(job.parts[c].channel, peer).open = false;
+  }
+}
+
+// Finds out whether a step's value may be written to its place in the output of the only rank that gets it. That is so where every
+// rank's input is folded into it: then all that is left to do there is to store it.
+void Engine::PlaceValue(const Job& job, Part& part, const Step& step, const Work& work, int round) {
+  if (job.collective != Collective::kReduce || !job.by_reference || step.out != plan::kNoBlock || step.to.size() != 1 ||
+      static_cast<int>(step.operands.size()) != ranks_ || fabric_->regions().empty()) {
+    return;
+  }
+  const auto own = std::ranges::find_if(step.operands, &plan::Operand::local);
+  const int peer = step.to[0];
+  transport::Outgoing& tx = fabric_->out(part.channel, peer);
+  if (own == step.operands.end() || !RoomPost(tx, fabric_->rings())) return;
+  proto::Post& next = tx.posts[tx.post_head & (fabric_->rings().posts() - 1)];
+  std::byte* const out = ClaimOutput(tx.credit->offer, next, job.calls.mark);
+  if (out == nullptr) return;
+  std::size_t elements;
+  part.placed_address = reinterpret_cast<std::uint64_t>(out + Offset(job, part, true, own->index, round, &elements));
+  part.placed = fabric_->regions().InPeer(peer, part.placed_address, work.bytes);
+  if (part.placed == nullptr) EndOutput(next);
+}
+
+void Engine::EndPlacing(const Part& part, const Step& step) {
+  const transport::Outgoing& tx = fabric_->out(part.channel, step.to[0]);
+  EndOutput(tx.posts[tx.post_head & (fabric_->rings().posts() - 1)]);
+}
+
+// Moves a shared copy on, of the post that was read last. True when all of the message is there, or the job has failed; false while the sender copies.
 bool Engine::ReceiveShared(Job& job, const Message& message, const proto::Post& post) {
   Incoming& rx = fabric_->in(message.channel, message.peer);
+  --rx.post_head;  // until all of it is there
   Share& share = ShareOf(message.channel, message.peer);
   if (!share.open) Offer(message);
   while (true) {
     const Piece piece = ClaimFront(rx.credit->offer, post, share.index, share.front, message.bytes);
     if (piece.bytes == 0) break;
-    if (!Fetch(job, message.peer, post.address + piece.begin, message.landing + piece.begin, piece.bytes)) {
+    if (!Fetch(job, message.peer, post, piece.begin, message.landing + piece.begin, piece.bytes)) {
       Revoke(message.channel, message.peer);
       ++rx.post_head;
       return true;
@@ -159,16 +223,23 @@ bool Engine::Help() {
   DropReadReferences();
   for (const Reference& r : references_) {
     proto::Post& post = r.link->posts[r.index & (fabric_->rings().posts() - 1)];
-    if (post.kind != proto::PostKind::kReference || post.bytes < kLeastSharedBytes) continue;
+    if (post.bytes < kLeastSharedBytes) continue;
     std::byte* landing;
     const Piece piece = ClaimBack(r.link->credit->offer, post, r.index, &landing);
     if (piece.bytes == 0) continue;
-    const auto* from = reinterpret_cast<const std::byte*>(post.address) + piece.begin;
+    const transport::shm::Regions& regions = fabric_->regions();
+    const auto* from = post.kind == PostKind::kRegion ? regions.OwnAddress(post.region, post.address)
+                                                      : reinterpret_cast<const std::byte*>(post.address);
+    from += piece.begin;
+    std::byte* const to = landing + piece.begin;
     const Incoming& peer = fabric_->in(0, r.peer);
-    if (peer.reach == Reach::kSameProcess) {
-      CopyBytes(landing + piece.begin, from, piece.bytes);
+    std::byte* const here = peer.reach == Reach::kSameProcess
+                                ? to
+                                : regions.InPeer(r.peer, reinterpret_cast<std::uint64_t>(to), piece.bytes);
+    if (here != nullptr) {
+      CopyBytes(here, from, piece.bytes);
     } else {
-      can_help_ = sys::WriteProcessMemory(peer.thread, landing + piece.begin, from, piece.bytes).ok();
+      can_help_ = sys::WriteProcessMemory(peer.thread, to, from, piece.bytes).ok();
     }
     EndClaim(post, piece, can_help_ ? Outcome::kCopied : Outcome::kFailed);
     fabric_->Nudge(r.peer);
@@ -185,8 +256,8 @@ void Engine::Revoke(int channel, int peer) {
   share.open = false;
   Incoming& rx = fabric_->in(channel, peer);
   RevokeOffer(rx.credit->offer, share.index);
-  const proto::Post& post = rx.posts[share.index & (fabric_->rings().posts() - 1)];
-  for (int nap = 0; nap < kMostNaps && !Settled(post); ++nap) {
+  const std::span posts(rx.posts, fabric_->rings().posts());  // of an output any may be the one that is claimed
+  for (int nap = 0; nap < kMostNaps && !std::ranges::all_of(posts, Settled); ++nap) {
     if (nap % kNapsPerProbe == kNapsPerProbe - 1 && !fabric_->WhyGone(peer).empty()) return;
     sys::SleepNs(kNapNs);
   }

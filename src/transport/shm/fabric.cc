@@ -203,6 +203,14 @@ const std::byte* Regions::Address(std::uint32_t region, int peer, std::uint64_t 
   return static_cast<const std::byte*>(regions_[region].peers[peer].data()) + offset;
 }
 
+std::byte* Regions::InPeer(int peer, std::uint64_t address, std::size_t bytes) const {
+  for (const Region& region : regions_) {
+    const std::uint64_t offset = address - region.peer_addresses[peer];  // of one before the region: too large
+    if (offset <= region.bytes && bytes <= region.bytes - offset) return region.peers[peer].data() + offset;
+  }
+  return nullptr;
+}
+
 RankState Fabric::RemoteState(int peer) const {
   return remote_ == nullptr ? RankState::kStarting : remote_->StateOf(peer);
 }

@@ -47,12 +47,18 @@ class Regions {
   struct Region {
     std::size_t bytes = 0;
     sys::SharedMapping own;
-    std::vector<sys::SharedMapping> peers;
+    std::vector<sys::SharedMapping> peers;      // by rank, writable; the own rank's is empty
+    std::vector<std::uint64_t> peer_addresses;  // by rank: where that rank has its own mapped
   };
   int Add(Region region);
   // Region and offset of [data, data + bytes), if it lies in one of the own regions.
   bool Find(const void* data, std::size_t bytes, std::uint32_t* region, std::uint64_t* offset) const;
   const std::byte* Address(std::uint32_t region, int peer, std::uint64_t offset) const;
+  const std::byte* OwnAddress(std::uint32_t region, std::uint64_t offset) const {
+    return static_cast<const std::byte*>(regions_[region].own.data()) + offset;
+  }
+  // Where `bytes` bytes of a peer are mapped here that lie at `address` there; null where they are not in one of its regions.
+  std::byte* InPeer(int peer, std::uint64_t address, std::size_t bytes) const;
   bool empty() const { return regions_.empty(); }
 
  private:
