@@ -95,6 +95,9 @@ Status RunAll(Communicator& c, Ints in, Ints out, std::size_t count) {
   TUTTI_RETURN_IF_ERROR(c.Run(Reduce(piece, piece, 0)));
   if (r == 0) TUTTI_RETURN_IF_ERROR(Expect("reduce in place", piece, sum));
   fresh();
+  TUTTI_RETURN_IF_ERROR(c.Run(Reduce(piece, result, 1, ReduceOp::kAvg)));
+  if (r == 1) TUTTI_RETURN_IF_ERROR(Expect("average", result, [&](std::size_t i) { return sum(i) / n; }));
+  fresh();
   TUTTI_RETURN_IF_ERROR(c.Run(ReduceScatter(wide, result)));
   TUTTI_RETURN_IF_ERROR(Expect("reduce_scatter", result, [&](std::size_t i) { return sum(r * count + i); }));
   fresh();
@@ -138,13 +141,14 @@ Settings ByReference() {
   return settings;
 }
 
-// Ranks, and the algorithm.
-class SharedBuffers : public testing::TestWithParam<std::tuple<int, const char*>> {};
+// Ranks, the algorithm, and channels.
+class SharedBuffers : public testing::TestWithParam<std::tuple<int, const char*, int>> {};
 
 TEST_P(SharedBuffers, NeedNoReachingIntoProcesses) {
-  const auto [ranks, algorithm] = GetParam();
+  const auto [ranks, algorithm, channels] = GetParam();
   Settings settings = ByReference();
   settings.algo = algorithm;
+  settings.min_channels = settings.max_channels = channels;
   RankProcesses job(ranks);
   job.Start(
       [](const CommunicatorOptions& options, Board&) -> Status {
@@ -167,8 +171,9 @@ TEST_P(SharedBuffers, NeedNoReachingIntoProcesses) {
   for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(job.said(rank), "OK");
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, SharedBuffers,
-                         testing::Values(std::tuple(2, ""), std::tuple(3, ""), std::tuple(2, "two_shot"),
-                                         std::tuple(3, "two_shot"), std::tuple(3, "one_shot"), std::tuple(3, "ring")));
+                         testing::Values(std::tuple(2, "", 1), std::tuple(3, "", 1), std::tuple(2, "two_shot", 1),
+                                         std::tuple(2, "two_shot", 2), std::tuple(3, "two_shot", 2),
+                                         std::tuple(3, "one_shot", 1), std::tuple(3, "ring", 2)));
 
 // Ordinary memory at one end, shared memory at the other.
 TEST(SharedBuffersAndOthers, GoTogether) {
