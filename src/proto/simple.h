@@ -41,7 +41,7 @@ enum class PostKind : std::uint32_t {
   kPool,       // address: offset in the sender's pool of shared pages
   kReference,  // address: in the sender's own memory, its user's buffer
   kRegion,     // address: offset in the memory that Communicator::AllocateShared gave the sender; region in `region`
-  kPlaced,     // address: in the receiver's own memory, where it expected them (transport::Awaited) or offered its output
+  kPlaced,  // address: in the receiver's own memory, where it expected them (transport::Awaited) or offered its output
 };
 
 // What the first post of a send on trial says of it; all 0 in others.

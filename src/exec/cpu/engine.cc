@@ -149,7 +149,7 @@ bool Engine::Run(Job& job) {
 
 bool Engine::Finish(Job& job) {
   if (!ReferencesRead(job)) return false;
-  if (job.offers_output) CloseOutputs(job);
+  if (offers_output_) CloseOutputs(job);
   if (job.divisor > 1 && job.first_plan().plan.out_blocks > 0) {
     DivideIntegers(job.out, job.count, job.type, job.divisor);
   }

@@ -204,6 +204,7 @@ class Engine {
   };
   std::vector<Reference> references_;
   std::vector<Share> shares_;           // per channel and peer
+  bool offers_output_ = false;          // the first job's, to all (OfferOutputs)
   std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
   bool can_help_ = true;                // until writing to a peer's memory has failed
   // For peers: copies, folds of two operands, folds of more. Since the first of them.

@@ -143,8 +143,6 @@ struct Job {
   Stores stores = Stores::kCached;
   // Set by the engine: the links to other hosts are told where what comes may be put.
   bool awaits = false;
-  // Set by the engine: its output is offered to those that send to it (shared_copy.h).
-  bool offers_output = false;
   // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
   bool cut = false;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.

@@ -141,16 +141,16 @@ void Engine::OfferEarly(Job& job) {
 // The root of a reduce offers its output, if all ranks have it mapped. Where its input lies there too, who folds a part of that is the only
 // one to read it.
 void Engine::OfferOutputs(Job& job) {
-  // Senders know where a part lies in their inputs, which are cut like the output.
+  // Senders know where a part lies in their inputs, which are cut like the output. A link has one offer at a time.
   const PreparedPlan& plan = job.first_plan();
   const bool receives = job.collective == Collective::kReduce && plan.plan.out_blocks > 0 &&
-                        plan.in_blocks_per_piece == plan.out_blocks_per_piece;
+                        plan.in_blocks_per_piece == plan.out_blocks_per_piece &&
+                        std::ranges::all_of(plan.sharing, [](Sharing s) { return s == Sharing::kNone; });
   const std::size_t bytes = job.count * job.element;
   std::uint32_t region = 0;
   std::uint64_t offset = 0;
-  job.offers_output =
-      receives && bytes >= kLeastSharedBytes && fabric_->regions().Find(job.out, bytes, &region, &offset);
-  if (!job.offers_output) return;
+  offers_output_ = receives && bytes >= kLeastSharedBytes && fabric_->regions().Find(job.out, bytes, &region, &offset);
+  if (!offers_output_) return;
   for (int c = 0; c < job.channels; ++c) {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
@@ -163,7 +163,7 @@ void Engine::OfferOutputs(Job& job) {
 
 // All has arrived, so that nobody writes there any more.
 void Engine::CloseOutputs(Job& job) {
-  job.offers_output = false;
+  offers_output_ = false;
   for (int c = 0; c < job.channels; ++c) {
     for (int peer = 0; peer < ranks_; ++peer) ShareOf(job.parts[c].channel, peer).open = false;
   }
