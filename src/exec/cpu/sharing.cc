@@ -138,8 +138,8 @@ void Engine::OfferEarly(Job& job) {
   }
 }
 
-// The root of a reduce offers its output, if all ranks have it mapped. Where its input lies there too, who folds a part of that is the only
-// one to read it.
+// The root of a reduce offers its output, if all ranks have it mapped. Its input may lie at the same place: who folds a part is the only
+// one to read that part, and reads it right before.
 void Engine::OfferOutputs(Job& job) {
   // Senders know where a part lies in their inputs, which are cut like the output. A link has one offer at a time.
   const PreparedPlan& plan = job.first_plan();
