@@ -362,6 +362,29 @@ TEST(Shared, OperationsOnSharedMemory) {
             "");
 }
 
+// A root whose output the others write to, and copies that both ends share.
+Status WriteToEachOther(Communicator& c) {
+  constexpr std::ptrdiff_t kCount = 100000;
+  const int n = c.ranks(), root = n - 1;
+  Result<void*> a = c.AllocateShared(kCount * 4), b = c.AllocateShared(kCount * 4);
+  if (!a.ok() || !b.ok()) return a.ok() ? b.status() : a.status();
+  const std::span<std::int32_t> in(static_cast<std::int32_t*>(*a), kCount), out(static_cast<std::int32_t*>(*b), kCount);
+  for (int turn = 1; turn <= 5; ++turn) {
+    std::ranges::fill(in, turn * (c.rank() + 1));
+    TUTTI_RETURN_IF_ERROR(c.Run(Reduce(in, out, root)));
+    if (c.rank() == root && std::ranges::count(out, turn * n * (n + 1) / 2) != kCount)
+      return Status(Code::kInternal, "wrong sum");
+    TUTTI_RETURN_IF_ERROR(c.Run(Broadcast(in, root)));
+    if (std::ranges::count(in, turn * n) != kCount) return Status(Code::kInternal, "wrong broadcast");
+  }
+  return Status::Ok();
+}
+
+TEST(Shared, RanksWriteToEachOthersBuffers) {
+  const Settings settings{.algo = "two_shot,one_shot", .proto = "Simple", .single_copy = SingleCopy::kForce};
+  for (const int ranks : {2, 3}) ASSERT_EQ(RunRanks(ranks, settings, WriteToEachOther), "");
+}
+
 TEST(Misuse, EachArgumentHasItsSentence) {
   ASSERT_EQ(RunRanks(2, {},
                      [](Communicator& c) -> Status {
