@@ -102,6 +102,11 @@ def mean_violations_across(hosts, ratios):
     return missed
 
 
+def mean_goal(op):
+    """How many times as fast as Open MPI an operation of 2 ranks of one host is to be, from LARGE_BYTES on."""
+    return 2.0 if op in ("all_reduce", "reduce_scatter") else 1.3
+
+
 def mean_violations(ratios, hosts=1):
     """Goals over many sizes that are missed: (ranks, op, text)."""
     if hosts > 1:
@@ -110,7 +115,7 @@ def mean_violations(ratios, hosts=1):
     for ranks, op in pairs(ratios):
         if ranks != 2:
             continue
-        goal = 2.0 if op in ("all_reduce", "reduce_scatter") else 1.3
+        goal = mean_goal(op)
         reached = geomean_ratio(ratios, ranks, op, "openmpi", LARGE_BYTES)
         if reached is not None and reached < goal:
             missed.append((ranks, op, f"from {LARGE_BYTES >> 10} KiB on {reached:.2f} x as fast as openmpi, "

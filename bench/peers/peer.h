@@ -18,7 +18,8 @@
 //              other libraries have left them
 //
 // Buffers are ordinary page-aligned memory, or with --buffers library what the library has for messages; touched beforehand, reused by
-// every operation, out of place except broadcast, which MPI only has in place. Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
+// every operation, out of place except broadcast, which MPI only has in place.
+// Bytes are counted as nccl-tests does: all_gather, reduce_scatter, gather, scatter and
 // all_to_all count the side that holds all ranks' parts, the others the one buffer. In send_recv every rank sends to
 // rank + 1 and receives from rank - 1 at the same time.
 //

@@ -180,7 +180,7 @@ void Engine::PlaceValue(const Job& job, Part& part, const Step& step, const Work
   const int peer = step.to[0];
   transport::Outgoing& tx = fabric_->out(part.channel, peer);
   if (own == step.operands.end() || !RoomPost(tx, fabric_->rings())) return;
-  proto::Post& next = tx.posts[tx.post_head & (fabric_->rings().posts() - 1)];
+  proto::Post& next = NextPost(tx, fabric_->rings());
   std::byte* const out = ClaimOutput(tx.credit->offer, next, job.calls.mark);
   if (out == nullptr) return;
   std::size_t elements;
@@ -190,8 +190,7 @@ void Engine::PlaceValue(const Job& job, Part& part, const Step& step, const Work
 }
 
 void Engine::EndPlacing(const Part& part, const Step& step) {
-  const transport::Outgoing& tx = fabric_->out(part.channel, step.to[0]);
-  EndOutput(tx.posts[tx.post_head & (fabric_->rings().posts() - 1)]);
+  EndOutput(NextPost(fabric_->out(part.channel, step.to[0]), fabric_->rings()));
 }
 
 // Moves a shared copy on, of the post that was read last. True when all of the message is there, or the job has failed; false while the sender copies.

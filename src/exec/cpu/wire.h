@@ -218,11 +218,16 @@ inline bool RoomPost(Outgoing& tx, const RingSizes& rings) {
   return tx.post_head - tx.posts_consumed < rings.posts();
 }
 
+// The place of the next post that WritePost writes.
+inline proto::Post& NextPost(const Outgoing& tx, const RingSizes& rings) {
+  return tx.posts[tx.post_head & (rings.posts() - 1)];
+}
+
 // Publishes data that has been written before this call. Returns the post's running number.
 inline std::uint64_t WritePost(Outgoing& tx, const RingSizes& rings, std::uint64_t mark, proto::PostKind kind,
                                std::uint64_t address, std::size_t bytes, std::uint32_t region = 0,
                                std::uint32_t readers = 1, const proto::OnTrial& on_trial = {}) {
-  proto::Post& post = tx.posts[tx.post_head & (rings.posts() - 1)];
+  proto::Post& post = NextPost(tx, rings);
   post.address = address;
   post.bytes = bytes;
   post.kind = kind;
