@@ -35,6 +35,8 @@ struct TUTTI_EXPORT Settings {
   std::int64_t init_timeout_ms = 60000;
   // TUTTI_SINGLE_COPY: auto, off, force.
   SingleCopy single_copy = SingleCopy::kAuto;
+  // TUTTI_HUGE_PAGES: whether large buffers in ordinary memory that come again and again are moved to huge pages, where others read them.
+  bool huge_pages = true;
   // TUTTI_TRIAL_AFTER: after how many calls of a kind in host memory the ways that the cost model thinks best are tried, and again
   // after as many. 0: never. -1: after 128 calls and 10 ms, and again after 4096 calls and half a second.
   std::int64_t calls_before_trial = -1;

@@ -26,6 +26,7 @@ int LocalRanks(const Communicator::Impl& c) {
 Status Creation::Start() {
   made.recorder.Switch(made.settings.black_box);
   made.engine = std::make_shared<exec::cpu::Engine>(made.fabric.get(), &made.recorder, made.rank, made.ranks);
+  if (can_refer && made.settings.huge_pages) made.engine->UseHugePages();
   SetSpins();
   TUTTI_RETURN_IF_ERROR(OpenBlackBoxes());
   return StartPlanner(made.planner, made.settings,

@@ -38,6 +38,7 @@ class Fabric;
 namespace tutti::exec::cpu {
 
 struct ChunkRules;
+class HugeBuffers;
 class Pool;
 class StoresByTrial;
 
@@ -85,6 +86,10 @@ class Engine {
 
   // Polls of a flag before Advance gives up on it for the moment. None where ranks share cores.
   void set_spins(int spins) { spins_ = spins; }
+
+  // From now on large buffers that come again and again are moved to huge pages, where the system allows that and a peer reads them by
+  // system call.
+  void UseHugePages();
 
   const ChunkRules& chunks() const { return *chunks_; }
 
@@ -165,6 +170,7 @@ class Engine {
   // Writes what a peer reads next, by `write`, which gets the stores to use.
   template <typename Write>
   void WriteForPeers(int operands, std::size_t bytes, Write write);
+  void UseBuffers(const Job& job);
   bool InPlace(const Job& job) const;
   bool MayRefer(const Job& job) const;
   void PostReference(int channel, int peer, std::uint64_t mark, const std::byte* data, std::size_t bytes,
@@ -209,6 +215,7 @@ class Engine {
   bool can_help_ = true;                // until writing to a peer's memory has failed
   // For peers: copies, folds of two operands, folds of more. Since the first of them.
   std::shared_ptr<StoresByTrial[]> writing_;
+  std::shared_ptr<HugeBuffers> huge_;  // null: buffers stay where they are
 };
 
 // What a step works on. Inline: the shortest calls take less than 40 ns.

@@ -1,0 +1,36 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The part of Engine that has buffers moved to huge pages.
+
+#include <algorithm>
+#include <memory>
+#include <ranges>
+
+#include "exec/cpu/engine.h"
+#include "exec/cpu/huge_buffers.h"
+#include "exec/cpu/prepared_plan.h"
+#include "sys/os/huge_pages.h"
+#include "transport/shm/fabric.h"
+
+namespace tutti::exec::cpu {
+
+void Engine::UseHugePages() {
+  const auto by_system_call = [this](int peer) { return fabric_->in(0, peer).reach == transport::Reach::kSystemCall; };
+  const bool read = fabric_ != nullptr && std::ranges::any_of(std::views::iota(0, ranks_), by_system_call);
+  if (read && sys::MayUseHugePages()) huge_ = std::make_shared<HugeBuffers>();
+}
+
+void Engine::UseBuffers(const Job& job) {
+  if (job.collective == Collective::kSendRecv) {
+    for (const SendBlock& block : job.group.sends) huge_->Use(block.address, block.bytes);
+    for (const ReceiveBlock& block : job.group.receives) huge_->Use(block.address, block.bytes);
+    return;
+  }
+  const plan::RankPlan& plan = job.first_plan().plan;
+  const std::size_t piece = job.count * job.element;
+  if (plan.in_blocks > 0) huge_->Use(job.in, plan::InPieces(job.collective, ranks_) * piece);
+  if (plan.out_blocks > 0) huge_->Use(job.out, plan::OutPieces(job.collective, ranks_) * piece);
+}
+
+}  // namespace tutti::exec::cpu

@@ -1,0 +1,34 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TUTTI_SYS_OS_HUGE_PAGES_H_
+#define TUTTI_SYS_OS_HUGE_PAGES_H_
+
+// Transparent huge pages: one entry of the page table for 2 MiB of ordinary memory instead of 512 of 4 KiB.
+
+#include <cstddef>
+#include <string_view>
+
+namespace tutti::sys {
+
+// How long a huge page is, and what its address is a multiple of.
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+// Whether memory of this process may be moved to huge pages: the kernel has them at that length, and its administrator has not forbidden
+// them. Costs some system calls.
+bool MayUseHugePages();
+
+// Moves the memory at [page, page + kHugePageBytes) to a huge page, if all of it is there. Its contents, its addresses and what a fork
+// sees stay as they are, and other threads may use it meanwhile. False where it stays as it is: a part is not mapped or has not been touched, it
+// is not this process's own (a file, shared memory), a device holds it, or there is no huge page free. Takes some hundred microseconds where
+// it moves something and some where there is nothing to do. Needs Linux 6.1. Any thread; errno is kept.
+// REQUIRES: `page` is a multiple of kHugePageBytes.
+bool MoveToHugePage(std::byte* page);
+
+namespace internal {
+// MayUseHugePages by the two files of /sys/kernel/mm/transparent_hugepage: "always [madvise] never" and "2097152".
+bool AllowsHugePages(std::string_view enabled, std::string_view bytes);
+}  // namespace internal
+
+}  // namespace tutti::sys
+
+#endif  // TUTTI_SYS_OS_HUGE_PAGES_H_

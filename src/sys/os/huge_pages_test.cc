@@ -1,0 +1,76 @@
+// Copyright 2026 The Tutti Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/os/huge_pages.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "tests/support/huge_memory.h"
+
+namespace tutti::sys {
+namespace {
+
+using tests::HugeKib;
+using tests::HugeMemory;
+
+TEST(HugePages, ReadsWhatTheSystemSays) {
+  EXPECT_TRUE(internal::AllowsHugePages("always [madvise] never\n", "2097152\n"));
+  EXPECT_TRUE(internal::AllowsHugePages("[always] madvise never\n", "2097152\n"));
+  EXPECT_FALSE(internal::AllowsHugePages("always madvise [never]\n", "2097152\n"));
+  EXPECT_FALSE(internal::AllowsHugePages("[always] madvise never\n", "536870912\n"));
+  EXPECT_FALSE(internal::AllowsHugePages("[always] madvise never\n", ""));
+  EXPECT_FALSE(internal::AllowsHugePages("", "2097152\n"));
+}
+
+TEST(HugePages, MovesMemoryThatIsThere) {
+  const HugeMemory memory(2 * kHugePageBytes);
+  for (std::size_t i = 0; i < 2 * kHugePageBytes; ++i) memory.data()[i] = static_cast<std::byte>(i % 251);
+  const std::vector<std::byte> before(memory.data(), memory.data() + 2 * kHugePageBytes);
+  errno = EXDEV;
+  const bool works = tests::HugePagesWork();
+  EXPECT_EQ(MoveToHugePage(memory.data()), works);
+  EXPECT_EQ(MoveToHugePage(memory.data()), works) << "again";
+  EXPECT_EQ(errno, EXDEV);
+  EXPECT_EQ(HugeKib(memory.data()), works ? 2048 : 0);
+  EXPECT_EQ(std::memcmp(memory.data(), before.data(), before.size()), 0);
+}
+
+TEST(HugePages, LeavesMemoryThatNobodyHasTouched) {
+  const HugeMemory memory(kHugePageBytes);
+  std::memset(memory.data(), 1, kHugePageBytes - 4096);  // the last page is missing
+  EXPECT_FALSE(MoveToHugePage(memory.data()));
+  EXPECT_EQ(HugeKib(memory.data()), 0);
+}
+
+TEST(HugePages, LeavesMemoryThatIsNotMapped) {
+  const HugeMemory memory(kHugePageBytes);
+  std::memset(memory.data(), 1, kHugePageBytes);
+  ASSERT_EQ(munmap(memory.data() + 4096, 4096), 0);
+  EXPECT_FALSE(MoveToHugePage(memory.data()));
+}
+
+// What becomes of shared memory is the system's affair, but two mappings of it stay the same memory.
+TEST(HugePages, SharedMemoryStaysShared) {
+  const int fd = memfd_create("tutti-test", MFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, kHugePageBytes), 0);
+  const HugeMemory one(kHugePageBytes, MAP_SHARED, fd);
+  void* const other = mmap(nullptr, kHugePageBytes, PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  std::memset(one.data(), 1, kHugePageBytes);
+  MoveToHugePage(one.data());
+  std::memset(one.data(), 2, kHugePageBytes);
+  const std::span seen(static_cast<const std::byte*>(other), kHugePageBytes);
+  EXPECT_EQ(std::ranges::count(seen, std::byte{2}), static_cast<std::ptrdiff_t>(kHugePageBytes));
+  munmap(other, kHugePageBytes);
+}
+
+}  // namespace
+}  // namespace tutti::sys
