@@ -439,9 +439,18 @@ def first_match(path, key):
     return "unknown"
 
 
+def huge_pages(path="/sys/kernel/mm/transparent_hugepage/enabled"):
+    """'madvise': who gets transparent huge pages; 'none' where the kernel has none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().partition("[")[2].partition("]")[0] or "none"
+    except OSError:
+        return "none"
+
+
 def machine():
     return {"cpu": first_match("/proc/cpuinfo", "model name"), "cores": len(os.sched_getaffinity(0)),
-            "memory": first_match("/proc/meminfo", "MemTotal"), "kernel": platform.release(),
+            "memory": first_match("/proc/meminfo", "MemTotal"), "kernel": platform.release(), "huge_pages": huge_pages(),
             "load_before": round(os.getloadavg()[0], 2)}
 
 
@@ -454,7 +463,8 @@ def revision():
 def print_head(head):
     m = head["machine"]
     print(f"# date:    {head['date']}")
-    print(f"# machine: {m['cpu']}, {m['cores']} cores, {m['memory']}, Linux {m['kernel']}, load {m['load_before']}")
+    print(f"# machine: {m['cpu']}, {m['cores']} cores, {m['memory']}, Linux {m['kernel']}, huge pages {m['huge_pages']}, "
+          f"load {m['load_before']}")
     if head["hosts"]["count"] > 1:
         print(f"# hosts:   {head['hosts']['text']}")
     print(f"# command: {head['command']}")

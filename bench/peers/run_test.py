@@ -431,6 +431,15 @@ class WholeTest(unittest.TestCase):
         _, text = self.run_main(scripts, "--quick", "--sizes", "8:512K")
         self.assertNotIn("(0.50)", text)
 
+    def test_who_gets_huge_pages(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "enabled")
+            self.assertEqual(run.huge_pages(path), "none")
+            for text, who in (("always [madvise] never\n", "madvise"), ("[always] madvise never\n", "always"), ("\n", "none")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertEqual(run.huge_pages(path), who)
+
     def test_with_a_neighbour(self):
         with mock.patch.object(neighbour, "Neighbour") as started:
             _, text = self.run_main({"tutti": rank_program(us=5), "openmpi": rank_program(us=4)}, "--quick", "--neighbour")

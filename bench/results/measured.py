@@ -111,10 +111,14 @@ class Measured:
         return sorted(self.of(machine, "peers", library_buffers=True), key=lambda run: run.data["date"])
 
     def settled(self, machine, neighbour=False):
-        """Those of them in which every library settled before its times counted (--settle-ms); all where no such run has all operations."""
+        """Those of them in which every library settled before its times counted (--settle-ms), and of these the ones that know of huge pages,
+        which the library has used since then. Where no such run has all operations, all, or all that had settled."""
         runs = self.comparisons(machine, neighbour)
-        found = [run for run in runs if run.data.get("settle_ms")]
-        return found if any(all(mean(run, 2, op, "openmpi") for op in OPS) for run in found) else runs
+        for later in (lambda run: run.data.get("settle_ms"), lambda run: "huge_pages" in run.data["machine"]):
+            found = [run for run in runs if later(run)]
+            if any(all(mean(run, 2, op, "openmpi") for op in OPS) for run in found):
+                runs = found
+        return runs
 
 
 def mean(run, ranks, op, peer, key="from_8_kib"):

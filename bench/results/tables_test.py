@@ -57,6 +57,18 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(measured.behind(run, 1.10), (1, 3))
         self.assertEqual(measured.behind(run, 1.05), (2, 3))
 
+    def test_of_a_machine_that_has_later_runs_these_alone_count(self):
+        def runs(*kinds):
+            return [peers_run([(2, op, 8192, "openmpi", 2.0) for op in ops], **more) for ops, more in kinds]
+
+        settled, huge = {"settle_ms": 150}, {"settle_ms": 150, "machine": {"cpu": "box", "huge_pages": "madvise"}}
+        for kinds, counting in (([(results.OPS, {})], [0]), ([(results.OPS, {}), (results.OPS, settled)], [1]),
+                                ([(results.OPS, {}), (results.OPS[:2], settled)], [0, 1]),
+                                ([(results.OPS, settled), (results.OPS, huge), (results.OPS[:2], huge)], [1, 2]),
+                                ([(results.OPS, settled), (results.OPS[:2], huge)], [0, 1])):
+            every = runs(*kinds)
+            self.assertEqual(measured.Measured(every).settled("box"), [every[i] for i in counting], kinds)
+
     def test_a_mean_as_it_was_printed_counts_before_one_of_rounded_ratios(self):
         rows = [(2, "reduce", 8192, "openmpi", 2.0), (2, "reduce", 32768, "openmpi", 8.0), (2, "reduce", 8, "openmpi", 100.0)]
         self.assertAlmostEqual(measured.mean(peers_run(rows), 2, "reduce", "openmpi"), 4.0)

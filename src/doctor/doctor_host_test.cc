@@ -203,10 +203,13 @@ TEST(DoctorKernel, Parameters) {
   host.Write("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456");
   host.Write("/proc/sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304");
   host.Write("/proc/sys/net/ipv4/ip_local_port_range", "32768\t60999");
-  EXPECT_EQ(Kernel(host).size(), 4u);
+  host.Write("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+  EXPECT_EQ(Kernel(host).size(), 5u);
   for (const Finding& finding : Kernel(host)) EXPECT_EQ(Name(finding.severity), "OK") << LineOf(finding);
   host.Write("/sys/devices/system/node/node1/cpulist", "4-7");
   ExpectFinding(Kernel(host), "numa_balancing", Severity::kInfo, "kernel.numa_balancing=1");
+  host.Write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  ExpectFinding(Kernel(host), "huge_pages", Severity::kInfo, "transparent_hugepage/enabled: always madvise [never]");
   host.Write("/proc/sys/vm/overcommit_memory", "2");
   ExpectFinding(Kernel(host), "overcommit", Severity::kWarn, "vm.overcommit_memory=2");
   host.Write("/proc/sys/net/ipv4/tcp_rmem", "4096 87380 212992");

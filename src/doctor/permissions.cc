@@ -91,6 +91,15 @@ void ExamineKernel(const Root& root, Findings& findings) {
               : "the kernel moves no pages between NUMA nodes",
         fmt::format("kernel.numa_balancing={}", *balancing), "set kernel.numa_balancing to 0 on hosts for training");
   }
+  if (const auto huge = root.Text("/sys/kernel/mm/transparent_hugepage/enabled")) {
+    const bool never = huge->find("[never]") != std::string::npos;
+    Add(findings, never ? Severity::kInfo : Severity::kOk, "huge_pages",
+        never
+            ? "the kernel gives no huge pages, so processes read each other's large buffers in up to a third more time"
+            : "the kernel gives huge pages to who asks for them",
+        fmt::format("transparent_hugepage/enabled: {}", Trim(*huge)),
+        "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+  }
   if (const auto overcommit = root.Number("/proc/sys/vm/overcommit_memory")) {
     const bool strict = *overcommit == 2;
     Add(findings, strict ? Severity::kWarn : Severity::kOk, "overcommit",

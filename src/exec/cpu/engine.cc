@@ -55,7 +55,8 @@ void Engine::Submit(Job* job) {
 void Engine::Start(Job& job) {
   if (job.calls.watcher != nullptr) [[unlikely]]
     job.calls.watcher->Starts(job);
-  if (huge_ != nullptr) UseBuffers(job);
+  if (huge_ != nullptr && HasLargeBuffers(job)) [[unlikely]]
+    UseBuffers(job);
   if (job.collective == Collective::kSendRecv) return StartTransfers(job);
   if (!job.cut && Refuse(job)) return;
   for (int c = 0; c < job.channels; ++c) {

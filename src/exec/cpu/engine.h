@@ -42,7 +42,8 @@ class HugeBuffers;
 class Pool;
 class StoresByTrial;
 
-inline constexpr int kTransferChannel = 0;  // of sends and receives
+inline constexpr int kTransferChannel = 0;                              // of sends and receives
+inline constexpr std::size_t kLeastMovedBytes = std::size_t{64} << 10;  // HugeBuffers::kLeastBytes
 
 // A message that has arrived where one of another call was due.
 struct Foreign {
@@ -170,6 +171,7 @@ class Engine {
   // Writes what a peer reads next, by `write`, which gets the stores to use.
   template <typename Write>
   void WriteForPeers(int operands, std::size_t bytes, Write write);
+  bool HasLargeBuffers(const Job& job) const;
   void UseBuffers(const Job& job);
   bool InPlace(const Job& job) const;
   bool MayRefer(const Job& job) const;
@@ -218,7 +220,15 @@ class Engine {
   std::shared_ptr<HugeBuffers> huge_;  // null: buffers stay where they are
 };
 
-// What a step works on. Inline: the shortest calls take less than 40 ns.
+// Whether one of them may be for HugeBuffers. Inline: the shortest calls take less than 40 ns.
+inline bool Engine::HasLargeBuffers(const Job& job) const {
+  if (job.collective != Collective::kSendRecv)
+    return job.count * job.element * static_cast<std::size_t>(ranks_) >= kLeastMovedBytes;
+  const auto large = [](const auto& block) { return block.bytes >= kLeastMovedBytes; };
+  return std::ranges::any_of(job.group.sends, large) || std::ranges::any_of(job.group.receives, large);
+}
+
+// What a step works on. Inline for the same reason.
 inline Engine::Work Engine::WorkOf(const Job& job, const Part& part, const plan::Step& step, int round) const {
   Work work{0, 0, nullptr};
   if (step.out != plan::kNoBlock) {

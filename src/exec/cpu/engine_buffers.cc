@@ -15,6 +15,8 @@
 
 namespace tutti::exec::cpu {
 
+static_assert(kLeastMovedBytes == HugeBuffers::kLeastBytes);
+
 void Engine::UseHugePages() {
   const auto by_system_call = [this](int peer) { return fabric_->in(0, peer).reach == transport::Reach::kSystemCall; };
   const bool read = fabric_ != nullptr && std::ranges::any_of(std::views::iota(0, ranks_), by_system_call);

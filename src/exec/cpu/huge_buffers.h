@@ -25,7 +25,7 @@ class HugeBuffers {
   using Move = bool (*)(std::byte* page);
   explicit HugeBuffers(Move move = &sys::MoveToHugePage) : move_(move) {}
 
-  // What is shorter takes longer to look up than to copy.
+  // What is shorter is read in the same time.
   static constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
   // Uses of a page until it is moved, and from then on between two tries. Each try that fails makes the next one wait four times as long.
   static constexpr std::uint32_t kUsesBefore = 16;
