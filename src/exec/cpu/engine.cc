@@ -93,8 +93,8 @@ void Engine::CutPart(const Job& job, Part& part) {
   }
   const std::size_t operands = static_cast<std::size_t>(ranks_) + 1;
   if (part.operands.size() < operands) part.operands.resize(operands);
-  const std::size_t landing = (part.chunk * job.element + 63) / 64 * 64 * operands;
-  if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < landing) part.scratch.resize(landing);
+  const std::size_t lines = (part.chunk * job.element + sizeof(CacheLine) - 1) / sizeof(CacheLine) * operands;
+  if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < lines) part.scratch.resize(lines);
 }
 
 void Engine::StartPart(Part& part) {

@@ -24,6 +24,12 @@ struct Post;
 
 namespace tutti::exec::cpu {
 
+// Memory that begins where a cache line does: the system call that reads a peer's memory takes up to a fifth longer to other places, and
+// vectors of a fold would lie in two lines.
+struct alignas(64) CacheLine {
+  std::byte bytes[64];
+};
+
 // What one channel does of a collective: its own plan and links, its own part of the data, its own position.
 struct Part {
   const PreparedPlan* plan = nullptr;
@@ -50,7 +56,7 @@ struct Part {
 
   // The step being run: where its operands lie, its pages of the pool (-1: none), its value once computed.
   std::vector<const void*> operands;
-  std::vector<std::byte> scratch;
+  std::vector<CacheLine> scratch;
   int pool_slot = -1;
   const std::byte* value = nullptr;
   // Where its value goes in the output of the rank that gets it, as mapped here and as that rank knows it; null where it does not.
