@@ -22,7 +22,7 @@ namespace tutti::exec::cpu {
 // Threads: one at a time.
 class HugeBuffers {
  public:
-  using Move = bool (*)(std::byte* page);
+  using Move = sys::MoveToHuge (*)(std::byte* page);
   explicit HugeBuffers(Move move = &sys::MoveToHugePage) : move_(move) {}
 
   // What is shorter is read in the same time.
@@ -30,6 +30,8 @@ class HugeBuffers {
   // Uses of a page until it is moved, and from then on between two tries. Each try that fails makes the next one wait four times as long.
   static constexpr std::uint32_t kUsesBefore = 16;
   static constexpr std::uint32_t kUsesBetween = 1024;
+  // Uses of buffers without a move after the system had no huge page free; twice as many each time, until it has one.
+  static constexpr std::uint32_t kRest = 64;
   // Pages that one call moves at most, some hundred microseconds each. The others have their turn in the calls after it.
   static constexpr int kMovesPerCall = 4;
 
@@ -44,10 +46,13 @@ class HugeBuffers {
     std::uint32_t failures = 0;
   };
   static constexpr std::size_t kPages = 1024;  // 2 GiB of buffers side by side
-  static constexpr std::uint32_t kMostFailures = 8;
+  static constexpr std::uint32_t kMostFailures = 8, kMostRests = 16;
+  void Try(Page& page);
 
   const Move move_;
-  std::vector<Page> pages_;  // since the first use
+  std::vector<Page> pages_;   // since the first use
+  std::uint32_t rest_ = 0;    // uses until it moves again
+  std::uint32_t rested_ = 0;  // times, since the last page was moved
 };
 
 }  // namespace tutti::exec::cpu

@@ -14,11 +14,11 @@ constexpr std::size_t kPage = sys::kHugePageBytes;
 
 // A system that notes what it is asked to move.
 std::vector<std::uintptr_t> asked;  // numbers of pages
-bool moves = true;
-bool Move(std::byte* page) {
+sys::MoveToHuge result = sys::MoveToHuge::kMoved;
+sys::MoveToHuge Move(std::byte* page) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page) % kPage, 0u);
   asked.push_back(reinterpret_cast<std::uintptr_t>(page) / kPage);
-  return moves;
+  return result;
 }
 
 const std::byte* At(std::size_t page, std::size_t offset = 0) {
@@ -29,7 +29,7 @@ class HugeBuffersTest : public ::testing::Test {
  protected:
   HugeBuffersTest() {
     asked.clear();
-    moves = true;
+    result = sys::MoveToHuge::kMoved;
   }
   void Use(std::uint32_t times, const std::byte* data, std::size_t bytes) {
     for (std::uint32_t i = 0; i < times; ++i) buffers.Use(data, bytes);
@@ -77,16 +77,35 @@ TEST_F(HugeBuffersTest, ALongBufferTakesSeveralCalls) {
 }
 
 TEST_F(HugeBuffersTest, TriesLessOftenWhereItFails) {
-  moves = false;
+  result = sys::MoveToHuge::kCannot;
   Use(HugeBuffers::kUsesBefore + 4 * HugeBuffers::kUsesBetween, At(1), kPage);
   EXPECT_EQ(asked.size(), 2u);
   Use(16 * HugeBuffers::kUsesBetween - 1, At(1), kPage);
   EXPECT_EQ(asked.size(), 2u);
-  moves = true;
+  result = sys::MoveToHuge::kMoved;
   Use(1, At(1), kPage);
   EXPECT_EQ(asked.size(), 3u);
   Use(HugeBuffers::kUsesBetween, At(1), kPage);
   EXPECT_EQ(asked.size(), 4u);
+}
+
+TEST_F(HugeBuffersTest, RestsWhereNoHugePageIsFree) {
+  result = sys::MoveToHuge::kNoPages;
+  Use(HugeBuffers::kUsesBefore, At(10), 3 * kPage);
+  EXPECT_EQ(asked, Numbers{10}) << "the others would find none either";
+  Use(HugeBuffers::kRest - 1, At(10), 3 * kPage);
+  EXPECT_EQ(asked.size(), 1u);
+  Use(1, At(10), 3 * kPage);
+  EXPECT_EQ(asked, (Numbers{10, 10}));
+  Use(2 * HugeBuffers::kRest - 1, At(10), 3 * kPage);
+  EXPECT_EQ(asked.size(), 2u) << "twice as long";
+  result = sys::MoveToHuge::kMoved;
+  Use(1, At(10), 3 * kPage);
+  EXPECT_EQ(asked, (Numbers{10, 10, 10, 11, 12}));
+  result = sys::MoveToHuge::kNoPages;
+  Use(HugeBuffers::kUsesBefore, At(20), kPage);
+  Use(HugeBuffers::kRest, At(20), kPage);
+  EXPECT_EQ(asked.size(), 7u) << "short again";
 }
 
 // Pages that share a place take turns there; one that is not there any more is counted anew.

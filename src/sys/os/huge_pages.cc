@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <string>
 
 #include "base/words.h"
@@ -41,11 +40,18 @@ bool MayUseHugePages() {
   return enabled.ok() && bytes.ok() && internal::AllowsHugePages(*enabled, *bytes);
 }
 
-bool MoveToHugePage(std::byte* page) {
+MoveToHuge MoveToHugePage(std::byte* page) {
   const int kept = errno;
-  const bool moved = IsThere(page) && madvise(page, kHugePageBytes, kMadvCollapse) == 0;
+  MoveToHuge result = MoveToHuge::kCannot;
+  if (IsThere(page)) {
+    if (madvise(page, kHugePageBytes, kMadvCollapse) == 0) {
+      result = MoveToHuge::kMoved;
+    } else if (errno == ENOMEM || errno == EBUSY) {  // EBUSY: the control group has no room
+      result = MoveToHuge::kNoPages;
+    }
+  }
   errno = kept;
-  return moved;
+  return result;
 }
 
 }  // namespace tutti::sys

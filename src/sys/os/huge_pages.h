@@ -6,6 +6,7 @@
 // Transparent huge pages: one entry of the page table for 2 MiB of ordinary memory instead of 512 of 4 KiB.
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace tutti::sys {
@@ -17,12 +18,17 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // them. Costs some system calls.
 bool MayUseHugePages();
 
+enum class MoveToHuge : std::uint8_t {
+  kMoved,  // it lies in a huge page now, or did before
+  kCannot,  // a part is not mapped or has not been touched, or it is not this process's own: of a file, shared, held by a device
+  kNoPages,  // no huge page is free, even though the kernel has looked for one, which may have taken milliseconds
+};
+
 // Moves the memory at [page, page + kHugePageBytes) to a huge page, if all of it is there. Its contents, its addresses and what a fork
-// sees stay as they are, and other threads may use it meanwhile. False where it stays as it is: a part is not mapped or has not been touched, it
-// is not this process's own (a file, shared memory), a device holds it, or there is no huge page free. Takes some hundred microseconds where
-// it moves something and some where there is nothing to do. Needs Linux 6.1. Any thread; errno is kept.
+// sees stay as they are, and other threads may use it meanwhile. Where it is not moved nothing has changed. Takes some hundred microseconds
+// where it moves something and some where there is nothing to do. Needs Linux 6.1. Any thread; errno is kept.
 // REQUIRES: `page` is a multiple of kHugePageBytes.
-bool MoveToHugePage(std::byte* page);
+MoveToHuge MoveToHugePage(std::byte* page);
 
 namespace internal {
 // MayUseHugePages by the two files of /sys/kernel/mm/transparent_hugepage: "always [madvise] never" and "2097152".

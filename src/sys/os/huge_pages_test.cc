@@ -35,8 +35,8 @@ TEST(HugePages, MovesMemoryThatIsThere) {
   const std::vector<std::byte> before(memory.data(), memory.data() + 2 * kHugePageBytes);
   errno = EXDEV;
   const bool works = tests::HugePagesWork();
-  EXPECT_EQ(MoveToHugePage(memory.data()), works);
-  EXPECT_EQ(MoveToHugePage(memory.data()), works) << "again";
+  EXPECT_EQ(MoveToHugePage(memory.data()) == MoveToHuge::kMoved, works);
+  EXPECT_EQ(MoveToHugePage(memory.data()) == MoveToHuge::kMoved, works) << "again";
   EXPECT_EQ(errno, EXDEV);
   EXPECT_EQ(HugeKib(memory.data()), works ? 2048 : 0);
   EXPECT_EQ(std::memcmp(memory.data(), before.data(), before.size()), 0);
@@ -45,7 +45,7 @@ TEST(HugePages, MovesMemoryThatIsThere) {
 TEST(HugePages, LeavesMemoryThatNobodyHasTouched) {
   const HugeMemory memory(kHugePageBytes);
   std::memset(memory.data(), 1, kHugePageBytes - 4096);  // the last page is missing
-  EXPECT_FALSE(MoveToHugePage(memory.data()));
+  EXPECT_EQ(MoveToHugePage(memory.data()), MoveToHuge::kCannot);
   EXPECT_EQ(HugeKib(memory.data()), 0);
 }
 
@@ -53,7 +53,7 @@ TEST(HugePages, LeavesMemoryThatIsNotMapped) {
   const HugeMemory memory(kHugePageBytes);
   std::memset(memory.data(), 1, kHugePageBytes);
   ASSERT_EQ(munmap(memory.data() + 4096, 4096), 0);
-  EXPECT_FALSE(MoveToHugePage(memory.data()));
+  EXPECT_EQ(MoveToHugePage(memory.data()), MoveToHuge::kCannot);
 }
 
 // What becomes of shared memory is the system's affair, but two mappings of it stay the same memory.
