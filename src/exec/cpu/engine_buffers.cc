@@ -3,9 +3,7 @@
 
 // The part of Engine that has buffers moved to huge pages.
 
-#include <algorithm>
 #include <memory>
-#include <ranges>
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/huge_buffers.h"
@@ -18,8 +16,10 @@ namespace tutti::exec::cpu {
 static_assert(kLeastMovedBytes == HugeBuffers::kLeastBytes);
 
 void Engine::UseHugePages() {
-  const auto by_system_call = [this](int peer) { return fabric_->in(0, peer).reach == transport::Reach::kSystemCall; };
-  const bool read = fabric_ != nullptr && std::ranges::any_of(std::views::iota(0, ranks_), by_system_call);
+  bool read = false;
+  for (int peer = 0; fabric_ != nullptr && peer < ranks_; ++peer) {
+    read |= fabric_->in(0, peer).reach == transport::Reach::kSystemCall;
+  }
   if (read && sys::MayUseHugePages()) huge_ = std::make_shared<HugeBuffers>();
 }
 
