@@ -35,6 +35,7 @@ Settings SmallSettings() {
   Settings settings;
   settings.init_timeout_ms = kPatientMs;
   settings.shared_bytes = 256 << 10;
+  settings.monitor = Settings::FromEnvironment().monitor;  // sanitizers want none (TUTTI_FORKING_TESTS)
   return settings;
 }
 
