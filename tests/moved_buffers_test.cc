@@ -41,7 +41,7 @@ std::uint32_t Word(int rank, int call, std::size_t i) {
          static_cast<std::uint32_t>(i);
 }
 
-// Exchanges one buffer with the other rank, and gathers it, each call with other contents. A thread of the program writes beside it all the
+// Exchanges one buffer with the other rank, each call with other contents. A thread of the program writes beside it all the
 // while, in the same huge page.
 Status Exchange(Communicator& c, const HugeMemory& in, const HugeMemory& out) {
   constexpr std::size_t kBeside = 64;  // in front of the buffer
@@ -72,6 +72,7 @@ Status Exchange(Communicator& c, const HugeMemory& in, const HugeMemory& out) {
 
 // What two processes say after that: how much of both buffers lies in huge pages then, KiB.
 void ExpectHuge(const Settings& settings, long kib) {
+  if (tests::HugePagesUnasked()) GTEST_SKIP() << "memory lies in huge pages from the start";
   RankProcesses job(2);
   job.Start(
       [kib](const CommunicatorOptions& options, Board&) -> Status {
@@ -109,6 +110,7 @@ TEST(MovedBuffers, StayWhereAllGoesThroughSharedPages) {
 
 // Threads read each other's buffers where they lie, without a system call.
 TEST(MovedBuffers, StayWhereRanksAreThreads) {
+  if (tests::HugePagesUnasked()) GTEST_SKIP() << "memory lies in huge pages from the start";
   const Result<UniqueId> id = CreateUniqueId();
   ASSERT_TRUE(id.ok());
   std::array<Status, 2> said;

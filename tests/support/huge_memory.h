@@ -57,13 +57,23 @@ inline long HugeKib(const void* address) {
   return -1;
 }
 
-// Whether this system moves memory to huge pages at all. Where it does not, nothing must happen.
-inline bool HugePagesWork() {
+// Whether this system puts memory in huge pages at its first touch, so that nothing can be said of who moves it.
+inline bool HugePagesUnasked() {
+  const HugeMemory memory(sys::kHugePageBytes);
+  memory.data()[0] = std::byte{1};
+  return HugeKib(memory.data()) > 0;
+}
+
+// Whether the kernel moves memory to huge pages when it is asked to, whatever its administrator says of them.
+inline bool KernelMovesMemory() {
   const HugeMemory memory(sys::kHugePageBytes);
   std::memset(memory.data(), 1, sys::kHugePageBytes);
   constexpr int kCollapse = 25;
-  return sys::MayUseHugePages() && madvise(memory.data(), sys::kHugePageBytes, kCollapse) == 0;
+  return madvise(memory.data(), sys::kHugePageBytes, kCollapse) == 0;
 }
+
+// Whether the library moves memory to huge pages on this system. Where it does not, nothing must happen.
+inline bool HugePagesWork() { return sys::MayUseHugePages() && KernelMovesMemory(); }
 
 }  // namespace tutti::tests
 

@@ -93,7 +93,7 @@ void Engine::CutPart(const Job& job, Part& part) {
   }
   const std::size_t operands = static_cast<std::size_t>(ranks_) + 1;
   if (part.operands.size() < operands) part.operands.resize(operands);
-  const std::size_t lines = (part.chunk * job.element + sizeof(CacheLine) - 1) / sizeof(CacheLine) * operands;
+  const std::size_t lines = LinesOf(part.chunk * job.element) * operands;
   if ((fabric_ != nullptr || job.scale_inputs) && part.scratch.size() < lines) part.scratch.resize(lines);
 }
 

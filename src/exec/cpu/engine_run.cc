@@ -94,7 +94,7 @@ bool Engine::RunPart(Job& job, Part& part) {
 }
 
 std::byte* Engine::Scratch(Part& part, std::size_t operand, std::size_t bytes) {
-  return reinterpret_cast<std::byte*>(part.scratch.data()) + operand * ((bytes + 63) / 64 * 64);
+  return reinterpret_cast<std::byte*>(part.scratch.data()) + operand * LinesOf(bytes) * sizeof(CacheLine);
 }
 
 // Byte offset of chunk `round` of a block in its buffer, and its length in elements.

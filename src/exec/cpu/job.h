@@ -29,6 +29,7 @@ namespace tutti::exec::cpu {
 struct alignas(64) CacheLine {
   std::byte bytes[64];
 };
+constexpr std::size_t LinesOf(std::size_t bytes) { return (bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine); }
 
 // What one channel does of a collective: its own plan and links, its own part of the data, its own position.
 struct Part {
