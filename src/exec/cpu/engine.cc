@@ -101,6 +101,8 @@ void Engine::StartPart(Part& part) {
   part.slot = part.step = part.operand = 0;
   part.progress = part.sent = 0;
   part.computed = false;
+  part.place = Part::kNowhere;
+  part.at_root = part.at_root_here = nullptr;
   part.done = part.count == 0;
   part.pool_slot = -1;
 }

@@ -134,6 +134,7 @@ class Engine {
   template <proto::Protocol P>
   bool Gather(Job& job, Part& part, const plan::Step& step, const Work& work, int round);
   bool ReceivePost(Job& job, const Message& message, const std::byte** where);
+  void ReleaseLanded(Part& part, const plan::Step& step, int last, std::size_t bytes);
   bool TakePages(Job& job, Part& part, const plan::Step& step, std::size_t bytes);
   template <proto::Protocol P>
   void Compute(Job& job, Part& part, const plan::Step& step, const Work& work);
@@ -147,10 +148,15 @@ class Engine {
   std::size_t LengthOfNext(Job& job, int index, int peer, const ReceiveBlock& block);
   bool Finish(Job& job);
   void OfferEarly(Job& job);
+  bool MayTakeValues(const Job& job) const;
   void OfferOutputs(Job& job);
   void CloseOutputs(Job& job);
-  void PlaceValue(const Job& job, Part& part, const plan::Step& step, const Work& work, int round);
-  void EndPlacing(const Part& part, const plan::Step& step);
+  void FindPlace(const Job& job, Part& part, const plan::Step& step, const Work& work, int round);
+  void FindPlaceAtRoot(const Job& job, Part& part, const plan::Step& step, const Work& work, int round);
+  void EndPlacing(Part& part, const plan::Step& step, std::size_t bytes);
+  bool PutValue(const Job& job, const Part& part, int peer, std::size_t bytes);
+  std::byte* Reachable(int peer, std::byte* theirs, std::size_t bytes) const;
+  bool WriteToPeer(int peer, std::byte* theirs, const std::byte* from, std::size_t bytes);
   Share& ShareOf(int channel, int peer) { return shares_[channel * ranks_ + peer]; }
   static bool IsShared(const Message& message);
   void Offer(const Message& message);
@@ -214,7 +220,7 @@ class Engine {
   std::vector<Share> shares_;           // per channel and peer
   bool offers_output_ = false;          // the first job's, to all (OfferOutputs)
   std::vector<std::uint64_t> to_come_;  // per peer: the first post that AwaitAhead has not looked at
-  bool can_help_ = true;                // until writing to a peer's memory has failed
+  bool can_write_ = true;               // until the system has refused to write to a peer
   // For peers: copies, folds of two operands, folds of more. Since the first of them.
   std::shared_ptr<StoresByTrial[]> writing_;
   std::shared_ptr<HugeBuffers> huge_;  // null: buffers stay where they are

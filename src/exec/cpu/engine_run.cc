@@ -120,13 +120,12 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   if (work.elements == 0) return true;
   if (!part.computed) {
     if (!Gather<P>(job, part, step, work, round)) return false;
-    part.placed = nullptr;
-    if (P == Protocol::kSimple && !step.to.empty()) {
-      PlaceValue(job, part, step, work, round);
-      if (part.placed == nullptr && !TakePages(job, part, step, work.bytes)) return false;
+    if (P == Protocol::kSimple) FindPlace(job, part, step, work, round);
+    if (P == Protocol::kSimple && !step.to.empty() && part.at_root == nullptr) {
+      if (!TakePages(job, part, step, work.bytes)) return false;
     }
     Compute<P>(job, part, step, work);
-    if (part.placed != nullptr) EndPlacing(part, step);
+    if (part.at_root != nullptr) EndPlacing(part, step, work.bytes);
     part.computed = true;
   }
   for (; part.sent < step.to.size(); ++part.sent) {
@@ -138,6 +137,18 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
     part.pool_slot = -1;
   }
   return true;
+}
+
+// Gives posts of the peer of operand `last` back before the step is computed, where all that has come from it was copied: the peer then need
+// not wait for the fold to write there, or to end its call.
+void Engine::ReleaseLanded(Part& part, const Step& step, int last, std::size_t bytes) {
+  const int peer = step.operands[last].index;
+  for (int i = 0; i < last; ++i) {
+    const Operand& operand = step.operands[i];
+    if (!operand.local() && operand.index == peer && part.operands[i] != Scratch(part, i, bytes)) return;
+  }
+  ReleasePosts(fabric_->in(part.channel, peer));
+  fabric_->Nudge(peer);
 }
 
 // Finds shared pages for a value that is to be sent, unless it can be referred to where it lies.
@@ -164,11 +175,11 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
   const int operand_count = static_cast<int>(step.operands.size());
   std::byte* pages = part.pool_slot >= 0 ? pool_->Data(part.pool_slot) : nullptr;
   // Peers read the output itself.
-  const bool refers = P == Protocol::kSimple && pages == nullptr && part.placed == nullptr && !step.to.empty();
+  const bool refers = P == Protocol::kSimple && pages == nullptr && part.place == Part::kNowhere && !step.to.empty();
   part.value = static_cast<const std::byte*>(part.operands[0]);
   if (operand_count > 1) {
     std::byte* target = work.out;
-    if (target == nullptr) target = part.placed;
+    if (target == nullptr) target = part.at_root_here;
     if (target == nullptr) target = pages != nullptr ? pages : Scratch(part, operand_count, work.bytes);
     const auto fold = [&](Stores stores) {
       job.fold(target, part.operands.data(), operand_count, work.elements, stores);
@@ -176,7 +187,7 @@ void Engine::Compute(Job& job, Part& part, const Step& step, const Work& work) {
     if (target == pages || refers) {
       WriteForPeers(operand_count, work.bytes, fold);
     } else {
-      fold((target == work.out && step.to.empty()) || part.placed != nullptr ? job.stores : Stores::kCached);
+      fold((target == work.out && step.to.empty()) || target == part.at_root_here ? job.stores : Stores::kCached);
     }
     part.value = target;
   } else if (work.out != nullptr) {
@@ -216,10 +227,10 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
     WriteLl128(tx, rings, job.calls.mark, part.value, bytes, job.mutual());
   } else {
     if (!RoomPost(tx, rings)) return Waits(job, peer, Job::WaitsFor::kRoom, part.channel);
-    if (part.placed != nullptr) {
-      WritePost(tx, rings, job.calls.mark, PostKind::kPlaced, part.placed_address, bytes);
+    if (part.at_root != nullptr) {
+      WritePost(tx, rings, job.calls.mark, PostKind::kPlaced, reinterpret_cast<std::uint64_t>(part.at_root), bytes);
     } else if (part.pool_slot < 0) {
-      PostReference(part.channel, peer, job.calls.mark, part.value, bytes, {});
+      if (!PutValue(job, part, peer, bytes)) PostReference(part.channel, peer, job.calls.mark, part.value, bytes, {});
     } else {
       const std::uint64_t offset = pool_->Offset(part.pool_slot);
       pool_->AddReader(part.pool_slot, &tx,
@@ -267,6 +278,10 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
     if (!arrived) return Waits(job, operand.index, Job::WaitsFor::kData, part.channel);
     part.operands[i] = where;
     part.progress = 0;
+    if constexpr (P == Protocol::kSimple) {
+      if (where == landing && count > 1 && rx.reach == transport::Reach::kSystemCall)
+        ReleaseLanded(part, step, i, work.bytes);
+    }
   }
   return true;
 }

@@ -60,9 +60,13 @@ struct Part {
   std::vector<CacheLine> scratch;
   int pool_slot = -1;
   const std::byte* value = nullptr;
-  // Where its value goes in the output of the rank that gets it, as mapped here and as that rank knows it; null where it does not.
-  std::byte* placed = nullptr;
-  std::uint64_t placed_address = 0;
+  // Where its value goes in the outputs of those who get it and offer them, so many bytes behind their start; kNowhere: they read it.
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::size_t place = kNowhere;
+  // Of a step whose value goes to the root's output alone: where that is, as the root knows it, null: its pages of the pool instead; and
+  // as known here, null where only the system can write there.
+  std::byte* at_root = nullptr;
+  std::byte* at_root_here = nullptr;
 };
 
 // What one send or receive moves: an in-block or out-block of its group's plan.

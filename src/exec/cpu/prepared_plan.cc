@@ -77,6 +77,47 @@ std::vector<Sharing> SharingOf(const plan::RankPlan& plan) {
   return sharing;
 }
 
+// Whether each block of the input is for one rank alone, which may be this one, and each block of the output is written once.
+bool EachBlockServesOnce(const plan::RankPlan& plan) {
+  std::vector<int> readers(plan.in_blocks, 0), writes(plan.out_blocks, 0);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const int readers_here = step.operands.size() == 1 ? std::max<int>(static_cast<int>(step.to.size()), 1) : 1;
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kIn) readers[operand.index] += readers_here;
+    }
+    if (step.out != plan::kNoBlock) ++writes[step.out];
+  }
+  const auto once = [](int n) { return n <= 1; };
+  return std::ranges::all_of(readers, once) && std::ranges::all_of(writes, once);
+}
+
+// PreparedPlan::takes_values. A rank that cuts its output as this one does knows where a value lies in it. Who makes a value of all ranks'
+// inputs has read what this one had for it, and is the only one that reads that. A link has one offer at a time, and those of copies that
+// both ends share come first.
+bool TakesValues(const PreparedPlan& prepared) {
+  const plan::RankPlan& plan = prepared.plan;
+  if (plan.collective != Collective::kAllReduce && plan.collective != Collective::kReduce) return false;
+  if (prepared.in_blocks_per_piece != prepared.out_blocks_per_piece || !EachBlockServesOnce(plan)) return false;
+  if (!std::ranges::all_of(prepared.sharing, [](Sharing s) { return s == Sharing::kNone; })) return false;
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    const bool received = step.operands.size() == 1 && step.operands[0].kind == plan::Operand::Kind::kRecv;
+    if (received && step.out != plan::kNoBlock) return true;
+  }
+  return false;
+}
+
+// PreparedPlan::puts of a step. In an all_reduce a rank that takes no values itself leaves it to the others, who have nothing to do meanwhile,
+// to fetch its own.
+bool PutsValue(const plan::RankPlan& plan, const plan::Step& step, bool takes_values) {
+  const bool of_all = plan.ranks > 1 && static_cast<int>(step.operands.size()) == plan.ranks;
+  const auto own = std::ranges::find_if(step.operands, &plan::Operand::local);
+  if (!of_all || step.to.empty() || own == step.operands.end() || own->kind != plan::Operand::Kind::kIn) return false;
+  if (plan.collective == Collective::kAllReduce) return takes_values && step.out == own->index;
+  return plan.collective == Collective::kReduce && step.out == plan::kNoBlock && step.to.size() == 1;
+}
+
 // PreparedPlan::long_bytes_max of a rank that folds and sends nothing, or of any other.
 std::size_t LongBytesMax(const plan::RankPlan& plan) {
   bool folds = false;
@@ -110,6 +151,10 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   prepared->long_bytes_max = LongBytesMax(plan);
   prepared->runnable = plan::CheckRunnable(plan);
   prepared->plan = std::move(plan);
+  prepared->takes_values = TakesValues(*prepared);
+  for (int i = 0; i < prepared->plan.step_count(); ++i) {
+    prepared->puts.push_back(PutsValue(prepared->plan, prepared->plan.step(i), prepared->takes_values));
+  }
   prepared->name = std::move(name);
   return prepared;
 }

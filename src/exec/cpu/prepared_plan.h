@@ -34,6 +34,9 @@ struct PreparedPlan {
   std::vector<bool> alone, answered;
   std::vector<Sharing> sharing;    // per step
   std::vector<plan::Early> early;  // plan::EarlyOf
+  // Whether finished values come to this rank that it only has to store, and for each step whether its value is one for those who get it.
+  bool takes_values = false;
+  std::vector<bool> puts;
   // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
   std::size_t long_bytes_max = kAnyLength;
   // Not ok: the plan needs switches, and the engine ends its jobs with this (plan/switches.h).

@@ -26,9 +26,9 @@
 // The sender reads landing and mark after front, and looks at front again after its claim. They were stored with release
 // order after the fronts of the offer before, so a sender that read a newer one's landing finds its claim overlapped.
 
-// A receiver may offer the whole output of an operation instead (OfferOutput). Then senders who fold what it only has to store write their
-// results there at once. Such an offer belongs to no post. Who uses it claims with the post that will say so: in `help` of the next post of
-// the link, before it is written.
+// Whole outputs. A receiver may offer the output of an operation instead (OfferOutput). Then senders who have a value that it only has to
+// store write that there at once. Such an offer belongs to no post. Who uses it claims with the post that will say so: in `help` of the
+// next post of the link, before it is written.
 
 #include <algorithm>
 #include <atomic>
@@ -142,6 +142,13 @@ inline constexpr std::uint64_t kOutputBit = std::uint64_t{1} << (63 - kFrontBits
 // As OpenOffer; any message of the call `mark` may be written to its place in `out`. RevokeOffer ends it with the post index plus kOutputBit.
 inline void OfferOutput(proto::Offer& offer, std::uint64_t post_index, std::uint64_t mark, std::byte* out) {
   OpenOffer(offer, post_index + kOutputBit, mark, out);
+}
+
+// Whether the receiver offers its output for the call `mark`. It may end that at any time.
+inline bool OffersOutput(const proto::Offer& offer, std::uint64_t mark) {
+  const std::uint64_t word = offer.front.load(std::memory_order_acquire);
+  return (word >> kFrontBits & kOutputBit) != 0 && (word & kRevoked) != kRevoked &&
+         offer.mark.load(std::memory_order_acquire) == mark;
 }
 
 // Where the receiver has its output for the call `mark`, if it offers that; null otherwise. The caller may write there until it calls

@@ -138,61 +138,6 @@ void Engine::OfferEarly(Job& job) {
   }
 }
 
-// The root of a reduce offers its output, if all ranks have it mapped. Its input may lie at the same place: who folds a part is the only
-// one to read that part, and reads it right before.
-void Engine::OfferOutputs(Job& job) {
-  // Senders know where a part lies in their inputs, which are cut like the output. A link has one offer at a time.
-  const PreparedPlan& plan = job.first_plan();
-  const bool receives = job.collective == Collective::kReduce && plan.plan.out_blocks > 0 &&
-                        plan.in_blocks_per_piece == plan.out_blocks_per_piece &&
-                        std::ranges::all_of(plan.sharing, [](Sharing s) { return s == Sharing::kNone; });
-  const std::size_t bytes = job.count * job.element;
-  std::uint32_t region = 0;
-  std::uint64_t offset = 0;
-  offers_output_ = receives && bytes >= kLeastSharedBytes && fabric_->regions().Find(job.out, bytes, &region, &offset);
-  if (!offers_output_) return;
-  for (int c = 0; c < job.channels; ++c) {
-    for (int peer = 0; peer < ranks_; ++peer) {
-      if (peer == rank_) continue;
-      Incoming& rx = fabric_->in(job.parts[c].channel, peer);
-      ShareOf(job.parts[c].channel, peer) = {.open = true, .index = rx.post_head + kOutputBit};
-      OfferOutput(rx.credit->offer, rx.post_head, job.calls.mark, job.out);
-    }
-  }
-}
-
-// All has arrived, so that nobody writes there any more.
-void Engine::CloseOutputs(Job& job) {
-  offers_output_ = false;
-  for (int c = 0; c < job.channels; ++c) {
-    for (int peer = 0; peer < ranks_; ++peer) ShareOf(job.parts[c].channel, peer).open = false;
-  }
-}
-
-// Finds out whether a step's value may be written to its place in the output of the only rank that gets it. That is so where every
-// rank's input is folded into it: then all that is left to do there is to store it.
-void Engine::PlaceValue(const Job& job, Part& part, const Step& step, const Work& work, int round) {
-  if (job.collective != Collective::kReduce || !job.by_reference || step.out != plan::kNoBlock || step.to.size() != 1 ||
-      static_cast<int>(step.operands.size()) != ranks_ || fabric_->regions().empty()) {
-    return;
-  }
-  const auto own = std::ranges::find_if(step.operands, &plan::Operand::local);
-  const int peer = step.to[0];
-  transport::Outgoing& tx = fabric_->out(part.channel, peer);
-  if (own == step.operands.end() || !RoomPost(tx, fabric_->rings())) return;
-  proto::Post& next = NextPost(tx, fabric_->rings());
-  std::byte* const out = ClaimOutput(tx.credit->offer, next, job.calls.mark);
-  if (out == nullptr) return;
-  std::size_t elements;
-  part.placed_address = reinterpret_cast<std::uint64_t>(out + Offset(job, part, true, own->index, round, &elements));
-  part.placed = fabric_->regions().InPeer(peer, part.placed_address, work.bytes);
-  if (part.placed == nullptr) EndOutput(next);
-}
-
-void Engine::EndPlacing(const Part& part, const Step& step) {
-  EndOutput(NextPost(fabric_->out(part.channel, step.to[0]), fabric_->rings()));
-}
-
 // Moves a shared copy on, of the post that was read last. True when all of the message is there, or the job has failed; false while the sender copies.
 bool Engine::ReceiveShared(Job& job, const Message& message, const proto::Post& post) {
   Incoming& rx = fabric_->in(message.channel, message.peer);
@@ -216,9 +161,25 @@ bool Engine::ReceiveShared(Job& job, const Message& message, const proto::Post& 
   return true;
 }
 
+// Where a peer's memory can be written to like this rank's own; null where only the system can.
+std::byte* Engine::Reachable(int peer, std::byte* theirs, std::size_t bytes) const {
+  if (fabric_->in(0, peer).reach == Reach::kSameProcess) return theirs;
+  return fabric_->regions().InPeer(peer, reinterpret_cast<std::uint64_t>(theirs), bytes);
+}
+
+// Writes to where a peer lets it. False where the system refuses; it is not asked again then.
+bool Engine::WriteToPeer(int peer, std::byte* theirs, const std::byte* from, std::size_t bytes) {
+  if (std::byte* const here = Reachable(peer, theirs, bytes); here != nullptr) {
+    CopyBytes(here, from, bytes);
+    return true;
+  }
+  can_write_ = can_write_ && sys::WriteProcessMemory(fabric_->in(0, peer).thread, theirs, from, bytes).ok();
+  return can_write_;
+}
+
 // Copies a piece of what a receiver offers to share. False where there is none.
 bool Engine::Help() {
-  if (!can_help_) return false;
+  if (!can_write_) return false;
   DropReadReferences();
   for (const Reference& r : references_) {
     proto::Post& post = r.link->posts[r.index & (fabric_->rings().posts() - 1)];
@@ -229,18 +190,8 @@ bool Engine::Help() {
     const transport::shm::Regions& regions = fabric_->regions();
     const auto* from = post.kind == PostKind::kRegion ? regions.OwnAddress(post.region, post.address)
                                                       : reinterpret_cast<const std::byte*>(post.address);
-    from += piece.begin;
-    std::byte* const to = landing + piece.begin;
-    const Incoming& peer = fabric_->in(0, r.peer);
-    std::byte* const here = peer.reach == Reach::kSameProcess
-                                ? to
-                                : regions.InPeer(r.peer, reinterpret_cast<std::uint64_t>(to), piece.bytes);
-    if (here != nullptr) {
-      CopyBytes(here, from, piece.bytes);
-    } else {
-      can_help_ = sys::WriteProcessMemory(peer.thread, to, from, piece.bytes).ok();
-    }
-    EndClaim(post, piece, can_help_ ? Outcome::kCopied : Outcome::kFailed);
+    const bool written = WriteToPeer(r.peer, landing + piece.begin, from + piece.begin, piece.bytes);
+    EndClaim(post, piece, written ? Outcome::kCopied : Outcome::kFailed);
     fabric_->Nudge(r.peer);
     ++moves_;
     return true;

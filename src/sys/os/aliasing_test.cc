@@ -27,21 +27,25 @@ TEST(AliasingTest, OnlyTargetsRightAboveTheirSourceWithinPages) {
 }
 
 // Whatever way the data take: every distance, whole parts of the way around and what is left.
-TEST(AliasingTest, ReadsAreRightAtEveryDistance) {
+TEST(AliasingTest, ReadsAndWritesAreRightAtEveryDistance) {
   constexpr std::size_t kMost = 70'000, kRoom = kMost + 8192;
   std::vector<unsigned char> from(kRoom), to(kRoom);
   for (std::size_t i = 0; i < kRoom; ++i) from[i] = static_cast<unsigned char>(i * 7 + i / 251);
   for (const std::size_t bytes : {std::size_t{100}, std::size_t{2048}, std::size_t{16384}, std::size_t{16385}, kMost}) {
     for (const std::size_t source : {0, 5, 2048, 4095}) {
       for (const std::size_t target : {0, 1, 5, 21, 2064, 4095}) {
-        std::ranges::fill(to, static_cast<unsigned char>(0xaa));
-        const Result<std::size_t> read = ReadProcessMemory(getpid(), from.data() + source, to.data() + target, bytes);
-        if (!read.ok() && read.status().code() == Code::kSystem) GTEST_SKIP() << read.status().ToString();
-        ASSERT_TRUE(read.ok()) << read.status().ToString();
-        ASSERT_EQ(*read, bytes);
-        ASSERT_EQ(std::memcmp(to.data() + target, from.data() + source, bytes), 0) << source << " to " << target;
-        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + target, [](unsigned char c) { return c == 0xaa; }));
-        ASSERT_TRUE(std::all_of(to.begin() + target + bytes, to.end(), [](unsigned char c) { return c == 0xaa; }));
+        for (const bool writes : {false, true}) {
+          std::ranges::fill(to, static_cast<unsigned char>(0xaa));
+          const Result<std::size_t> moved =
+              writes ? WriteProcessMemory(getpid(), to.data() + target, from.data() + source, bytes)
+                     : ReadProcessMemory(getpid(), from.data() + source, to.data() + target, bytes);
+          if (!moved.ok() && moved.status().code() == Code::kSystem) GTEST_SKIP() << moved.status().ToString();
+          ASSERT_TRUE(moved.ok()) << moved.status().ToString();
+          ASSERT_EQ(*moved, bytes);
+          ASSERT_EQ(std::memcmp(to.data() + target, from.data() + source, bytes), 0) << source << " to " << target;
+          ASSERT_TRUE(std::all_of(to.begin(), to.begin() + target, [](unsigned char c) { return c == 0xaa; }));
+          ASSERT_TRUE(std::all_of(to.begin() + target + bytes, to.end(), [](unsigned char c) { return c == 0xaa; }));
+        }
       }
     }
   }

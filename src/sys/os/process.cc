@@ -110,19 +110,32 @@ Result<std::size_t> Transfer(TransferCall call, const char* verb, std::int32_t p
   return bytes;
 }
 
-// By way of a buffer that lies half a page off the source, a part at a time.
-Result<std::size_t> ReadAround(std::int32_t pid, const std::byte* remote, std::byte* local, std::size_t bytes) {
+// By way of a buffer that lies half a page off the other process's memory, a part at a time: `move` moves one between the two.
+template <typename Move>
+Result<std::size_t> GoAround(const std::byte* remote, std::size_t bytes, Move move) {
   constexpr std::size_t kPage = 4096, kPart = 4 * kPage;
   alignas(kPage) std::byte buffer[kPart + kPage];
   std::byte* const between = buffer + (reinterpret_cast<std::uintptr_t>(remote) + kPage / 2) % kPage;
   for (std::size_t done = 0; done < bytes; done += kPart) {
-    const std::size_t part = std::min(kPart, bytes - done);
-    const Result<std::size_t> got =
-        Transfer(&process_vm_readv, "read", pid, const_cast<std::byte*>(remote + done), between, part);
-    if (!got.ok()) return got;
-    std::memcpy(local + done, between, part);
+    const Result<std::size_t> moved = move(between, done, std::min(kPart, bytes - done));
+    if (!moved.ok()) return moved;
   }
   return bytes;
+}
+
+Result<std::size_t> ReadAround(std::int32_t pid, std::byte* remote, std::byte* local, std::size_t bytes) {
+  return GoAround(remote, bytes, [&](std::byte* between, std::size_t at, std::size_t part) {
+    Result<std::size_t> got = Transfer(&process_vm_readv, "read", pid, remote + at, between, part);
+    if (got.ok()) std::memcpy(local + at, between, part);
+    return got;
+  });
+}
+
+Result<std::size_t> WriteAround(std::int32_t pid, std::byte* remote, std::byte* local, std::size_t bytes) {
+  return GoAround(remote, bytes, [&](std::byte* between, std::size_t at, std::size_t part) {
+    std::memcpy(between, local + at, part);
+    return Transfer(&process_vm_writev, "write", pid, remote + at, between, part);
+  });
 }
 
 int AffinityCpus() {
@@ -261,12 +274,15 @@ Liveness ProbeHandle(const Fd& handle) {
 
 Result<std::size_t> ReadProcessMemory(std::int32_t pid, const void* remote, void* local, std::size_t bytes) {
   if (CopyAliases(local, remote, bytes) && AliasedCopiesAreSlow()) {
-    return ReadAround(pid, static_cast<const std::byte*>(remote), static_cast<std::byte*>(local), bytes);
+    return ReadAround(pid, static_cast<std::byte*>(const_cast<void*>(remote)), static_cast<std::byte*>(local), bytes);
   }
   return Transfer(&process_vm_readv, "read", pid, const_cast<void*>(remote), local, bytes);
 }
 
 Result<std::size_t> WriteProcessMemory(std::int32_t pid, void* remote, const void* local, std::size_t bytes) {
+  if (CopyAliases(remote, local, bytes) && AliasedCopiesAreSlow()) {
+    return WriteAround(pid, static_cast<std::byte*>(remote), static_cast<std::byte*>(const_cast<void*>(local)), bytes);
+  }
   return Transfer(&process_vm_writev, "write", pid, remote, const_cast<void*>(local), bytes);
 }
 
