@@ -10,7 +10,7 @@
 // For each operation and size, on floats with sum:
 //   check      one operation on values that sum exactly; every element of the result is compared
 //   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms up
-//   settle     batches that do not count, for --settle-ms and 512 operations, of long ones for 10 s at most: a library may try several
+//   settle     batches that do not count, for --settle-ms and 640 operations, of long ones for 10 s at most: a library may try several
 //              ways by the first calls of a size, as Tutti does (docs/decisions/0019-trials.md)
 //   batch      some operations that do not count, for the caches; a barrier; k operations back to back, during which each
 //              rank reads its own clock. The batch counts as the slowest rank's time / k. k comes from the calibration, is
@@ -344,7 +344,7 @@ class Bench {
   }
 
   void Settle() {
-    constexpr int kOperations = 512;
+    constexpr int kOperations = 640;
     constexpr double kMostMs = 10e3;
     int operations = 0;
     for (double ms = 0; (ms < options_.settle_ms || operations < kOperations) && ms < kMostMs; operations += k_) {

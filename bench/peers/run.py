@@ -546,7 +546,7 @@ def parse_options():
     parser.add_argument("--warm-turns", type=int,
                         help="batches before those, which do not count (default 3; with --hosts 9)")
     parser.add_argument("--settle-ms", type=float, metavar="MS",
-                        help="how long each library runs a size before its turns, and 512 operations at least, in 10 s at most: "
+                        help="how long each library runs a size before its turns, and 640 operations at least, in 10 s at most: "
                              "Tutti tries ways by the first calls of a size (default 150; with --hosts or --quick 0: not at all)")
     parser.add_argument("--batch-ms", type=float,
                         help="how long a batch lasts (default 5; with --neighbour 20, two of its periods)")

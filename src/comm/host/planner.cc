@@ -17,6 +17,7 @@
 #include "plan/footprint.h"
 #include "trace/layout.h"
 #include "tune/chooser.h"
+#include "tune/distinct.h"
 #include "tune/plugin/tuned_chooser.h"
 
 namespace tutti::comm {
@@ -183,8 +184,8 @@ std::string Planner::Explain(const Operation& o) {
 
 std::vector<tune::Choice> Planner::Candidates(Collective collective, std::size_t bytes) const {
   const std::size_t smallest = SmallestOfClass(SizeClass(bytes));
-  return collective == Collective::kSendRecv ? chooser_->TransferCandidates(smallest)
-                                             : chooser_->Candidates(collective, smallest);
+  if (collective == Collective::kSendRecv) return chooser_->TransferCandidates(smallest);
+  return tune::Distinct(chooser_->Candidates(collective, smallest), collective, chooser_->hosts(), 0);
 }
 
 void Planner::Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way) {

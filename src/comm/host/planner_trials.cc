@@ -13,6 +13,7 @@
 #include "comm/host/trials.h"
 #include "trace/call.h"
 #include "tune/chooser.h"
+#include "tune/distinct.h"
 
 namespace tutti::comm {
 namespace {
@@ -47,13 +48,13 @@ bool IsShort(Collective collective, const tune::Choice& choice) {
 // a few that are good.
 std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const {
   constexpr double kTurnUs = 200;
-  constexpr std::uint64_t kFewest = 3, kMost = 64, kMostShort = 1024, kLater = 8;
-  const std::uint64_t longer = first ? 1 : kLater;
+  constexpr std::uint64_t kMost = 64, kMostShort = 1024, kLater = 8;
+  const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 3;
   const std::uint64_t usual = longer * (IsShort(collective, choice) ? kMostShort : kMost);
   const std::uint64_t most =
-      calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), kFewest, kMost) : usual;
+      calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), fewest, kMost) : usual;
   const double us = kTurnUs * static_cast<double>(longer) / std::max(choice.predicted_us, 1e-3);
-  return std::clamp(static_cast<std::uint64_t>(us), kFewest, most);
+  return std::clamp(static_cast<std::uint64_t>(us), fewest, most);
 }
 
 std::uint64_t Planner::CallsUntilDecided(Collective collective, const Entry& entry) const {
@@ -79,7 +80,8 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
       return !same && !(ordered(way) && ordered(first));
     });
   }
-  std::vector<tune::Choice> ways = Trials::Contestants(all);
+  std::vector<tune::Choice> ways =
+      Trials::Contestants(tune::Distinct(std::move(all), collective, chooser_->hosts(), root));
   if (ways.size() < 2) return nullptr;
   const Trials::Rules rules{.begin = entry.granted - 1,
                             .second = CallsBetween(entry.recipe.choice, true),

@@ -21,7 +21,7 @@ namespace tutti::comm {
 // are counted, alike on all ranks. Those of a trial take one of the best ways by prediction in turn, while every rank notes when they
 // begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. A second
 // trial soon after is among those that were best, since what disturbed one way in the first is over then; later ones come now and then:
-// the machine may have changed. A trial counts as much as the one before it.
+// the machine may have changed. A trial counts as much as the one before it, but for the first, whose turns are short.
 //
 //   calls      | first way | trial: each way some calls, three times over | the winner ... | trial of the best | ...
 //                                                                         ^ an all_reduce of the times
@@ -83,7 +83,7 @@ class Trials final : public exec::cpu::JobWatcher {
 
  private:
   static constexpr std::size_t kTurns = 3;      // of a way in a trial
-  static constexpr std::size_t kFinalists = 4;  // ways of the later trials
+  static constexpr std::size_t kFinalists = 6;  // ways of the later trials
 
   struct Way {
     tune::Choice choice;

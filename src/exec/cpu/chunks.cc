@@ -21,7 +21,7 @@ constexpr std::size_t kReferenceChunkBytes = std::size_t{8} << 20;
 static_assert(kReferenceChunkBytes <= kMostSharedBytes);
 // Of an all_gather each rank copies its own block too, which peers read: part by part it comes from memory once. On the same Xeon one of 32 MiB
 // between 2 ranks takes 2.2 ms instead of 2.6.
-constexpr std::size_t kReferenceGatherBytes = std::size_t{256} << 10;
+constexpr std::size_t kReferenceGatherBytes = std::size_t{1} << 20;
 constexpr std::size_t kReferenceFoldBytes = std::size_t{512} << 10;
 constexpr std::size_t kMinReferenceFoldBytes = 16384;
 
