@@ -10,7 +10,7 @@
 // For each operation and size, on floats with sum:
 //   check      one operation on values that sum exactly; every element of the result is compared
 //   calibrate  ever longer batches, from one operation on, until one lasts about --batch-ms; this also warms up
-//   settle     batches that do not count, for --settle-ms and 640 operations, of long ones for 10 s at most: a library may try several
+//   settle     batches that do not count, for --settle-ms and --settle-operations, of long ones for 10 s at most: a library may try several
 //              ways by the first calls of a size, as Tutti does (docs/decisions/0019-trials.md)
 //   batch      some operations that do not count, for the caches; a barrier; k operations back to back, during which each
 //              rank reads its own clock. The batch counts as the slowest rank's time / k. k comes from the calibration, is
@@ -109,6 +109,7 @@ struct Options {
   int batches = 7;
   double batch_ms = 10;
   double settle_ms = 0;
+  int settle_operations = 640;
   bool buffers_of_library = false;
   std::string turns;  // a socket's path
 };
@@ -117,10 +118,11 @@ struct Options {
 
 [[noreturn]] inline void Usage(const char* program, const std::string& complaint) {
   std::fprintf(stderr, "%s: %s\n", program, complaint.c_str());
-  std::fprintf(stderr,
-               "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
-               "[--batch-ms 10] [--settle-ms 0] [--buffers ordinary|library] [--turns SOCKET]\n",
-               program);
+  std::fprintf(
+      stderr,
+      "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
+      "[--batch-ms 10] [--settle-ms 0] [--settle-operations 640] [--buffers ordinary|library] [--turns SOCKET]\n",
+      program);
   std::exit(2);
 }
 
@@ -169,6 +171,8 @@ inline Options ParseOptions(int argc, char** argv) {
       options.batch_ms = std::atof(value.c_str());
     } else if (key == "--settle-ms") {
       options.settle_ms = std::atof(value.c_str());
+    } else if (key == "--settle-operations") {
+      options.settle_operations = std::atoi(value.c_str());
     } else if (key == "--buffers" && (value == "ordinary" || value == "library")) {
       options.buffers_of_library = value == "library";
     } else if (key == "--buffers") {
@@ -344,10 +348,10 @@ class Bench {
   }
 
   void Settle() {
-    constexpr int kOperations = 640;
     constexpr double kMostMs = 10e3;
     int operations = 0;
-    for (double ms = 0; (ms < options_.settle_ms || operations < kOperations) && ms < kMostMs; operations += k_) {
+    for (double ms = 0; (ms < options_.settle_ms || operations < options_.settle_operations) && ms < kMostMs;
+         operations += k_) {
       ms += TimeBatch();
     }
   }

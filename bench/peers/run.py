@@ -45,6 +45,8 @@ import plot
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 LIBRARIES = ("tutti", "openmpi", "mpich", "gloo", "plain", "raw")
 TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo", "plain": "plain copy", "raw": "raw TCP"}
+# As many as Tutti has on trial of a kind of call at most, and ordinary ones between: at 8 MiB and more it takes all of them.
+SETTLE_OPERATIONS = 640
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter", "all_to_all",
        "send_recv")
 
@@ -278,7 +280,7 @@ class Comparison:
         """One round; peers that fail, or have no such operation, are taken out of `active`."""
         low, high, factor = self.options.sizes
         arguments = ["--max", str(high), "--batch-ms", f"{self.options.batch_ms:g}",
-                     "--settle-ms", f"{self.options.settle_ms:g}",
+                     "--settle-ms", f"{self.options.settle_ms:g}", "--settle-operations", str(SETTLE_OPERATIONS),
                      "--buffers", "library" if self.options.library_buffers else "ordinary"]
         sessions = {}
 
@@ -546,7 +548,7 @@ def parse_options():
     parser.add_argument("--warm-turns", type=int,
                         help="batches before those, which do not count (default 3; with --hosts 9)")
     parser.add_argument("--settle-ms", type=float, metavar="MS",
-                        help="how long each library runs a size before its turns, and 640 operations at least, in 10 s at most: "
+                        help=f"how long each library runs a size before its turns, and {SETTLE_OPERATIONS} operations at least, in 10 s at most: "
                              "Tutti tries ways by the first calls of a size (default 150; with --hosts or --quick 0: not at all)")
     parser.add_argument("--batch-ms", type=float,
                         help="how long a batch lasts (default 5; with --neighbour 20, two of its periods)")
@@ -654,7 +656,7 @@ def compare(options, network):
     where = {"count": 1} if network is None else {"count": network.count, "cards": len(network.cards),
                                                   "rates": network.rates, "text": network.text()}
     head = {"kind": "peers", "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "machine": machine(),
-            "hosts": where, "neighbour": bool(options.neighbour), "settle_ms": options.settle_ms,
+            "hosts": where, "neighbour": bool(options.neighbour), "settle_ms": options.settle_ms, "settle_operations": SETTLE_OPERATIONS,
             "library_buffers": bool(options.library_buffers), "command": shlex.join(sys.argv),
             "revision": revision()}
     print_head(head)

@@ -111,10 +111,12 @@ class Measured:
         return sorted(self.of(machine, "peers", library_buffers=True), key=lambda run: run.data["date"])
 
     def settled(self, machine, neighbour=False):
-        """Those of them in which every library settled before its times counted (--settle-ms), and of these the ones that know of huge pages,
-        which the library has used since then. Where no such run has all operations, all, or all that had settled."""
+        """Those of them in which every library settled before its times counted (--settle-ms), of these the ones that know of huge pages,
+        which the library has used since then, and of these the ones in which it settled for as many operations as it has had on trial since
+        its ranks write to each other's outputs. Where no such run has all operations, as many of these as some run with all fulfils."""
         runs = self.comparisons(machine, neighbour)
-        for later in (lambda run: run.data.get("settle_ms"), lambda run: "huge_pages" in run.data["machine"]):
+        for later in (lambda run: run.data.get("settle_ms"), lambda run: "huge_pages" in run.data["machine"],
+                      lambda run: run.data.get("settle_operations", 0) >= 640):
             found = [run for run in runs if later(run)]
             if any(all(mean(run, 2, op, "openmpi") for op in OPS) for run in found):
                 runs = found

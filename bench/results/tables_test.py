@@ -62,10 +62,12 @@ class FiguresTest(unittest.TestCase):
             return [peers_run([(2, op, 8192, "openmpi", 2.0) for op in ops], **more) for ops, more in kinds]
 
         settled, huge = {"settle_ms": 150}, {"settle_ms": 150, "machine": {"cpu": "box", "huge_pages": "madvise"}}
+        longer = huge | {"settle_operations": 640}
         for kinds, counting in (([(results.OPS, {})], [0]), ([(results.OPS, {}), (results.OPS, settled)], [1]),
                                 ([(results.OPS, {}), (results.OPS[:2], settled)], [0, 1]),
                                 ([(results.OPS, settled), (results.OPS, huge), (results.OPS[:2], huge)], [1, 2]),
-                                ([(results.OPS, settled), (results.OPS[:2], huge)], [0, 1])):
+                                ([(results.OPS, settled), (results.OPS[:2], huge)], [0, 1]),
+                                ([(results.OPS, huge), (results.OPS, longer), (results.OPS[:2], longer)], [1, 2])):
             every = runs(*kinds)
             self.assertEqual(measured.Measured(every).settled("box"), [every[i] for i in counting], kinds)
 

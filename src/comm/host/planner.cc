@@ -17,7 +17,6 @@
 #include "plan/footprint.h"
 #include "trace/layout.h"
 #include "tune/chooser.h"
-#include "tune/distinct.h"
 #include "tune/plugin/tuned_chooser.h"
 
 namespace tutti::comm {
@@ -180,12 +179,6 @@ std::string Planner::Explain(const Operation& o) {
   tune::Choice way;
   const Status found = FindCurrent(o.kind, bytes, o.root, way);
   return found.ok() ? tune::ToString(way) : found.ToString();
-}
-
-std::vector<tune::Choice> Planner::Candidates(Collective collective, std::size_t bytes) const {
-  const std::size_t smallest = SmallestOfClass(SizeClass(bytes));
-  if (collective == Collective::kSendRecv) return chooser_->TransferCandidates(smallest);
-  return tune::Distinct(chooser_->Candidates(collective, smallest), collective, chooser_->hosts(), 0);
 }
 
 void Planner::Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way) {

@@ -101,6 +101,12 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
       });
 }
 
+std::vector<tune::Choice> Planner::Candidates(Collective collective, std::size_t bytes) const {
+  const std::size_t smallest = SmallestOfClass(SizeClass(bytes));
+  if (collective == Collective::kSendRecv) return chooser_->TransferCandidates(smallest);
+  return tune::Distinct(chooser_->Candidates(collective, smallest), collective, chooser_->hosts(), 0);
+}
+
 exec::cpu::Job* Planner::Try(Entry& entry, exec::cpu::Job& job) {
   if (entry.trials == nullptr) entry.trials = MakeTrials(job, entry);
   if (entry.trials == nullptr) {

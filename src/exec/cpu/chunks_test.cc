@@ -74,5 +74,17 @@ TEST(ChunkRules, ReducesGoThroughThePoolInShorterChunks) {
   EXPECT_GT(Rules(true, kLargePool).ForPlan(footprint, Protocol::kSimple, false, 1), kMaxReduceChunkBytes);
 }
 
+// Each rank copies its own block too, part by part with what its peers read.
+TEST(ChunkRules, AllGathersReferInShorterPartsThanOtherCopies) {
+  plan::Footprint footprint = FootprintOf(true);
+  footprint.forwards = false;
+  const ChunkRules host = Rules(false, kLargePool);
+  footprint.collective = Collective::kGather;
+  const std::size_t gather = host.ForPlan(footprint, Protocol::kSimple, true, 1);
+  footprint.collective = Collective::kAllGather;
+  EXPECT_LT(host.ForPlan(footprint, Protocol::kSimple, true, 1), gather);
+  EXPECT_GT(host.ForPlan(footprint, Protocol::kSimple, true, 1), kMaxPoolChunkBytes);
+}
+
 }  // namespace
 }  // namespace tutti::exec::cpu

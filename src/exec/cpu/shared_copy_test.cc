@@ -166,10 +166,14 @@ TEST(WholeOutput, IsForItsCallUntilItIsRevoked) {
   Copy copy(kLeastSharedBytes);
   proto::Offer& offer = copy.credit.offer;
   EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);  // no offer yet
+  EXPECT_FALSE(OffersOutput(offer, kMark));
   OpenOffer(offer, 3, kMark, copy.landing.data());
   EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);  // of one post
+  EXPECT_FALSE(OffersOutput(offer, kMark));
   OfferOutput(offer, 3, kMark, copy.landing.data());
   EXPECT_EQ(ClaimOutput(offer, copy.post, kMark + 1), nullptr);
+  EXPECT_FALSE(OffersOutput(offer, kMark + 1));
+  EXPECT_TRUE(OffersOutput(offer, kMark));
   EXPECT_TRUE(Settled(copy.post));
   for (int turn = 0; turn < 2; ++turn) {  // message by message
     EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), copy.landing.data());
@@ -179,6 +183,7 @@ TEST(WholeOutput, IsForItsCallUntilItIsRevoked) {
   }
   RevokeOffer(offer, 3 + kOutputBit);
   EXPECT_EQ(ClaimOutput(offer, copy.post, kMark), nullptr);
+  EXPECT_FALSE(OffersOutput(offer, kMark));
   EXPECT_TRUE(Settled(copy.post));
 }
 
