@@ -3,6 +3,10 @@
 #include "tune/distinct.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "plan/plan.h"
@@ -12,38 +16,45 @@ namespace {
 
 constexpr int kMostRanks = 8;
 
-// What an executor runs of a way.
-struct Doing {
-  Choice way;
-  std::vector<std::vector<plan::RankPlan>> plans;  // by channel, of every rank
-  bool refers_in_place = false;
+// The plans of all ranks, by channel.
+using Plans = std::vector<std::vector<plan::RankPlan>>;
 
-  bool IsAs(const Doing& other) const {
-    return way.protocol == other.way.protocol && way.by_reference == other.way.by_reference &&
-           refers_in_place == other.refers_in_place && plans == other.plans;
+// Numbers of plans: equal ones have the same.
+class Numbers {
+ public:
+  Numbers(Collective collective, const algo::Hosts& hosts, int root)
+      : collective_(collective), hosts_(hosts), root_(root) {}
+
+  std::size_t Of(algo::Algorithm algorithm, int channels) {
+    const auto [known, fresh] = numbers_.try_emplace({algorithm, channels}, 0);
+    if (!fresh) return known->second;
+    Plans plans;
+    for (int channel = 0; channel < channels; ++channel)
+      plans.push_back(algo::BuildAll(algorithm, collective_, hosts_, root_, channel));
+    const auto same = std::ranges::find(plans_, plans);
+    known->second = static_cast<std::size_t>(same - plans_.begin());
+    if (same == plans_.end()) plans_.push_back(std::move(plans));
+    return known->second;
   }
-};
 
-Doing Find(const Choice& way, Collective collective, const algo::Hosts& hosts, int root) {
-  Doing doing{.way = way};
-  for (int channel = 0; channel < way.channels; ++channel)
-    doing.plans.push_back(algo::BuildAll(way.algorithm, collective, hosts, root, channel));
-  doing.refers_in_place = way.by_reference && algo::Get(way.algorithm).in_place_by_reference(collective, hosts);
-  return doing;
-}
+ private:
+  const Collective collective_;
+  const algo::Hosts& hosts_;
+  const int root_;
+  std::map<std::pair<algo::Algorithm, int>, std::size_t> numbers_;  // by algorithm and channels
+  std::vector<Plans> plans_;
+};
 
 }  // namespace
 
 std::vector<Choice> Distinct(std::vector<Choice> ways, Collective collective, const algo::Hosts& hosts, int root) {
   if (hosts.ranks() > kMostRanks) return ways;
-  std::vector<Doing> known;
-  for (const Choice& way : ways) {
-    Doing doing = Find(way, collective, hosts, root);
-    if (std::ranges::none_of(known, [&](const Doing& other) { return doing.IsAs(other); }))
-      known.push_back(std::move(doing));
-  }
-  ways.clear();
-  for (const Doing& doing : known) ways.push_back(doing.way);
+  Numbers numbers(collective, hosts, root);
+  std::set<std::tuple<std::size_t, proto::Protocol, bool, bool>> known;
+  std::erase_if(ways, [&](const Choice& way) {
+    const bool in_place = way.by_reference && algo::Get(way.algorithm).in_place_by_reference(collective, hosts);
+    return !known.emplace(numbers.Of(way.algorithm, way.channels), way.protocol, way.by_reference, in_place).second;
+  });
   return ways;
 }
 

@@ -139,8 +139,8 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   return true;
 }
 
-// Gives posts of the peer of operand `last` back before the step is computed, where all that has come from it was copied: the peer then need
-// not wait for the fold to write there, or to end its call.
+// Gives posts of the peer of operand `last` back before the step is computed, where all that has come from it was copied: what they refer to
+// is the peer's again, which may be all that it waits for to end its call.
 void Engine::ReleaseLanded(Part& part, const Step& step, int last, std::size_t bytes) {
   const int peer = step.operands[last].index;
   for (int i = 0; i < last; ++i) {
