@@ -6,20 +6,19 @@
 // and could begin only when all of it is made.
 
 #include <algorithm>
-#include <functional>
+#include <span>
 
 #include "exec/cpu/engine.h"
 #include "exec/cpu/prepared_plan.h"
 #include "exec/cpu/shared_copy.h"
 #include "exec/cpu/wire.h"
-#include "sys/os/process.h"
 #include "transport/shm/fabric.h"
 
 namespace tutti::exec::cpu {
 
 namespace {
 
-// Shorter messages are not offered a place: what an offer and a claim cost is as much as they gain.
+// Shorter values are fetched. Operations on so few bytes go by shared pages, where no setting says otherwise.
 constexpr std::size_t kLeastPutBytes = 4096;
 
 }  // namespace
@@ -34,8 +33,9 @@ bool Engine::MayTakeValues(const Job& job) const { return job.in == job.out || !
 
 // Offers the output to all ranks of this host.
 void Engine::OfferOutputs(Job& job) {
-  offers_output_ =
-      job.first_plan().takes_values && job.parts[0].chunk * job.element >= kLeastPutBytes && MayTakeValues(job);
+  const auto parts = std::span(job.parts).first(static_cast<std::size_t>(job.channels));
+  offers_output_ = std::ranges::all_of(parts, [](const Part& part) { return part.plan->takes_values; }) &&
+                   parts[0].chunk * job.element >= kLeastPutBytes && MayTakeValues(job);
   if (!offers_output_) return;
   for (int c = 0; c < job.channels; ++c) {
     for (int peer = 0; peer < ranks_; ++peer) {
