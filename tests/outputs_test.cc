@@ -45,7 +45,7 @@ struct Ordinary {
 };
 
 constexpr std::size_t kCount = std::size_t{1} << 14;
-constexpr auto kSum = [](std::size_t i) { return Value(0, i) + Value(1, i); };
+constexpr auto kSum = [](std::size_t i) { return SumOf(2, i); };
 
 // Rank 1 makes the second half of each sum.
 TEST(Outputs, ASumIsWrittenToEveryRankThatStandsStill) {
@@ -66,11 +66,7 @@ TEST(Outputs, ASumIsWrittenToARootThatStandsStill) {
 // Reductions of `count` elements, each to another output and in place, and averages.
 Status ReduceAll(Communicator& c, Ints in, Ints out) {
   const int r = c.rank(), n = c.ranks(), root = n - 1;
-  const auto sum = [&](std::size_t i) {
-    std::int32_t total = 0;
-    for (int rank = 0; rank < n; ++rank) total += Value(rank, i);
-    return total;
-  };
+  const auto sum = [&](std::size_t i) { return SumOf(n, i); };
   const auto fresh = [&] {
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = Value(r, i);
     std::ranges::fill(out, -1);
@@ -144,11 +140,7 @@ TEST_P(Outputs, HoldWhatIsDueAtARootToWhichARankMayNotWrite) {
     std::vector<std::int32_t> in((1 << 20) + 1), out(in.size());
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = Value(c->rank(), i);
     TUTTI_RETURN_IF_ERROR(c->Run(Reduce(Ints(in), Ints(out), 0)));
-    const auto sum = [&](std::size_t i) {
-      std::int32_t total = 0;
-      for (int rank = 0; rank < c->ranks(); ++rank) total += Value(rank, i);
-      return total;
-    };
+    const auto sum = [&](std::size_t i) { return SumOf(c->ranks(), i); };
     return c->rank() == 0 ? tests::Expect("reduce", Ints(out), sum) : Status::Ok();
   });
 }

@@ -32,11 +32,7 @@ Status RunAll(Communicator& c, Ints in, Ints out, std::size_t count) {
     for (std::size_t i = 0; i < all; ++i) in[i] = Value(r, i);
     std::ranges::fill(out, -1);
   };
-  const auto sum = [&](std::size_t i) {
-    std::int32_t total = 0;
-    for (int rank = 0; rank < n; ++rank) total += Value(rank, i);
-    return total;
-  };
+  const auto sum = [&](std::size_t i) { return SumOf(n, i); };
   const Ints piece = in.first(count), result = out.first(count), wide = in.first(all), results = out.first(all);
   fresh();
   TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(piece, result)));
@@ -160,7 +156,7 @@ TEST(SharedBuffersTest, ASumIsWrittenWhereARootThatStandsStillWantsIt) {
   settings.algo = "two_shot";
   ExpectWrittenByOthers<SharedOnly>(
       settings, kCount, kCount / 2, [](Ints in, Ints out) { return Reduce(in, out, 0); },
-      [](std::size_t i) { return Value(0, i) + Value(1, i); });
+      [](std::size_t i) { return SumOf(2, i); });
 }
 
 }  // namespace

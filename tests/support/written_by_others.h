@@ -58,6 +58,12 @@ inline std::int32_t Value(int rank, std::size_t i) {
   return static_cast<std::int32_t>((i * 7 + i / 61) % 251) + 1000 * rank;
 }
 
+inline std::int32_t SumOf(int ranks, std::size_t i) {
+  std::int32_t total = 0;
+  for (int rank = 0; rank < ranks; ++rank) total += Value(rank, i);
+  return total;
+}
+
 using Ints = std::span<std::int32_t>;
 
 template <typename Expected>

@@ -170,8 +170,8 @@ void Trials::Decide() {
   for (std::size_t w = 0; w < us.size(); ++w) {
     Way& way = ways_[contestants[w]];
     const double longer = std::max(us[w] / least_us, 1.0);
-    way.twice_longer =
-        longer * (decided_ <= 1 ? longer : way.longer);  // the first trial's turns are too short to count with others
+    // The first trial's turns are too short to count with others.
+    way.twice_longer = longer * (decided_ <= 1 ? longer : way.longer);
     way.longer = longer;
   }
   std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].twice_longer; });

@@ -120,7 +120,7 @@ bool Engine::RunStep(Job& job, Part& part, const Step& step, int round) {
   if (work.elements == 0) return true;
   if (!part.computed) {
     if (!Gather<P>(job, part, step, work, round)) return false;
-    if (P == Protocol::kSimple) FindPlace(job, part, step, work, round);
+    if (P == Protocol::kSimple && job.by_reference) FindPlace(job, part, step, work, round);
     if (P == Protocol::kSimple && !step.to.empty() && part.at_root == nullptr) {
       if (!TakePages(job, part, step, work.bytes)) return false;
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of Engine in which ranks write finished values to their places in each other's outputs (shared_copy.h, "whole outputs").
-// Who has just made or read a value has it in a close cache. A peer that fetched it from there would take two to three times as long,
-// and could begin only when all of it is made.
+// Who has just made a value has it in a close cache. A peer that fetched it from there would take longer, and could begin only when all of
+// it is made.
 
 #include <algorithm>
 #include <span>
@@ -37,11 +37,11 @@ void Engine::OfferOutputs(Job& job) {
   offers_output_ = std::ranges::all_of(parts, [](const Part& part) { return part.plan->takes_values; }) &&
                    parts[0].chunk * job.element >= kLeastPutBytes && MayTakeValues(job);
   if (!offers_output_) return;
-  for (int c = 0; c < job.channels; ++c) {
+  for (const Part& part : parts) {
     for (int peer = 0; peer < ranks_; ++peer) {
-      Incoming& rx = fabric_->in(job.parts[c].channel, peer);
+      Incoming& rx = fabric_->in(part.channel, peer);
       if (peer == rank_ || rx.reach == Reach::kOtherHost) continue;
-      ShareOf(job.parts[c].channel, peer) = {.open = true, .index = rx.post_head + kOutputBit};
+      ShareOf(part.channel, peer) = {.open = true, .index = rx.post_head + kOutputBit};
       OfferOutput(rx.credit->offer, rx.post_head, job.calls.mark, job.out);
     }
   }
@@ -55,11 +55,11 @@ void Engine::CloseOutputs(Job& job) {
   }
 }
 
-// Finds out whether a step's value may be written to its place in the outputs of those who get it.
+// Finds out whether a step's value may be written to its place in the outputs of those who get it. Of jobs that go by reference.
 void Engine::FindPlace(const Job& job, Part& part, const Step& step, const Work& work, int round) {
   part.place = Part::kNowhere;
   part.at_root = part.at_root_here = nullptr;
-  if (!part.plan->puts[part.step] || !job.by_reference) return;
+  if (!part.plan->puts[part.step]) return;
   if (job.collective == Collective::kReduce) return FindPlaceAtRoot(job, part, step, work, round);
   if (!MayRefer(job) || !OffersOutput(fabric_->out(part.channel, step.to[0]).credit->offer, job.calls.mark)) return;
   std::size_t elements;

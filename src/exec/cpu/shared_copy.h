@@ -144,19 +144,19 @@ inline void OfferOutput(proto::Offer& offer, std::uint64_t post_index, std::uint
   OpenOffer(offer, post_index + kOutputBit, mark, out);
 }
 
-// Whether the receiver offers its output for the call `mark`. It may end that at any time.
-inline bool OffersOutput(const proto::Offer& offer, std::uint64_t mark) {
+// The word by which the receiver offers its output for the call `mark`; 0: it does not. It may end that at any time.
+inline std::uint64_t OutputOffered(const proto::Offer& offer, std::uint64_t mark) {
   const std::uint64_t word = offer.front.load(std::memory_order_acquire);
-  return (word >> kFrontBits & kOutputBit) != 0 && (word & kRevoked) != kRevoked &&
-         offer.mark.load(std::memory_order_acquire) == mark;
+  if ((word >> kFrontBits & kOutputBit) == 0 || (word & kRevoked) == kRevoked) return 0;
+  return offer.mark.load(std::memory_order_acquire) == mark ? word : 0;
 }
+inline bool OffersOutput(const proto::Offer& offer, std::uint64_t mark) { return OutputOffered(offer, mark) != 0; }
 
 // Where the receiver has its output for the call `mark`, if it offers that; null otherwise. The caller may write there until it calls
 // EndOutput. `next` is the link's next post, and its place is free.
 inline std::byte* ClaimOutput(const proto::Offer& offer, proto::Post& next, std::uint64_t mark) {
-  const std::uint64_t word = offer.front.load(std::memory_order_acquire);
-  if ((word >> kFrontBits & kOutputBit) == 0 || (word & kRevoked) == kRevoked) return nullptr;
-  if (offer.mark.load(std::memory_order_acquire) != mark) return nullptr;
+  const std::uint64_t word = OutputOffered(offer, mark);
+  if (word == 0) return nullptr;
   auto* const out = reinterpret_cast<std::byte*>(offer.landing.load(std::memory_order_acquire));
   next.help.store(HelpWord(1, 0), std::memory_order_seq_cst);
   if (offer.front.load(std::memory_order_seq_cst) == word) return out;
