@@ -3,21 +3,41 @@
 #ifndef TUTTI_TESTS_SUPPORT_START_GATE_H_
 #define TUTTI_TESTS_SUPPORT_START_GATE_H_
 
-// Forked ranks start when all are forked. What they send to a thread of their parent, such as the one where hosts meet,
-// would wake it while the parent still forks. AddressSanitizer's allocator does not survive that: a child that is forked
-// while another thread allocates finds the allocator locked for ever.
+// Forks ranks from a process that has other threads, such as the one where hosts meet. AddressSanitizer's allocator does
+// not survive a fork while another thread allocates: the child finds it locked for ever. So ranks are forked only when all
+// other threads sleep, and start when all are forked, for what they send to such a thread would wake it.
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "sys/os/process.h"
+#include "tests/support/child_process.h"
 
 namespace tutti::tests {
 
+// Whether all threads of this process but the caller sleep; also where one has just ended.
+inline bool OtherThreadsSleep() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::ranges::all_of(tasks, [](const std::filesystem::directory_entry& task) {
+    const std::int32_t id = std::stoi(task.path().filename());
+    const auto stat = sys::ReadProcessStat(id);
+    return id == gettid() || !stat || stat->state == 'S';
+  });
+}
+
 class StartGate {
  public:
+  // Returns when this process can be forked. A thread that is busy for ever does not hold it up for ever.
   StartGate() {
     if (pipe2(ends_, O_CLOEXEC) != 0) std::abort();
+    (void)WaitUntil(OtherThreadsSleep, std::chrono::seconds(2));
   }
   ~StartGate() { Open(); }
   StartGate(const StartGate&) = delete;
