@@ -10,6 +10,9 @@
 //         |                 15 x 8 bytes of data         |  flag   |
 //         +----------------------------------------------+---------+
 //
+// On a host a line is two cache lines. Up to 56 bytes lie in the second one, beside the flag, so that one cache line comes from the other core
+// instead of two (Ll128Begin). On a GPU data always begin at byte 0.
+//
 // Valid only where whoever sees the flag sees the 120 bytes before it: NVLink delivers a warp's 128-byte store whole;
 // on a CPU the flag is stored with release and loaded with acquire order, after the data.
 //
@@ -31,6 +34,12 @@ struct alignas(128) Ll128Line {
 
 static_assert(sizeof(Ll128Line) == 128);
 static_assert(offsetof(Ll128Line, flag) == kLl128PayloadBytes);
+
+// On a host: where the data of a line that holds `bytes` of them begin.
+constexpr std::size_t Ll128Begin(std::size_t bytes) {
+  constexpr std::size_t kSecondCacheLine = 64;
+  return bytes <= kLl128PayloadBytes - kSecondCacheLine ? kSecondCacheLine : 0;
+}
 
 // Lines that a message of `bytes` takes.
 constexpr std::size_t Ll128Lines(std::size_t bytes) { return (bytes + kLl128PayloadBytes - 1) / kLl128PayloadBytes; }

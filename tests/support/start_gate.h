@@ -12,23 +12,24 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
-
-#include "sys/os/process.h"
-#include "tests/support/child_process.h"
+#include <thread>
 
 namespace tutti::tests {
 
-// Whether all threads of this process but the caller sleep; also where one has just ended.
+// Whether all threads of this process but the caller sleep. One that has just ended counts as asleep.
 inline bool OtherThreadsSleep() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::ranges::all_of(tasks, [](const std::filesystem::directory_entry& task) {
-    const std::int32_t id = std::stoi(task.path().filename());
-    const auto stat = sys::ReadProcessStat(id);
-    return id == gettid() || !stat || stat->state == 'S';
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::ranges::all_of(threads, [](const std::filesystem::directory_entry& thread) {
+    if (std::stoi(thread.path().filename()) == gettid()) return true;
+    std::ifstream file(thread.path() / "stat");
+    const std::string stat{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t name_end = stat.rfind(") ");  // the state is the field after the name
+    return name_end == std::string::npos || stat[name_end + 2] == 'S';
   });
 }
 
@@ -37,7 +38,9 @@ class StartGate {
   // Returns when this process can be forked. A thread that is busy for ever does not hold it up for ever.
   StartGate() {
     if (pipe2(ends_, O_CLOEXEC) != 0) std::abort();
-    (void)WaitUntil(OtherThreadsSleep, std::chrono::seconds(2));
+    for (int look = 0; look < 1000 && !OtherThreadsSleep(); ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
   }
   ~StartGate() { Open(); }
   StartGate(const StartGate&) = delete;

@@ -98,7 +98,7 @@ void Engine::CutPart(const Job& job, Part& part) {
 }
 
 void Engine::StartPart(Part& part) {
-  part.slot = part.step = part.operand = 0;
+  part.slot = part.turn = part.step = part.operand = 0;
   part.progress = part.sent = 0;
   part.computed = false;
   part.place = Part::kNowhere;

@@ -74,12 +74,15 @@ template <Protocol P>
 bool Engine::RunPart(Job& job, Part& part) {
   const plan::RankPlan& plan = part.plan->plan;
   const int steps = plan.step_count();
-  const int slots = part.rounds + part.plan->max_stage;
+  // Of a single round nothing overlaps.
+  const bool once = part.rounds == 1;
+  const int slots = once ? 1 : part.rounds + part.plan->max_stage;
   if (job.awaits) AwaitAhead(job, part);
   for (; part.slot < slots; ++part.slot) {
-    for (; part.step < steps; ++part.step) {
+    for (; part.turn < steps; ++part.turn) {
+      part.step = once ? part.plan->by_stage[part.turn] : part.turn;
       const Step step = plan.step(part.step);
-      const int round = part.slot - step.stage;
+      const int round = once ? 0 : part.slot - step.stage;
       if (round < 0 || round >= part.rounds) continue;
       if (!RunStep<P>(job, part, step, round)) return false;
       ++moves_;
@@ -88,7 +91,7 @@ bool Engine::RunPart(Job& job, Part& part) {
       part.computed = false;
       part.sent = 0;
     }
-    part.step = 0;
+    part.turn = 0;
   }
   return true;
 }

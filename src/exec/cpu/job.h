@@ -45,6 +45,7 @@ struct Part {
 
   // Where it is.
   int slot = 0;  // time slot
+  int turn = 0;  // among the steps of a slot
   int step = 0;
   int operand = 0;
   std::size_t progress = 0;  // units of the message that is being received

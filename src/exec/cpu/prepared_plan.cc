@@ -139,7 +139,9 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
   prepared->out_blocks_per_piece = std::max(plan.out_blocks / out_pieces, 1);
   for (int i = 0; i < plan.step_count(); ++i) {
     prepared->max_stage = std::max(prepared->max_stage, plan.step(i).stage);
+    prepared->by_stage.push_back(i);
   }
+  std::ranges::stable_sort(prepared->by_stage, {}, [&](int i) { return plan.step(i).stage; });
   if (plan.collective == Collective::kSendRecv) {
     prepared->previous = PreviousOnLink(plan);
     prepared->alone = AloneOnLink(prepared->previous);

@@ -27,6 +27,7 @@ struct PreparedPlan {
   int in_blocks_per_piece = 1;
   int out_blocks_per_piece = 1;
   int max_stage = 0;
+  std::vector<int> by_stage;  // all steps in the order of their stages: that of a single round
   plan::Footprint footprint;
   // Groups of sends and receives: per step the step before it on the same link in the same direction, or -1.
   std::vector<int> previous;

@@ -164,7 +164,7 @@ inline void WriteLl128(Outgoing& tx, const RingSizes& rings, std::uint64_t mark,
       data += proto::kLl128PayloadBytes;
       bytes -= proto::kLl128PayloadBytes;
     } else {
-      std::memcpy(line->data, data, bytes);
+      std::memcpy(line->data + proto::Ll128Begin(bytes), data, bytes);
       bytes = 0;
     }
     __atomic_store_n(&line->flag, proto::Ll128Flag(tx.ll128_head, rings.log2_ll128_lines, mark), __ATOMIC_RELEASE);
@@ -197,7 +197,7 @@ inline bool ReadLl128(Incoming& rx, const RingSizes& rings, std::uint64_t mark, 
     if (bytes - offset >= proto::kLl128PayloadBytes) [[likely]] {
       std::memcpy(out + offset, line->data, proto::kLl128PayloadBytes);
     } else {
-      std::memcpy(out + offset, line->data, bytes - offset);
+      std::memcpy(out + offset, line->data + proto::Ll128Begin(bytes - offset), bytes - offset);
     }
     ++progress;
   }

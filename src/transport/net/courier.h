@@ -37,7 +37,7 @@ namespace tutti::transport::net {
 class Movers;
 
 // Ranks of another version are refused.
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 
 class Courier final : public RemoteLinks, public Caller {
  public:

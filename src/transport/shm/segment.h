@@ -88,7 +88,7 @@ struct Header {
   std::int32_t sleeper;
 };
 inline constexpr std::uint64_t kSegmentMagic = 0x3173756974747574;  // "tuttius1"
-inline constexpr std::uint32_t kSegmentVersion = 8;
+inline constexpr std::uint32_t kSegmentVersion = 9;
 
 // Where the black box lies: other processes look for it there (`tutti top`).
 inline constexpr std::size_t kHeaderBytes = 4096;
