@@ -49,7 +49,7 @@ bool IsShort(Collective collective, const tune::Choice& choice) {
 std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const {
   constexpr double kTurnUs = 200;
   constexpr std::uint64_t kMost = 64, kMostShort = 1024, kLater = 8;
-  const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 3;
+  const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 5;
   const std::uint64_t usual = longer * (IsShort(collective, choice) ? kMostShort : kMost);
   const std::uint64_t most =
       calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), fewest, kMost) : usual;
