@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "exec/cpu/wire.h"
@@ -129,6 +130,24 @@ TEST_P(Link, FillsUpRefusesAndResumes) {
   std::size_t progress = 0;
   EXPECT_FALSE(TryRead(pair.fabrics[1], 0, 0, GetParam(), got, progress));
   EXPECT_TRUE(TryWrite(pair.fabrics[0], 0, 1, GetParam(), data));
+}
+
+// Up to 56 bytes come in one cache line of the two.
+TEST(LinkLl128, ShortDataLieBesideTheFlag) {
+  for (const std::size_t bytes : {1u, 8u, 55u, 56u, 57u, 119u, 120u, 121u, 176u, 177u}) {
+    SCOPED_TRACE(bytes);
+    Pair pair;
+    const proto::Ll128Line* const lines = pair.fabrics[1].in(0, 0).ll128;
+    const std::vector<std::byte> data = Message(3, bytes);
+    ASSERT_TRUE(TryWrite(pair.fabrics[0], 0, 1, Protocol::kLl128, data));
+    const std::size_t last = (bytes - 1) / 120, rest = bytes - last * 120;
+    const bool untouched = std::ranges::all_of(std::span(lines[last].data).first(64), [](auto b) { return b == 0; });
+    EXPECT_EQ(untouched, rest <= 56);
+    std::vector<std::byte> got(bytes);
+    std::size_t progress = 0;
+    ASSERT_TRUE(TryRead(pair.fabrics[1], 0, 0, Protocol::kLl128, got, progress));
+    EXPECT_EQ(got, data);
+  }
 }
 
 // A sender that has run into the receiver goes on as soon as a quarter of the ring is free, not sooner.

@@ -24,6 +24,25 @@ std::vector<std::unique_ptr<PreparedPlan>> Prepare(algo::Algorithm algorithm, Co
 
 int PutsOf(const PreparedPlan& plan) { return static_cast<int>(std::ranges::count(plan.puts, true)); }
 
+// That of time slots: by stage, and by the list within a stage.
+TEST(PreparedPlan, ASingleRoundRunsEachStepOnceInTheOrderOfItsStages) {
+  for (const algo::Entry& entry : algo::Registry()) {
+    for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduce}) {
+      if (!entry.supports(collective, algo::Hosts(5))) continue;
+      SCOPED_TRACE(entry.name);
+      for (const auto& prepared : Prepare(entry.algorithm, collective, 5)) {
+        std::vector<int> in_slots;
+        for (int slot = 0; slot <= prepared->max_stage; ++slot) {
+          for (int i = 0; i < prepared->plan.step_count(); ++i) {
+            if (prepared->plan.step(i).stage == slot) in_slots.push_back(i);
+          }
+        }
+        EXPECT_EQ(prepared->by_stage, in_slots);
+      }
+    }
+  }
+}
+
 TEST(PreparedPlan, EveryRankOfATwoShotPutsItsPartIntoAllOutputs) {
   for (const int ranks : {2, 3, 8}) {
     for (const auto& plan : Prepare(algo::Algorithm::kTwoShot, Collective::kAllReduce, ranks)) {

@@ -74,7 +74,7 @@ template <Protocol P>
 bool Engine::RunPart(Job& job, Part& part) {
   const plan::RankPlan& plan = part.plan->plan;
   const int steps = plan.step_count();
-  // Of a single round nothing overlaps.
+  // A single round comes to each step in the time slot of its stage: once, in the order of the stages.
   const bool once = part.rounds == 1;
   const int slots = once ? 1 : part.rounds + part.plan->max_stage;
   if (job.awaits) AwaitAhead(job, part);
