@@ -10,28 +10,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
 #include <thread>
 
-namespace tutti::tests {
+#include "tests/support/own_threads.h"
 
-// Whether all threads of this process but the caller sleep. One that has just ended counts as asleep.
-inline bool OtherThreadsSleep() {
-  const std::filesystem::directory_iterator threads("/proc/self/task");
-  return std::ranges::all_of(threads, [](const std::filesystem::directory_entry& thread) {
-    if (std::stoi(thread.path().filename()) == gettid()) return true;
-    std::ifstream file(thread.path() / "stat");
-    const std::string stat{std::istreambuf_iterator<char>(file), {}};
-    const std::size_t name_end = stat.rfind(") ");  // the state is the field after the name
-    return name_end == std::string::npos || stat[name_end + 2] == 'S';
-  });
-}
+namespace tutti::tests {
 
 class StartGate {
  public:
