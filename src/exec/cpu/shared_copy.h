@@ -6,7 +6,8 @@
 // One copy by two cores. Where data goes one way and by reference, the receiver would copy while the sender only waits
 // until its buffer has been read. So the receiver offers its buffer, then reads from the front, piece by piece; the sender,
 // while it has nothing else to do, writes pieces from the back. Whoever is there does the work: no end waits for the other
-// to begin, and an end that can not write leaves everything to the receiver.
+// to begin, and an end that can not write leaves everything to the receiver. Of several receivers the sender helps the one that has most
+// left, so that all finish together, whichever of them share a core with others.
 //
 //   0            front ->                     <- back                 bytes
 //   +------------------+-----------------------+----------------------+
@@ -61,11 +62,12 @@ struct Piece {
 };
 
 // How much to claim of the `rest` of a message of `bytes`: half, so that the ends finish together however late one of them
-// begins, but little of it in small pieces, because each costs a system call. Whole pages.
-inline std::size_t PieceBytes(std::size_t rest, std::size_t bytes) {
+// begins, but little of it in small pieces, because each costs a system call. Whole pages. `ends`: of all copies that the sender shares,
+// itself among them.
+inline std::size_t PieceBytes(std::size_t rest, std::size_t bytes, std::size_t ends = 2) {
   constexpr std::size_t kPage = 4096;
   const std::size_t least = std::clamp(bytes / 2 / kPage * kPage, kLeastSharedBytes / 2, kLeastSharedBytes);
-  return rest <= least ? rest : std::max(least, rest / 2 / kPage * kPage);
+  return rest <= least ? rest : std::max(least, rest / ends / kPage * kPage);
 }
 
 // The receiver's side.
@@ -109,8 +111,19 @@ inline bool AllCopied(const proto::Post& post, std::size_t front, std::size_t by
 
 // The sender's side.
 
-// Claims a piece from the back of post `post_index`, and says where it goes; the caller copies it, then calls EndClaim. Empty where there is no offer or nothing left.
-inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64_t post_index, std::byte** landing) {
+// How many bytes of post `post_index` nobody has claimed; 0 where there is no offer.
+inline std::size_t Unclaimed(const proto::Offer& offer, const proto::Post& post, std::uint64_t post_index) {
+  const std::uint64_t word = offer.front.load(std::memory_order_acquire);
+  if (word >> kFrontBits != OfferWord(post_index, 0) >> kFrontBits) return 0;
+  if (offer.mark.load(std::memory_order_acquire) != post.mark) return 0;
+  const std::uint64_t taken = (word & kRevoked) + Claimed(post.help.load(std::memory_order_relaxed));
+  return taken < post.bytes ? post.bytes - taken : 0;
+}
+
+// Claims a piece from the back of post `post_index`, and says where it goes; the caller copies it, then calls EndClaim. Empty where there is
+// no offer or nothing left. `ends`: as of PieceBytes.
+inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64_t post_index, std::byte** landing,
+                       std::size_t ends = 2) {
   const std::uint64_t word = offer.front.load(std::memory_order_acquire);
   if (word >> kFrontBits != OfferWord(post_index, 0) >> kFrontBits) return {};
   if (offer.mark.load(std::memory_order_acquire) != post.mark) return {};
@@ -119,12 +132,37 @@ inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64
   const std::uint64_t claimed = Claimed(post.help.load(std::memory_order_relaxed));
   if (front + claimed >= post.bytes) return {};
   const std::size_t back = post.bytes - claimed;
-  const std::size_t bytes = PieceBytes(back - front, post.bytes);
+  const std::size_t bytes = PieceBytes(back - front, post.bytes, ends);
   post.help.store(HelpWord(claimed + bytes, claimed), std::memory_order_seq_cst);
   const std::uint64_t now = offer.front.load(std::memory_order_seq_cst);
   if (now >> kFrontBits == word >> kFrontBits && (now & kRevoked) <= back - bytes) return {back - bytes, bytes};
   post.help.store(HelpWord(claimed, claimed), std::memory_order_seq_cst);
   return {};
+}
+
+// Of messages that a sender shares with their receivers: the one of which most is left, so that all receivers finish together; the end
+// where nothing is. `left`: of one message, bytes.
+template <typename Messages, typename Left>
+auto MostLeft(const Messages& messages, Left left) {
+  auto found = messages.end();
+  std::size_t most = 0;
+  for (auto message = messages.begin(); message != messages.end(); ++message) {
+    const std::size_t bytes = left(*message);
+    if (bytes > most) found = message;
+    most = std::max(most, bytes);
+  }
+  return found;
+}
+
+// How many ends these messages have together: their receivers (`peer`), and the sender.
+template <typename Messages>
+std::size_t EndsOf(const Messages& messages) {
+  std::size_t ends = 1;
+  for (auto message = messages.begin(); message != messages.end(); ++message) {
+    const auto first = std::ranges::find(messages, message->peer, [](const auto& m) { return m.peer; });
+    ends += first == message ? 1 : 0;
+  }
+  return ends;
 }
 
 enum class Outcome : std::uint8_t { kCopied, kFailed };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <random>
 #include <thread>
 #include <vector>
@@ -125,6 +126,90 @@ TEST(SharedCopy, ASenderThatComesLateFindsSomethingLeft) {
   EXPECT_GT(front, 0u);
   std::byte* to;
   EXPECT_GE(ClaimBack(copy.credit.offer, copy.post, 1, &to).bytes, (copy.post.bytes - front) / 2);
+}
+
+TEST(SharedCopy, UnclaimedIsWhatBothEndsHaveLeft) {
+  Copy copy(8 << 20);
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 4), 0u);  // no offer yet
+  OpenOffer(copy.credit.offer, 4, kMark, copy.landing.data());
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 3), 0u);
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 4), copy.post.bytes);
+  const Piece front = ClaimFront(copy.credit.offer, copy.post, 4, 0, copy.post.bytes);
+  std::byte* to;
+  const Piece back = ClaimBack(copy.credit.offer, copy.post, 4, &to, 4);
+  EXPECT_EQ(back.bytes, (copy.post.bytes - front.bytes) / 4);
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 4), copy.post.bytes - front.bytes - back.bytes);
+  EndClaim(copy.post, back, Outcome::kCopied);
+  copy.Receive(4);
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 4), 0u);
+  RevokeOffer(copy.credit.offer, 4);
+  EXPECT_EQ(Unclaimed(copy.credit.offer, copy.post, 4), 0u);
+}
+
+// A receiver of one message, at so many bytes a tick, and the sender of all of them at its own speed. No data are moved.
+struct TimedReceiver {
+  TimedReceiver(int peer, double speed, std::size_t bytes) : peer(peer), speed(speed) {
+    post.bytes = bytes;
+    post.mark = kMark;
+    OpenOffer(credit.offer, 1, kMark, nullptr);
+  }
+  int peer;
+  double speed, free_at = 0;
+  std::size_t front = 0;
+  proto::Post post{};
+  proto::Credit credit{};
+};
+
+// Ticks until all have all, as the first end that is free takes its next piece.
+double TimeToShare(const std::vector<double>& speeds, double sender_speed, std::size_t bytes) {
+  std::deque<TimedReceiver> receivers;
+  for (std::size_t i = 0; i < speeds.size(); ++i) receivers.emplace_back(static_cast<int>(i) + 1, speeds[i], bytes);
+  const auto left = [](const TimedReceiver& r) { return Unclaimed(r.credit.offer, r.post, 1); };
+  double sender_free_at = 0, end = 0;
+  while (MostLeft(receivers, left) != receivers.end()) {
+    TimedReceiver* first = nullptr;
+    for (TimedReceiver& r : receivers) {
+      if (left(r) > 0 && (first == nullptr || r.free_at < first->free_at)) first = &r;
+    }
+    if (first->free_at <= sender_free_at) {
+      const std::size_t piece = ClaimFront(first->credit.offer, first->post, 1, first->front, bytes).bytes;
+      first->front += piece;
+      first->free_at += static_cast<double>(piece) / first->speed;
+      end = std::max(end, first->free_at);
+      continue;
+    }
+    auto& slowest = receivers[static_cast<std::size_t>(MostLeft(receivers, left)->peer) - 1];
+    std::byte* to;
+    const Piece piece = ClaimBack(slowest.credit.offer, slowest.post, 1, &to, EndsOf(receivers));
+    EndClaim(slowest.post, piece, Outcome::kCopied);
+    sender_free_at += static_cast<double>(piece.bytes) / sender_speed;
+    end = std::max(end, sender_free_at);
+  }
+  return end;
+}
+
+// Three messages by four ends take three quarters of one. A sender that helped the first receiver until that had all, then the next, would
+// need seven eighths.
+TEST(SharedCopy, ReceiversOfOneSenderFinishTogether) {
+  constexpr std::size_t kBytes = 8 << 20;
+  EXPECT_NEAR(TimeToShare({1, 1, 1}, 1, kBytes) / kBytes, 0.75, 0.05);
+  EXPECT_NEAR(TimeToShare({1, 1, 1, 1, 1, 1, 1}, 1, kBytes) / kBytes, 0.875, 0.05);
+  EXPECT_NEAR(TimeToShare({1}, 1, kBytes) / kBytes, 0.5, 0.05);
+  // Whoever of them is slow.
+  for (std::size_t slow = 0; slow < 3; ++slow) {
+    std::vector<double> speeds(3, 1.0);
+    speeds[slow] = 0.5;
+    EXPECT_NEAR(TimeToShare(speeds, 1, kBytes) / kBytes, 3 / 3.5, 0.1) << slow;
+  }
+}
+
+TEST(SharedCopy, SeveralMessagesToOnePeerHaveItAsOneEnd) {
+  struct Message {
+    int peer;
+  };
+  EXPECT_EQ(EndsOf(std::vector<Message>{}), 1u);
+  EXPECT_EQ(EndsOf(std::vector<Message>{{3}, {3}}), 2u);
+  EXPECT_EQ(EndsOf(std::vector<Message>{{3}, {1}, {3}, {2}}), 4u);
 }
 
 TEST(SharedCopy, SenderTakesNothingOfAnotherPostOrCallOrRevokedOffer) {

@@ -177,26 +177,31 @@ bool Engine::WriteToPeer(int peer, std::byte* theirs, const std::byte* from, std
   return can_write_;
 }
 
-// Copies a piece of what a receiver offers to share. False where there is none.
+// Copies a piece for the receiver that has most left of what it offers to share. False where there is none.
 bool Engine::Help() {
   if (!can_write_) return false;
   DropReadReferences();
-  for (const Reference& r : references_) {
-    proto::Post& post = r.link->posts[r.index & (fabric_->rings().posts() - 1)];
-    if (post.bytes < kLeastSharedBytes) continue;
-    std::byte* landing;
-    const Piece piece = ClaimBack(r.link->credit->offer, post, r.index, &landing);
-    if (piece.bytes == 0) continue;
-    const transport::shm::Regions& regions = fabric_->regions();
-    const auto* from = post.kind == PostKind::kRegion ? regions.OwnAddress(post.region, post.address)
-                                                      : reinterpret_cast<const std::byte*>(post.address);
-    const bool written = WriteToPeer(r.peer, landing + piece.begin, from + piece.begin, piece.bytes);
-    EndClaim(post, piece, written ? Outcome::kCopied : Outcome::kFailed);
-    fabric_->Nudge(r.peer);
-    ++moves_;
-    return true;
-  }
-  return false;
+  const auto post_of = [&](const Reference& r) -> proto::Post& {
+    return r.link->posts[r.index & (fabric_->rings().posts() - 1)];
+  };
+  const auto found = MostLeft(references_, [&](const Reference& r) -> std::size_t {
+    const proto::Post& post = post_of(r);
+    return post.bytes < kLeastSharedBytes ? 0 : Unclaimed(r.link->credit->offer, post, r.index);
+  });
+  if (found == references_.end()) return false;
+  const Reference& r = *found;
+  proto::Post& post = post_of(r);
+  std::byte* landing;
+  const Piece piece = ClaimBack(r.link->credit->offer, post, r.index, &landing, EndsOf(references_));
+  if (piece.bytes == 0) return false;
+  const transport::shm::Regions& regions = fabric_->regions();
+  const auto* from = post.kind == PostKind::kRegion ? regions.OwnAddress(post.region, post.address)
+                                                    : reinterpret_cast<const std::byte*>(post.address);
+  const bool written = WriteToPeer(r.peer, landing + piece.begin, from + piece.begin, piece.bytes);
+  EndClaim(post, piece, written ? Outcome::kCopied : Outcome::kFailed);
+  fabric_->Nudge(r.peer);
+  ++moves_;
+  return true;
 }
 
 // Ends an offer and waits until nobody writes to its buffer any more.
