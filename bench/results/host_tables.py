@@ -115,7 +115,7 @@ def goal_best_of_library_buffers(measured):
 def goal_plain_of_library_buffers(measured):
     texts, missed = [], False
     for machine in LIBRARY_BUFFERS:
-        runs = measured.with_library_buffers(machine)
+        runs = measured.with_library_buffers(machine, from_bytes=2 * MIB)
         rows = [(1 / row["plain"], op, size) for run in runs for (_, op, size), row in run.ratios.items() if "plain" in row]
         counts = listed(sum(1 / row["plain"] > 1.25 for row in run.ratios.values() if "plain" in row) for run in runs)
         worst = max(rows)

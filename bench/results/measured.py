@@ -106,9 +106,10 @@ class Measured:
         runs = self.of(machine, "peers", neighbour) + self.of(machine, "means", neighbour)
         return sorted(runs, key=lambda run: run.data["date"])
 
-    def with_library_buffers(self, machine):
-        """Comparisons on one host whose buffers were what each library has for messages."""
-        return sorted(self.of(machine, "peers", library_buffers=True), key=lambda run: run.data["date"])
+    def with_library_buffers(self, machine, from_bytes=goals.LARGE_BYTES):
+        """Comparisons on one host whose buffers were what each library has for messages, which begin at such a size or a smaller one."""
+        runs = self.of(machine, "peers", library_buffers=True)
+        return sorted((run for run in runs if min(size for _, _, size in run.ratios) <= from_bytes), key=lambda run: run.data["date"])
 
     def settled(self, machine, neighbour=False):
         """Those of them in which every library settled before its times counted (--settle-ms), of these the ones that know of huge pages,
