@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "comm/host/comparer.h"
 #include "comm/host/core.h"
@@ -21,7 +20,6 @@ using transport::shm::RankState;
 
 constexpr std::int64_t kNsPerMs = 1000000;
 constexpr std::uint32_t kTurnsPerLook = 16;
-constexpr std::uint32_t kPausesPerBalance = 1024;
 // Where every rank could have a core of its own, and another program has driven two of them together.
 constexpr std::uint32_t kTurnsTogether = 64;
 constexpr std::int64_t kYieldNs = 2 * kNsPerMs;  // then sleep
@@ -151,29 +149,6 @@ void Waiter::LookAround(WaitState& wait, std::int64_t now_ns) {
                   "find out what holds it up",
                   core_.rank, waited_ms, core_.engine->DescribeWait(), core_.settings.timeout_ms),
       core_.engine->waits_for()));
-}
-
-// Where some core has two ranks more than another, the last rank of the fuller one steps over.
-// The system's own balancing does not see a difference: all ranks look busy.
-void Waiter::BalanceCores() {
-  constexpr int kMostCpus = 1024;  // fixed, since nothing is allocated here; beyond, nobody steps over
-  std::array<std::uint16_t, kMostCpus> ranks_on{};
-  int last_here = core_.rank;
-  const int here = sys::CurrentCpu();
-  for (int peer = 0; peer < core_.ranks; ++peer) {
-    if (core_.fabric->IsRemote(peer)) continue;
-    const int cpu = peer == core_.rank ? here : core_.fabric->CpuOf(peer);
-    if (cpu < 0) return;  // not all have waited yet
-    if (cpu >= kMostCpus) return;
-    ++ranks_on[cpu];
-    if (cpu == here) last_here = peer;
-  }
-  if (last_here != core_.rank) return;
-  int least = here;
-  for (int cpu = 0; cpu < std::min(core_.cpus, kMostCpus); ++cpu) {
-    if (ranks_on[cpu] < ranks_on[least]) least = cpu;
-  }
-  if (ranks_on[here] >= ranks_on[least] + 2) sys::StepOverTo(least);
 }
 
 std::int64_t Waiter::SleepFor(int peer) const {

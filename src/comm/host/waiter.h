@@ -87,14 +87,17 @@ class Waiter {
   void ReportWait(std::int64_t since_ns, std::int64_t now_ns, Caller caller);
   void ReportLinks();
 
+  static constexpr std::uint32_t kPausesPerBalance = 1024;  // of crowded ranks
+
   Core& core_;
   Comparer& comparer_;
   bool wait_reported_ = false;
   std::int64_t last_report_ns_ = 0;
   std::int64_t last_test_ns_ = 0;
-  std::uint64_t test_moves_ = 0;    // when the peers were last looked at by TestPeers,
-  std::int64_t test_since_ns_ = 0;  // and since when they are the same
-  std::uint32_t pauses_ = 0;
+  std::uint64_t test_moves_ = 0;               // when the peers were last looked at by TestPeers,
+  std::int64_t test_since_ns_ = 0;             // and since when they are the same
+  std::uint64_t pauses_ = 0, joins_from_ = 0;  // those from which on this rank may try to step over to its neighbours
+  int joined_ = 0;                             // how often it has tried
 };
 
 }  // namespace tutti::comm
