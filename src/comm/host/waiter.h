@@ -97,7 +97,7 @@ class Waiter {
   std::uint64_t test_moves_ = 0;               // when the peers were last looked at by TestPeers,
   std::int64_t test_since_ns_ = 0;             // and since when they are the same
   std::uint64_t pauses_ = 0, joins_from_ = 0;  // those from which on this rank may try to step over to its neighbours
-  int joined_ = 0;                             // how often it has tried
+  int joined_ = 0;                             // how often it has tried, one try soon after the other
 };
 
 }  // namespace tutti::comm

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of Waiter that sees to where ranks sit.
 #include <algorithm>
+#include <cstdint>
 
 #include "comm/host/core.h"
 #include "comm/host/seats.h"
@@ -13,11 +14,13 @@ namespace tutti::comm {
 namespace {
 
 constexpr int kMostDoublings = 16;  // of the pauses between steps to neighbours
+// Who has stayed for so many pauses longer than it had to was moved by the system, and begins anew.
+constexpr std::uint64_t kPausesInPlace = 64 * 1024;
 
 }  // namespace
 
-// As seats.h has it. Steps to neighbours come less and less often: ranks with another order in another communicator of theirs would step
-// over again and again, and others may not run there.
+// As seats.h has it. Steps to neighbours that follow each other come less and less often: ranks with another order in another communicator
+// of theirs would step over again and again, and others may not run there.
 void Waiter::BalanceCores() {
   const int here = sys::CurrentCpu();
   const auto cpu_of = [&](int peer) {
@@ -30,6 +33,7 @@ void Waiter::BalanceCores() {
   const int seat = SeatBesideNeighbours(seats, core_.ranks, core_.rank, core_.cpus, cpu_of);
   if (seat == kStays) return;
   sys::StepOverTo(seat);
+  if (pauses_ - joins_from_ > kPausesInPlace) joined_ = 0;
   joins_from_ = pauses_ + (kPausesPerBalance << std::min(joined_, kMostDoublings));
   ++joined_;
 }
