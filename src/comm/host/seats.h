@@ -55,11 +55,11 @@ Seats FindSeats(int ranks, int own, const CpuOf& cpu_of) {
 // to it.
 inline int SeatWithRoom(const Seats& seats, int own, int here, int cpus) {
   if (seats.last_here != own) return kStays;
+  const auto on = [&](int cpu) { return seats.ranks_on[static_cast<std::size_t>(cpu)]; };
   int least = here;
   for (int cpu = 0; cpu < cpus && cpu < kMostSeats; ++cpu) {
-    if (seats.ranks_on[static_cast<std::size_t>(cpu)] < seats.ranks_on[static_cast<std::size_t>(least)]) least = cpu;
+    if (on(cpu) < on(least)) least = cpu;
   }
-  const auto on = [&](int cpu) { return seats.ranks_on[static_cast<std::size_t>(cpu)]; };
   return on(here) >= on(least) + 2 ? least : kStays;
 }
 

@@ -62,8 +62,8 @@ struct Piece {
 };
 
 // How much to claim of the `rest` of a message of `bytes`: half, so that the ends finish together however late one of them
-// begins, but little of it in small pieces, because each costs a system call. Whole pages. `ends`: of all copies that the sender shares,
-// itself among them.
+// begins, but little of it in small pieces, because each costs a system call. Whole pages. `ends`: a sender that shares copies with
+// several receivers claims one part in as many as they are together.
 inline std::size_t PieceBytes(std::size_t rest, std::size_t bytes, std::size_t ends = 2) {
   constexpr std::size_t kPage = 4096;
   const std::size_t least = std::clamp(bytes / 2 / kPage * kPage, kLeastSharedBytes / 2, kLeastSharedBytes);
@@ -111,22 +111,26 @@ inline bool AllCopied(const proto::Post& post, std::size_t front, std::size_t by
 
 // The sender's side.
 
-// How many bytes of post `post_index` nobody has claimed; 0 where there is no offer.
-inline std::size_t Unclaimed(const proto::Offer& offer, const proto::Post& post, std::uint64_t post_index) {
+// The word by which the receiver offers to share post `post_index`; 0: it does not.
+inline std::uint64_t Offered(const proto::Offer& offer, const proto::Post& post, std::uint64_t post_index) {
   const std::uint64_t word = offer.front.load(std::memory_order_acquire);
   if (word >> kFrontBits != OfferWord(post_index, 0) >> kFrontBits) return 0;
-  if (offer.mark.load(std::memory_order_acquire) != post.mark) return 0;
+  return offer.mark.load(std::memory_order_acquire) == post.mark ? word : 0;
+}
+
+// How many bytes of post `post_index` nobody has claimed; 0 where there is no offer.
+inline std::size_t Unclaimed(const proto::Offer& offer, const proto::Post& post, std::uint64_t post_index) {
+  const std::uint64_t word = Offered(offer, post, post_index);
   const std::uint64_t taken = (word & kRevoked) + Claimed(post.help.load(std::memory_order_relaxed));
-  return taken < post.bytes ? post.bytes - taken : 0;
+  return word != 0 && taken < post.bytes ? post.bytes - taken : 0;
 }
 
 // Claims a piece from the back of post `post_index`, and says where it goes; the caller copies it, then calls EndClaim. Empty where there is
 // no offer or nothing left. `ends`: as of PieceBytes.
 inline Piece ClaimBack(const proto::Offer& offer, proto::Post& post, std::uint64_t post_index, std::byte** landing,
                        std::size_t ends = 2) {
-  const std::uint64_t word = offer.front.load(std::memory_order_acquire);
-  if (word >> kFrontBits != OfferWord(post_index, 0) >> kFrontBits) return {};
-  if (offer.mark.load(std::memory_order_acquire) != post.mark) return {};
+  const std::uint64_t word = Offered(offer, post, post_index);
+  if (word == 0) return {};
   *landing = reinterpret_cast<std::byte*>(offer.landing.load(std::memory_order_acquire));
   const std::size_t front = word & kRevoked;
   const std::uint64_t claimed = Claimed(post.help.load(std::memory_order_relaxed));
