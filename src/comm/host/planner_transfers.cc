@@ -31,8 +31,8 @@ bool Planner::TriesBand(int band) {
   // Times the better prediction. What is measured when a communicator is made may be wrong by that much once the machine has moved its
   // cores, and there are two ways only.
   constexpr double kHopeless = 6;
-  constexpr double kTurnUs = 600;
-  constexpr std::uint64_t kFewest = 4, kMost = 64;
+  constexpr double kTurnUs = 600, kLaterTurnUs = 8000;
+  constexpr std::uint64_t kFewest = 4, kMost = 64, kMostLater = 1024;
   constexpr std::uint64_t kFewestBetweenTrials = 2048;
   if (transfers_->Tries(band)) return true;
   std::vector<tune::Choice> ways = chooser_->TransferCandidates(TransferTrials::SmallestOfBand(band));
@@ -42,11 +42,13 @@ bool Planner::TriesBand(int band) {
   const bool told = calls_before_trial_ > 0;
   const auto before = static_cast<std::uint64_t>(calls_before_trial_);
   const std::uint64_t most = told ? std::clamp(before, kFewest, kMost) : kMost;
-  transfers_->Try(band,
-                  {.begin = CallsBetween(ways[0], true),
-                   .period = told ? before : std::max(kFewestBetweenTrials, static_cast<std::uint64_t>(500e3 / us)),
-                   .turn = std::clamp(static_cast<std::uint64_t>(kTurnUs / us), kFewest, most),
-                   .by_reference = ways[0].by_reference});
+  transfers_->Try(
+      band, {.begin = CallsBetween(ways[0], true),
+             .second = CallsBetween(ways[0], true),
+             .period = told ? before : std::max(kFewestBetweenTrials, static_cast<std::uint64_t>(2e6 / us)),
+             .turn = std::clamp(static_cast<std::uint64_t>(kTurnUs / us), kFewest, most),
+             .later_turn = std::clamp(static_cast<std::uint64_t>(kLaterTurnUs / us), kFewest, told ? most : kMostLater),
+             .by_reference = ways[0].by_reference});
   return true;
 }
 

@@ -37,10 +37,10 @@ std::uint64_t Planner::CallsBetween(const tune::Choice& choice, bool first) cons
   return std::max(first ? kFewestBeforeTrial : kFewestBetweenTrials, static_cast<std::uint64_t>(us));
 }
 
-// Whether reading the clock twice in a call would change how calls that go one way follow each other.
-bool IsShort(Collective collective, const tune::Choice& choice) {
+// Whether reading the clock twice counts in a call, and changes how calls that go one way follow each other.
+bool IsShort(const tune::Choice& choice) {
   constexpr double kShortUs = 5;
-  return HasRoot(collective) && choice.predicted_us < kShortUs;
+  return choice.predicted_us < kShortUs;
 }
 
 // So many that what is under way as one way takes its turn after another one counts little. Of short calls that go one way a sender is many
@@ -50,7 +50,8 @@ std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& ch
   constexpr double kTurnUs = 200;
   constexpr std::uint64_t kMost = 64, kMostShort = 1024, kLater = 8;
   const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 5;
-  const std::uint64_t usual = longer * (IsShort(collective, choice) ? kMostShort : kMost);
+  const bool many = IsShort(choice) && (HasRoot(collective) || !first);
+  const std::uint64_t usual = longer * (many ? kMostShort : kMost);
   const std::uint64_t most =
       calls_before_trial_ > 0 ? std::clamp(static_cast<std::uint64_t>(calls_before_trial_), fewest, kMost) : usual;
   const double us = kTurnUs * static_cast<double>(longer) / std::max(choice.predicted_us, 1e-3);
@@ -89,7 +90,7 @@ std::unique_ptr<Trials> Planner::MakeTrials(const exec::cpu::Job& job, const Ent
                             .turn = CallsOfTurn(collective, entry.recipe.choice, true),
                             .later_turn = CallsOfTurn(collective, entry.recipe.choice, false),
                             .one_way = HasRoot(collective),
-                            .whole_turns = IsShort(collective, entry.recipe.choice)};
+                            .short_calls = IsShort(entry.recipe.choice)};
   return std::make_unique<Trials>(
       std::move(ways), rules,
       [this, collective, root](const tune::Choice& choice) { return MakeRecipe(choice, collective, root); },

@@ -15,7 +15,7 @@ using exec::cpu::Job;
 using exec::cpu::ReceiveBlock;
 using exec::cpu::SendBlock;
 
-constexpr double kBetter = 0.95;  // of the current way's time: the other one takes its place
+constexpr double kBetter = 0.98;  // of the current way's time: the other one takes its place
 constexpr std::size_t kThroughPages = 0, kByReference = 1;
 // A sender may be ahead of its receiver by as many messages as the link and its pages hold.
 constexpr std::uint64_t kLooks = 64;
@@ -58,7 +58,7 @@ TransferTrials::Peer& TransferTrials::PeerOf(int peer) {
 
 std::uint64_t TransferTrials::MessagesUntilDecided(std::size_t bytes) const {
   const Rules& rules = RulesOf(BandOf(bytes));
-  return rules.begin + LengthOf(rules) + 1 + kLooks;
+  return rules.begin + LengthOf(rules, 0) + rules.second + LengthOf(rules, 1) + 1 + kLooks;
 }
 
 // What a receiver has found out, or what is predicted.
@@ -95,11 +95,10 @@ void TransferTrials::Prepare(Job& job) {
 }
 
 // Pages, reference; reference, pages; pages, reference: a machine that changes its pace meanwhile favours none.
-TransferTrials::Place TransferTrials::PlaceOf(const Rules& rules, std::uint64_t position) {
-  const std::size_t turn = position / (kWays * rules.turn), at = position / rules.turn % kWays;
-  return {.way = turn % 2 == 0 ? at : kWays - 1 - at,
-          .turn = turn,
-          .counts = position % rules.turn >= (rules.turn + 2) / 3};
+TransferTrials::Place TransferTrials::PlaceOf(std::uint64_t turn_length, std::uint64_t position) {
+  const std::size_t turn = position / (kWays * turn_length), at = position / turn_length % kWays;
+  return {
+      .way = turn % 2 == 0 ? at : kWays - 1 - at, .turn = turn, .counts = position % turn_length >= turn_length / 2};
 }
 
 // Whether the time is needed.
@@ -124,15 +123,16 @@ bool TransferTrials::StartSend(SendBlock& block, int peer, bool alone) {
     lane.trial = 0;
     return false;
   }
-  if (message == sent.trial + LengthOf(rules)) {
-    sent.trial += LengthOf(rules) + rules.period;
+  const std::uint64_t length = LengthOf(rules, sent.trials);
+  if (message == sent.trial + length) {
+    sent.trial += length + (sent.trials++ == 0 ? rules.second : rules.period);
     sent.looks = kLooks;
     lane.by_reference = sent.by_reference;
     lane.trial = kOn | kEnds | answered;
     return true;
   }
   if (message == sent.trial) sent.ended_ns = 0;
-  const Place place = PlaceOf(rules, message - sent.trial);
+  const Place place = PlaceOf(TurnOf(rules, sent.trials), message - sent.trial);
   lane.by_reference = place.way == kByReference;
   lane.trial =
       kOn | (place.counts && alone ? kCounts : 0) | answered | static_cast<std::uint32_t>(place.turn) << kTurnShift;

@@ -35,6 +35,9 @@ namespace tutti::comm {
 // In a program whose ranks exchange messages both directions are so in trials at the same time, and try the same way. Nothing but
 // the figures depends on that.
 //
+// A second trial, of longer turns, comes soon after the first one: in that one pages are touched for the first time, and where ranks share cores
+// messages through pages take up to twice as long for some milliseconds after those by reference.
+//
 // A message takes as long as from the later begin of both calls to their later end, by one clock. A sender through pages may end and
 // begin its next call while its receiver still reads, and then looks as if it took half of what it takes; so the post of the next
 // message says when the sender's call ended. Only messages that are alone between their ranks in their groups are measured.
@@ -44,10 +47,12 @@ class TransferTrials final : public exec::cpu::JobWatcher {
  public:
   // How messages of one band are tried. The first way of a trial is the one through pages on all ranks.
   struct Rules {
-    std::uint64_t begin = 0;    // messages before the first trial
-    std::uint64_t period = 0;   // from the end of a trial to the next one
-    std::uint64_t turn = 2;     // of a way one after the other, 2 at least
-    bool by_reference = false;  // the way by prediction
+    std::uint64_t begin = 0;       // messages before the first trial
+    std::uint64_t second = 0;      // from its end to the second one
+    std::uint64_t period = 0;      // from the end of a later one to the next one
+    std::uint64_t turn = 2;        // of a way one after the other, 2 at least
+    std::uint64_t later_turn = 2;  // the same in trials after the first one
+    bool by_reference = false;     // the way by prediction
   };
   // This rank's credit of the link from a peer, and that peer's of the link to it.
   struct Link {
@@ -72,7 +77,7 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   bool Tries(int band) const { return bands_[static_cast<std::size_t>(band)].has_value(); }
   const Rules& RulesOf(int band) const { return *bands_[static_cast<std::size_t>(band)]; }
 
-  // After so many messages of one slot the first trial has been decided, and its sender knows. REQUIRES: Tries their band.
+  // After so many messages of one slot the second trial has been decided, and its sender knows. REQUIRES: Tries their band.
   std::uint64_t MessagesUntilDecided(std::size_t bytes) const;
 
   // Fills in the lanes of a group that is ready but for this, and watches it. REQUIRES: one of them is tried.
@@ -86,7 +91,7 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   void Ended(exec::cpu::Job& job) override;
 
  private:
-  static constexpr std::size_t kTurns = 5;  // of a way in a trial
+  static constexpr std::size_t kTurns = 3;  // of a way in a trial
   static constexpr std::size_t kWays = 2;   // through pages, by reference
   static constexpr std::size_t kSlots = std::size_t{2} * kBands;
 
@@ -94,6 +99,7 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   struct Sent {
     std::uint64_t messages = 0;
     std::uint64_t trial = 0;    // the first message of the trial in hand, or of the next one
+    std::uint64_t trials = 0;   // that have ended
     std::uint64_t looks = 0;    // messages before which it has still to look for a verdict
     std::int64_t ended_ns = 0;  // the call of the message before, where that was on trial
     bool by_reference = false;  // outside of trials
@@ -135,10 +141,16 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   static std::size_t SlotOf(std::size_t bytes, bool answered) {
     return static_cast<std::size_t>(BandOf(bytes) + (answered ? kBands : 0));
   }
-  static std::uint64_t LengthOf(const Rules& rules) { return kWays * kTurns * rules.turn; }  // of a trial, in messages
+  static std::uint64_t TurnOf(const Rules& rules, std::uint64_t trial) {
+    return trial == 0 ? rules.turn : rules.later_turn;
+  }
+  // Of a trial, in messages.
+  static std::uint64_t LengthOf(const Rules& rules, std::uint64_t trial) {
+    return kWays * kTurns * TurnOf(rules, trial);
+  }
   Peer& PeerOf(int peer);
   bool VerdictOf(const proto::Verdicts& verdicts, std::size_t slot) const;
-  static Place PlaceOf(const Rules& rules, std::uint64_t position);
+  static Place PlaceOf(std::uint64_t turn_length, std::uint64_t position);
   bool StartSend(exec::cpu::SendBlock& block, int peer, bool alone);
   bool StartReceive(const exec::cpu::ReceiveBlock& block, int step, int peer, bool alone);
   template <typename Visit>

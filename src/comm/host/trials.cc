@@ -18,6 +18,9 @@ using exec::cpu::Job;
 
 constexpr double kHopeless = 3;   // times the best prediction
 constexpr double kBetter = 0.95;  // of the current way's time: another one takes its place
+// Calls follow each other at once where what passes from one's begin to the next one's is at most so much of what the call takes itself,
+// and so much more: the library's own work between two.
+constexpr double kAtOnce = 1.5, kBetweenUs = 0.25;
 // In Job::watched: an exchange of times, and a job by which ranks wait for each other.
 constexpr std::uint64_t kExchange = ~std::uint64_t{0}, kGathering = kExchange - 1;
 
@@ -48,11 +51,11 @@ Trials::~Trials() = default;
 
 Trials::Extent Trials::ExtentOf(std::uint64_t trial) const {
   const std::size_t turn = trial == 0 ? rules_.turn : rules_.later_turn;
-  const std::size_t counted = rules_.one_way ? turn : turn - (turn + 2) / 3;
+  const std::size_t counted = rules_.one_way ? turn : std::min(turn - (turn + 2) / 3, kMostSamples);
   return {.ways = trial == 0 ? ways_.size() : std::min(ways_.size(), kFinalists),
           .turn = turn,
           .counted = counted,
-          .samples = rules_.whole_turns ? 1 : counted};
+          .samples = rules_.one_way && rules_.short_calls ? 1 : counted};
 }
 
 // Forwards, backwards and forwards, so that a machine that changes its pace meanwhile favours none.
@@ -64,8 +67,7 @@ std::optional<Trials::Place> Trials::PlaceOf(std::uint64_t call_number) const {
   const std::size_t at = rest / trial.turn, call = rest % trial.turn;
   const std::size_t way = round % 2 == 0 ? at : trial.ways - 1 - at;
   const std::size_t first = trial.turn - trial.counted, turn = (way * kTurns + round) * trial.samples;
-  if (rules_.whole_turns)
-    return Place{.way = way, .sample = turn * 2, .begins = call == first, .ends = call + 1 == trial.turn};
+  if (whole_turns()) return Place{.way = way, .sample = turn * 2, .begins = call == 0, .ends = call + 1 == trial.turn};
   return Place{.way = way, .sample = (turn + call - first) * 2, .begins = call >= first, .ends = call >= first};
 }
 
@@ -115,7 +117,7 @@ Trials::Stretch Trials::Ahead() {
   if (decided_ != trial_) return {};
   if (call_ < trial_begin_) return {.calls = trial_begin_ - call_, .recipe = &current()};
   const std::uint64_t turn = ExtentOf(trial_).turn, at = (call_ - trial_begin_) % turn;
-  if (!rules_.whole_turns || at == 0) return {};
+  if (!whole_turns() || at == 0) return {};
   return {.calls = turn - 1 - at, .recipe = &Ready(ranking_[PlaceOf(call_)->way])};
 }
 
@@ -143,30 +145,50 @@ void Trials::Ended(Job& job) {
 // once.
 double Trials::MeanOf(std::size_t way, std::size_t turn) const {
   const Extent trial = ExtentOf(decided_);
+  const bool whole = whole_turns();
   std::int64_t sum_ns = 0, until_ns = std::numeric_limits<std::int64_t>::min();
-  for (std::size_t sample = 0; sample < trial.samples; ++sample) {
+  for (std::size_t sample = 0; sample < (whole ? 1 : trial.samples); ++sample) {
     const std::int64_t* const time = &times_[((way * kTurns + turn) * trial.samples + sample) * 2];
     const std::int64_t begin_ns = sample == 0 && rules_.one_way ? -time[0] : time[0];
     sum_ns += std::max<std::int64_t>(time[1] - std::max(begin_ns, until_ns), 0);
     until_ns = std::max(until_ns, time[1]);
   }
-  return static_cast<double>(sum_ns) / 1000 / static_cast<double>(trial.counted);
+  return static_cast<double>(sum_ns) / 1000 / static_cast<double>(whole ? trial.turn : trial.counted);
+}
+
+// us, with what passes between calls that are timed one by one.
+double Trials::SpanOf(std::size_t way, std::size_t turn) const {
+  const Extent trial = ExtentOf(decided_);
+  const std::int64_t* const first = &times_[(way * kTurns + turn) * trial.samples * 2];
+  return static_cast<double>(first[trial.samples * 2 - 1] - first[0]) / 1000 / static_cast<double>(trial.counted);
 }
 
 // us, of the turns but for the slowest. As a rule that is the first one of all, in which a way is made ready and its pages are touched.
-double Trials::FigureOf(std::size_t way) const {
+double Trials::FigureOf(std::size_t way, double (Trials::*of_turn)(std::size_t way, std::size_t turn) const) const {
   std::array<double, kTurns> us;
-  for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = MeanOf(way, turn);
+  for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = (this->*of_turn)(way, turn);
   std::ranges::sort(us);
   return std::accumulate(us.begin(), us.end() - 1, 0.0) / (kTurns - 1);
+}
+
+// Whether calls follow each other at once. `fastest`: a place in the ranking.
+void Trials::Pace(std::size_t fastest, double least_us) {
+  if (!rules_.short_calls || rules_.one_way) return;
+  double span_us = least_us;
+  if (!back_to_back_) {
+    call_us_ = least_us;
+    span_us = FigureOf(fastest, &Trials::SpanOf);
+  }
+  back_to_back_ = span_us <= kAtOnce * call_us_ + kBetweenUs;
 }
 
 void Trials::Decide() {
   const Extent trial = ExtentOf(decided_);
   const auto contestants = std::span(ranking_).first(trial.ways);
   std::vector<double> us(contestants.size());
-  for (std::size_t w = 0; w < us.size(); ++w) us[w] = FigureOf(w);
-  const double least_us = std::max(std::ranges::min(us), 1e-3);
+  for (std::size_t w = 0; w < us.size(); ++w) us[w] = FigureOf(w, &Trials::MeanOf);
+  const auto fastest = std::ranges::min_element(us);
+  const double least_us = std::max(*fastest, 1e-3);
   for (std::size_t w = 0; w < us.size(); ++w) {
     Way& way = ways_[contestants[w]];
     const double longer = std::max(us[w] / least_us, 1.0);
@@ -179,6 +201,7 @@ void Trials::Decide() {
   // The current way is in every trial.
   const auto current = std::ranges::find(ranking_, best_);
   std::rotate(ranking_.begin(), current, current + 1);
+  Pace(static_cast<std::size_t>(fastest - us.begin()), least_us);
   std::ranges::fill(times_, 0);
   decided_begin_ += trial.calls() + PeriodAfter(decided_);
   ++decided_;

@@ -34,6 +34,10 @@ namespace tutti::comm {
 // first rank's begin on, since on crowded cores a sender may have sent all of the turn before the last rank comes to run. Of short calls only
 // the turn as a whole is timed: reading the clock would slow the sender down so much that it is not ahead.
 //
+// Other short calls are timed as whole turns too where they follow each other at once, since what reading the clock takes would count as
+// much as what sets ways apart. Where a program does something in between, that would count instead, so calls are timed one by one. The
+// first trial tells which it is, and each later one whether that has changed.
+//
 // What a call does is decided as it begins, not as it is submitted: many may be under way, and then the decision has been made by
 // those before it. How many calls a trial has does not depend on what comes out of it.
 //
@@ -48,7 +52,7 @@ class Trials final : public exec::cpu::JobWatcher {
     std::uint64_t turn;                     // calls of a way one after the other, 2 at least
     std::uint64_t later_turn;               // the same in trials after the first one, which are among fewer ways
     bool one_way = false;                   // some ranks only send, others only receive
-    bool whole_turns = false;               // of those: they are short
+    bool short_calls = false;               // reading the clock twice counts in one
     std::int64_t (*now_ns)() = sys::NowNs;  // one clock for all ranks
   };
   // `ways`: the model's choice first; two at least. `prepare` makes a way ready for use, `exchange` is the way of the ranks' exchange.
@@ -82,8 +86,9 @@ class Trials final : public exec::cpu::JobWatcher {
   void Ended(exec::cpu::Job& job) override;
 
  private:
-  static constexpr std::size_t kTurns = 3;      // of a way in a trial
-  static constexpr std::size_t kFinalists = 6;  // ways of the later trials
+  static constexpr std::size_t kTurns = 3;          // of a way in a trial
+  static constexpr std::size_t kFinalists = 6;      // ways of the later trials
+  static constexpr std::size_t kMostSamples = 512;  // of a turn, where each call is one
 
   struct Way {
     tune::Choice choice;
@@ -103,7 +108,7 @@ class Trials final : public exec::cpu::JobWatcher {
     // Of those: they count. The first ones, which find the caches and what is under way as another way left them, do not where the ranks do
     // not wait for each other.
     std::size_t counted;
-    std::size_t samples;  // of a turn
+    std::size_t samples;  // of a turn, at most
 
     std::size_t calls() const { return ways * kTurns * turn; }
     std::size_t times() const { return ways * kTurns * samples * 2; }
@@ -114,8 +119,12 @@ class Trials final : public exec::cpu::JobWatcher {
   // Calls from the end of a trial to the next one.
   std::uint64_t PeriodAfter(std::uint64_t trial) const { return trial == 0 ? rules_.second : rules_.period; }
   const Recipe& Ready(std::size_t way);
+  // Whether of the trial that is not decided yet turns are timed as wholes.
+  bool whole_turns() const { return rules_.short_calls && (rules_.one_way || back_to_back_); }
   double MeanOf(std::size_t way, std::size_t turn) const;
-  double FigureOf(std::size_t way) const;
+  double SpanOf(std::size_t way, std::size_t turn) const;
+  double FigureOf(std::size_t way, double (Trials::*of_turn)(std::size_t way, std::size_t turn) const) const;
+  void Pace(std::size_t fastest, double least_us);
   // An all_reduce after which all ranks have the greatest of each of the values.
   exec::cpu::Job* MakeJob(std::span<std::int64_t> values, std::uint64_t watched);
   void Decide();
@@ -136,6 +145,8 @@ class Trials final : public exec::cpu::JobWatcher {
   std::uint64_t decided_ = 0;         // trials
   std::uint64_t decided_begin_;       // the first call of the trial that is not decided yet
   std::size_t best_ = 0;              // index into ways_
+  bool back_to_back_ = false;         // a call begins as soon as the one before it has ended
+  double call_us_ = 0;                // of the fastest way, when calls were last timed one by one
   std::vector<std::size_t> ranking_;  // indices into ways_, best first
   // Of the trial in hand, for each way, turn and sample: begin, end; ns. One that the ranks are to find the least of is negative.
   std::vector<std::int64_t> times_;

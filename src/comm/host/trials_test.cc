@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "exec/cpu/prepared_plan.h"
@@ -113,6 +114,7 @@ class Ranks {
   }
 
   Costs costs;
+  bool one_is_late = true;
   std::deque<Rank> ranks;
   std::vector<int> taken;  // by one call after the other
 
@@ -120,8 +122,7 @@ class Ranks {
   int Begin() {
     std::set<const void*> plans;
     for (Rank& rank : ranks) {
-      if (&rank == &ranks.back())
-        now_ns += 70000 + 1000 * static_cast<std::int64_t>(taken.size() % 50);  // it comes late
+      if (&rank == &ranks.back() && one_is_late) now_ns += 70000 + 1000 * static_cast<std::int64_t>(taken.size() % 50);
       rank.Start();
       plans.insert(rank.first().parts.at(0).plan);
     }
@@ -239,7 +240,7 @@ TEST(Trials, ShortOnesAreTimedTurnByTurn) {
              .turn = 50,
              .later_turn = 50,
              .one_way = true,
-             .whole_turns = true,
+             .short_calls = true,
              .now_ns = count});
   two.RunAll(4 + 3 * 3 * 50 + 10);
   EXPECT_EQ(two.exchanges, 1);
@@ -247,6 +248,42 @@ TEST(Trials, ShortOnesAreTimedTurnByTurn) {
   EXPECT_EQ(two.taken.back(), 3);
   for (const int way : {1, 2}) EXPECT_EQ(std::ranges::count(two.taken, way), 3 * 50 + (way == 1 ? 4 : 0));
   for (const Rank& rank : two.ranks) EXPECT_EQ(rank.ordinary, 4 + 3 * 3 * (50 - 2) + 10 - 2);
+}
+
+// Of others the clock is read at a turn's two ends where calls follow each other at once, else in each call. Every trial finds out whether it is so.
+TEST(Trials, ShortOnesThatFollowAtOnceAreTimedTurnByTurn) {
+  static int reads;
+  reads = 0;
+  const auto count = [] { return ++reads, now_ns; };
+  constexpr int kTurn = 60, kCounted = 40, kTrial = 2 * 3 * kTurn, kBetween = 10;
+  Ranks two(2, {{1, 60}, {2, 100}},
+            {.begin = 0,
+             .second = kBetween,
+             .period = kBetween,
+             .turn = kTurn,
+             .later_turn = kTurn,
+             .short_calls = true,
+             .now_ns = count});
+  const auto reads_of_next_trial = [&] {
+    const int before = reads;
+    two.RunAll(kTrial + kBetween);
+    return reads - before;
+  };
+  constexpr int kWhole = 2 * 3 * 2 * 2, kEach = kWhole * kCounted;
+  EXPECT_EQ(reads_of_next_trial(), kEach);  // the first one
+  EXPECT_EQ(reads_of_next_trial(), kEach);
+  two.one_is_late = false;
+  EXPECT_EQ(reads_of_next_trial(), kEach);
+  EXPECT_EQ(reads_of_next_trial(), kWhole);
+  EXPECT_EQ(two.taken.back(), 1);
+  two.costs[1] = 101;
+  two.costs[2] = 50;
+  EXPECT_EQ(reads_of_next_trial(), kWhole);
+  EXPECT_EQ(two.taken.back(), 2);
+  two.one_is_late = true;
+  EXPECT_EQ(reads_of_next_trial(), kWhole);
+  EXPECT_EQ(reads_of_next_trial(), kEach);
+  EXPECT_EQ(two.exchanges, 7);
 }
 
 // On crowded cores the sender has sent the whole turn before its receiver comes to run: that is a part of what a way takes.
@@ -260,7 +297,7 @@ TEST(Trials, WhatASenderDoesFirstCounts) {
                               .turn = 8,
                               .later_turn = 8,
                               .one_way = true,
-                              .whole_turns = whole,
+                              .short_calls = whole,
                               .now_ns = Now};
     Rank sender({{1, 0}, {2, 0}}, rules), receiver({{1, 0}, {2, 0}}, rules);
     const auto run_turn = [&](Rank& rank, int calls, bool sends) {
@@ -337,16 +374,23 @@ TEST(Trials, TheSlowerSideCounts) {
 // Ranks that submit as far ahead as they like go the same way in every call.
 TEST(Trials, ManyCallsUnderWay) {
   std::mt19937 random(7);
-  for (const auto& [begin, whole_turns] : {std::pair{0, false}, {1, false}, {5, false}, {0, true}, {5, true}}) {
+  for (const auto& [begin, short_calls, one_way] : {std::tuple{0, false, false},
+                                                    {1, false, false},
+                                                    {5, false, false},
+                                                    {0, true, false},
+                                                    {5, true, false},
+                                                    {0, true, true},
+                                                    {5, true, true}}) {
     Ranks three(3, {{1, 9}, {2, 6}, {3, 1}},
                 {.begin = static_cast<std::uint64_t>(begin),
                  .second = 4,
                  .period = 4,
                  .turn = 3,
                  .later_turn = 5,
-                 .one_way = whole_turns,
-                 .whole_turns = whole_turns,
+                 .one_way = one_way,
+                 .short_calls = short_calls,
                  .now_ns = Now});
+    three.one_is_late = one_way;
     std::vector<int> submitted(3);
     constexpr int kCalls = 400;
     while (std::ranges::min(submitted) < kCalls) {
