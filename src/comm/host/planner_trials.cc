@@ -45,7 +45,7 @@ bool IsShort(const tune::Choice& choice) {
 
 // So many that what is under way as one way takes its turn after another one counts little. Of short calls that go one way a sender is many
 // ahead in the long run, but not in the first ones of a turn. The first trial tells good ways from bad ones, and later ones what is best among
-// a few that are good.
+// a few that are good. Other short calls are timed one by one in the first trial, and may be timed by turns in later ones.
 std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const {
   constexpr double kTurnUs = 200;
   constexpr std::uint64_t kMost = 64, kMostShort = 1024, kLater = 8;
