@@ -16,7 +16,8 @@ void Follow(const Recipe& recipe, exec::cpu::Job& job) {
   job.chunk_bytes = job.by_reference == recipe.choice.by_reference ? recipe.chunk_bytes : recipe.pool_chunk_bytes;
   // Each channel gets an equal part of every piece, cut at cache lines.
   job.channels = static_cast<int>(recipe.plans.size());
-  job.cut = false;
+  job.found.cut = false;
+  job.found.brief.reset();
   if (job.parts.size() < recipe.plans.size()) job.parts.resize(recipe.plans.size());
   const plan::BlockCut cut = plan::BlockCut::Equal(job.count, job.channels, std::max<std::size_t>(64 / job.element, 1));
   for (int c = 0; c < job.channels; ++c) {

@@ -123,6 +123,10 @@ void Submitter::Collect() {
 }
 
 Status Submitter::Finish(Job* job) {
+  if (job->done && job->status.ok() && open_.empty()) [[likely]] {
+    jobs_.GiveBack(job);
+    return Status::Ok();
+  }
   core_.engine->Advance();
   Status s = job->done ? job->status : waiter_.WaitFor(*job);
   jobs_.GiveBack(job);
@@ -139,7 +143,7 @@ Job* Submitter::BeginAgain(const Operation& o) {
   Job* job = jobs_.Take();
   preparer_.Repeats();
   ledger_.Record(o, *job);
-  core_.engine->Submit(job);
+  core_.engine->SubmitAgain(job);
   return job;
 }
 

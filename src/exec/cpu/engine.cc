@@ -52,19 +52,38 @@ void Engine::Submit(Job* job) {
   }
 }
 
+void Engine::SubmitAgain(Job* job) {
+  const bool others_first = first_ != nullptr || job->calls.watcher != nullptr || job->calls.timed;
+  if (!job->found.cut || others_first) [[unlikely]]
+    return Submit(job);
+  switch (RunBrief(*job)) {
+    case AtOnce::kDone:
+      job->done = true;
+      recorder_->Finish(job->calls.last);
+      return;
+    case AtOnce::kStopped:
+      job->done = false;
+      job->next = nullptr;
+      first_ = last_ = job;
+      return;
+    case AtOnce::kNotBrief:
+      return Submit(job);
+  }
+}
+
 void Engine::Start(Job& job) {
   if (job.calls.watcher != nullptr) [[unlikely]]
     job.calls.watcher->Starts(job);
   if (huge_ != nullptr && HasLargeBuffers(job)) [[unlikely]]
     UseBuffers(job);
   if (job.collective == Collective::kSendRecv) return StartTransfers(job);
-  if (!job.cut && Refuse(job)) return;
+  if (!job.found.cut && Refuse(job)) return;
   for (int c = 0; c < job.channels; ++c) {
-    if (!job.cut) CutPart(job, job.parts[c]);
+    if (!job.found.cut) CutPart(job, job.parts[c]);
     StartPart(job.parts[c]);
   }
-  job.cut = true;
-  job.awaits = remote_ != nullptr && BeginAhead(job);
+  job.found.cut = true;
+  job.found.awaits = remote_ != nullptr && BeginAhead(job);
   if (job.by_reference) {
     OfferEarly(job);
     OfferOutputs(job);

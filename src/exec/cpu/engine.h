@@ -37,6 +37,7 @@ class Fabric;
 
 namespace tutti::exec::cpu {
 
+struct BriefPart;
 struct ChunkRules;
 class HugeBuffers;
 class Pool;
@@ -62,6 +63,9 @@ class Engine {
 
   // Prepares a job to run: cuts blocks into chunks. The job must stay where it is until it is done.
   void Submit(Job* job);
+  // The same for a collective that ran before just so, with the same buffers and to its end. A short one is moved on at once, and may be
+  // done when this returns.
+  void SubmitAgain(Job* job);
   bool idle() const { return first_ == nullptr; }
 
   // Moves the first jobs on. Returns true when the queue is empty.
@@ -118,6 +122,15 @@ class Engine {
     std::uint64_t index = 0;  // of the post
     std::size_t front = 0;    // bytes that this end has copied
   };
+
+  // What has become of a job that SubmitAgain has tried to run at once. One that has stopped is at the place where it has to wait.
+  enum class AtOnce : std::uint8_t { kDone, kStopped, kNotBrief };
+  AtOnce RunBrief(Job& job);
+  bool IsBrief(const Job& job) const;
+  void FindBrief(Job& job);
+  void FindBriefPart(const Job& job, const Part& part, BriefPart* brief);
+  template <proto::Protocol P>
+  bool RunBriefPart(const Job& job, Part& part, const BriefPart& brief);
 
   void Start(Job& job);
   static bool Refuse(Job& job);

@@ -77,7 +77,7 @@ bool Engine::RunPart(Job& job, Part& part) {
   // A single round comes to each step in the time slot of its stage: once, in the order of the stages.
   const bool once = part.rounds == 1;
   const int slots = once ? 1 : part.rounds + part.plan->max_stage;
-  if (job.awaits) AwaitAhead(job, part);
+  if (job.found.awaits) AwaitAhead(job, part);
   for (; part.slot < slots; ++part.slot) {
     for (; part.turn < steps; ++part.turn) {
       part.step = once ? part.plan->by_stage[part.turn] : part.turn;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "exec/cpu/fold_types.h"
@@ -15,6 +16,7 @@
 
 namespace tutti::exec::cpu {
 
+struct Brief;
 struct PreparedPlan;
 }  // namespace tutti::exec::cpu
 
@@ -153,10 +155,14 @@ struct Job {
   std::size_t chunk_bytes = 0;  // ChunkRules::ForPlan of all this; 0 for groups
   // Non-temporal where the output is far larger than the caches (docs/decisions/0022).
   Stores stores = Stores::kCached;
-  // Set by the engine: the links to other hosts are told where what comes may be put.
-  bool awaits = false;
-  // Set by the engine: the parts are cut for this job. A job that runs again with other buffers keeps that.
-  bool cut = false;
+  // What the engine finds out of it.
+  struct Found {
+    bool awaits = false;  // the links to other hosts are told where what comes may be put
+    // The parts are cut for this job, and what it does when it is brief is known (brief.h). A job that runs again with other buffers keeps
+    // that.
+    bool cut = false;
+    std::shared_ptr<const Brief> brief;
+  } found;
   // One plan per channel; `channels` of the parts are in use, the others keep their storage for later.
   std::vector<Part> parts;
   int channels = 1;
