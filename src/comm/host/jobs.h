@@ -16,10 +16,8 @@ class Jobs {
  public:
   // The first is handed out whenever it is free: it may still be ready for a call like its last one.
   exec::cpu::Job* Take() {
-    if (!first_taken_) [[likely]] {
-      first_taken_ = true;
-      return &first_;
-    }
+    if (!first_taken_) [[likely]]
+      return TakeFirst();
     if (free_.empty()) {
       others_.push_back(std::make_unique<Other>());
       free_.push_back(others_.back().get());
@@ -28,6 +26,11 @@ class Jobs {
     free_.pop_back();
     job->in_use = true;
     return job;
+  }
+  // REQUIRES: FirstIsFree().
+  exec::cpu::Job* TakeFirst() {
+    first_taken_ = true;
+    return &first_;
   }
   void GiveBack(exec::cpu::Job* job) {
     if (job == &first_) {

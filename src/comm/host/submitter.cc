@@ -127,6 +127,10 @@ Status Submitter::Finish(Job* job) {
     jobs_.GiveBack(job);
     return Status::Ok();
   }
+  return AwaitEnd(job);
+}
+
+Status Submitter::AwaitEnd(Job* job) {
   core_.engine->Advance();
   Status s = job->done ? job->status : waiter_.WaitFor(*job);
   jobs_.GiveBack(job);
@@ -140,7 +144,7 @@ Status Submitter::Finish(Job* job) {
 Job* Submitter::BeginAgain(const Operation& o) {
   if (!jobs_.FirstIsFree()) [[unlikely]]
     return nullptr;
-  Job* job = jobs_.Take();
+  Job* job = jobs_.TakeFirst();
   preparer_.Repeats();
   ledger_.Record(o, *job);
   core_.engine->SubmitAgain(job);

@@ -96,6 +96,7 @@ class Submitter final : public Unfinished {
   void Collect();
   // Runs one that has begun, and is not listed, to its end.
   Status Finish(exec::cpu::Job* job);
+  Status AwaitEnd(exec::cpu::Job* job);
   // What a job's failure means; breaks the communicator.
   Status Fault(const Status& status);
 

@@ -6,7 +6,8 @@
 // What a job of few bytes does, with everything found out that is the same whenever it runs again: where its blocks lie in their buffers, how
 // long they are, and which links it uses. A call of 8 bytes that finds this out anew takes twice as long.
 //
-// Brief are jobs by LL or LL128 that come to each step once, of less than Engine::kLeastMovedBytes, between ranks of one host.
+// Brief are jobs that come to each step once and read nothing where it lies in a peer, of less than kLeastMovedBytes, between ranks of one
+// host.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@ namespace tutti::exec::cpu {
 
 struct BriefOperand {
   transport::Incoming* link = nullptr;  // null: a block of this rank's own
+  int peer = -1;                        // who sends by it
   std::size_t at = 0;                   // of such a block: bytes from the start of its buffer
   bool input = false;                   // and which buffer that is
 };

@@ -53,8 +53,8 @@ void Engine::Submit(Job* job) {
 }
 
 void Engine::SubmitAgain(Job* job) {
-  const bool others_first = first_ != nullptr || job->calls.watcher != nullptr || job->calls.timed;
-  if (!job->found.cut || others_first) [[unlikely]]
+  const bool is_cut = job->collective != Collective::kSendRecv && job->found.cut;
+  if (!is_cut || first_ != nullptr || job->calls.watcher != nullptr || job->calls.timed) [[unlikely]]
     return Submit(job);
   switch (RunBrief(*job)) {
     case AtOnce::kDone:

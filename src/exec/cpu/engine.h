@@ -37,7 +37,10 @@ class Fabric;
 
 namespace tutti::exec::cpu {
 
+struct BriefOperand;
 struct BriefPart;
+struct BriefStep;
+struct BriefTarget;
 struct ChunkRules;
 class HugeBuffers;
 class Pool;
@@ -63,8 +66,8 @@ class Engine {
 
   // Prepares a job to run: cuts blocks into chunks. The job must stay where it is until it is done.
   void Submit(Job* job);
-  // The same for a collective that ran before just so, with the same buffers and to its end. A short one is moved on at once, and may be
-  // done when this returns.
+  // The same for a job that ran before just so, with the same buffers and to its end. A short collective is moved on at once, and may be done
+  // when this returns.
   void SubmitAgain(Job* job);
   bool idle() const { return first_ == nullptr; }
 
@@ -131,6 +134,12 @@ class Engine {
   void FindBriefPart(const Job& job, const Part& part, BriefPart* brief);
   template <proto::Protocol P>
   bool RunBriefPart(const Job& job, Part& part, const BriefPart& brief);
+  template <proto::Protocol P>
+  int GatherBrief(const Job& job, Part& part, const BriefStep& step, const BriefOperand* operands);
+  template <proto::Protocol P>
+  void ComputeBrief(const Job& job, Part& part, const BriefStep& step, const BriefOperand* operands, std::byte* pages);
+  template <proto::Protocol P>
+  int SendBrief(const Job& job, const Part& part, const BriefStep& step, const BriefTarget* targets, int slot);
 
   void Start(Job& job);
   static bool Refuse(Job& job);
@@ -138,6 +147,7 @@ class Engine {
   void CutPart(const Job& job, Part& part);
   static void StartPart(Part& part);
   bool Run(Job& job);
+  bool CutPool(const Job& job);
   bool RunCollective(Job& job);
   template <proto::Protocol P>
   bool RunPart(Job& job, Part& part);

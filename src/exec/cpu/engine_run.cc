@@ -43,13 +43,15 @@ inline int Engine::SpinsFor(const transport::Incoming& link) const {
   return link.reach == transport::Reach::kOtherHost ? 0 : spins_;
 }
 
+// Gets the pool ready for a job's messages, where it may need pages. False while there are readers in the way.
+bool Engine::CutPool(const Job& job) {
+  return job.protocol != Protocol::kSimple || fabric_ == nullptr || job.chunk_bytes > chunks_->MostOfPool() ||
+         pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * kWindows, job.channels);
+}
+
 // Moves every channel on as far as it goes.
 bool Engine::RunCollective(Job& job) {
-  if (job.protocol == Protocol::kSimple && fabric_ != nullptr) {
-    if (job.chunk_bytes <= chunks_->MostOfPool() &&
-        !pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * kWindows, job.channels))
-      return Waits(job, -1, Job::WaitsFor::kPages);
-  }
+  if (!CutPool(job)) return Waits(job, -1, Job::WaitsFor::kPages);
   bool all_done = true;
   for (int c = 0; c < job.channels; ++c) {
     Part& part = job.parts[c];
