@@ -3,8 +3,8 @@
 #ifndef TUTTI_EXEC_CPU_BRIEF_H_
 #define TUTTI_EXEC_CPU_BRIEF_H_
 
-// What a job of few bytes does, with everything found out that is the same whenever it runs again: where its blocks lie in their buffers, how
-// long they are, and which links it uses. A call of 8 bytes that finds this out anew takes twice as long.
+// What is the same whenever a job of few bytes runs again: where its blocks lie in their buffers, how long they are, and which links it uses.
+// A call of 8 bytes that finds this out anew takes one and a half times to twice as long (docs/decisions/0031-brief-jobs.md).
 //
 // Brief are jobs that come to each step once and read nothing where it lies in a peer, of less than kLeastMovedBytes, between ranks of one
 // host.
