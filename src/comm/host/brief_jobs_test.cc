@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -131,7 +132,7 @@ TEST(BriefJobs, GoOnWhereTheyHadToWait) {
         const auto wait = [&](int call) {
           if (call % 700 == 400 && c.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         };
-        Values in(60), out(60), gathered(180);
+        Values in(60), out(60);
         for (int call = 0; call < kCalls; ++call) {
           in.assign(in.size(), call);
           wait(call);
@@ -169,9 +170,8 @@ TEST(BriefJobs, KeepTheOrder) {
     for (int call = 0; call < 200; ++call) {
       in.assign(in.size(), call + c.rank());
       large.assign(large.size(), call + c.rank());
-      const auto began = [&] { return c.Start(AllReduce(large, sum)); };
       std::optional<Request> request;
-      if (call % 5 == 2) request.emplace(began());
+      if (call % 5 == 2) request.emplace(c.Start(AllReduce(large, sum)));
       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, out)));
       if (out != Values(10, 3 * call + 3)) return Status(Code::kInternal, "an all_reduce is wrong");
       TUTTI_RETURN_IF_ERROR(c.Run(AllReduce(in, passed)));
