@@ -227,7 +227,9 @@ int TuneCommand(int argc, char** argv) {
   line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
   line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);
   line.Add("--factor", factor, "from a size to the next (default 4)").Between(2, 1024).Needs(judge);
-  line.Add("--rounds", rounds, "of the chosen way against the best others (default 9)").Between(1, 1001).Needs(judge);
+  line.Add("--rounds", rounds, "of the chosen way against the best others, at least (default 9)")
+      .Between(1, 1001)
+      .Needs(judge);
   line.Add("--json", raw_file, "write all times there").Shown("FILE").Needs(judge);
   line.Footer(
       "Without --regret times are the cost model's, for an otherwise idle machine, and sizes one rank's count in "

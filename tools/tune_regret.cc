@@ -36,6 +36,9 @@ constexpr int kScreenRounds = 5;
 constexpr double kHopeless = 2.5;  // times the best time so far: screened no further
 constexpr double kNear = 1.25;     // times the best of the screen: takes part in the final
 constexpr std::size_t kFinalists = 4;
+constexpr double kCertain = 0.02;            // of a confirmed ratio: no more rounds
+constexpr std::size_t kMostRounds = 20;      // times options.rounds
+constexpr double kLongestUs = 5e6;           // of a confirmation: no more rounds
 constexpr int kFewest = 3, kMost = 1 << 16;  // operations of a batch
 constexpr double kBeyond = 0.10;
 constexpr int kBarriers = 64;  // whose mean is the pace
@@ -194,33 +197,52 @@ class Measurer {
     }
     TimedWay& chosen = ways[0];
     RegretLine line{.chosen = tune::ToString(chosen.choice)};
-    if (!rivals.empty()) {
+    for (TimedWay& way : ways) way.us.clear();
+    if (rivals.empty()) {
       TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
-      TimedWay* const best =
-          *std::ranges::max_element(rivals, {}, [&](const TimedWay* r) { return Ratio(chosen, *r); });
-      rivals = {best};
+      line.best = line.chosen;
+      line.chosen_us = line.best_us = MedianOf(chosen.us);
+      return line;
     }
     TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
-    line.best = line.chosen;
-    line.chosen_us = line.best_us = MedianOf(chosen.us);
-    if (rivals.empty() || Ratio(chosen, *rivals[0]) <= 1) return line;
-    line.best = tune::ToString(rivals[0]->choice);
-    line.best_us = MedianOf(rivals[0]->us);
-    line.regret = Ratio(chosen, *rivals[0]) - 1;
+    TimedWay& best = **std::ranges::max_element(rivals, {}, [&](const TimedWay* r) { return Ratio(chosen, *r); });
+    TUTTI_RETURN_IF_ERROR(Confirm(chosen, best));
+    const double ratio = Ratio(chosen, best);
+    line.best = ratio > 1 ? tune::ToString(best.choice) : line.chosen;
+    line.chosen_us = MedianOf(chosen.us);
+    line.best_us = MedianOf(ratio > 1 ? best.us : chosen.us);
+    line.regret = std::max(ratio - 1, 0.0);
+    line.uncertainty = UncertaintyOfMedian(Ratios(chosen, best));
+    line.rounds = chosen.us.size();
     return line;
   }
 
-  // The median of times in the same round.
-  static double Ratio(const TimedWay& a, const TimedWay& b) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < a.us.size(); ++i) ratios.push_back(a.us[i] / b.us[i]);
-    return MedianOf(std::move(ratios));
+  // All ranks have the same times, and so go on alike.
+  Status Confirm(TimedWay& chosen, TimedWay& rival) {
+    chosen.us.clear();
+    rival.us.clear();
+    const std::array<TimedWay*, 1> rivals = {&rival};
+    double took_us = 0;
+    do {
+      TUTTI_RETURN_IF_ERROR(TakeTurns(chosen, rivals));
+      took_us += options_.rounds * (chosen.us.back() * chosen.operations + rival.us.back() * rival.operations);
+    } while (UncertaintyOfMedian(Ratios(chosen, rival)) > kCertain && took_us < kLongestUs &&
+             chosen.us.size() < kMostRounds * static_cast<std::size_t>(options_.rounds));
+    return Status::Ok();
   }
 
+  // Of times in the same round.
+  static std::vector<double> Ratios(const TimedWay& a, const TimedWay& b) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.us.size(); ++i) ratios.push_back(a.us[i] / b.us[i]);
+    return ratios;
+  }
+  static double Ratio(const TimedWay& a, const TimedWay& b) { return MedianOf(Ratios(a, b)); }
+
+  // Some rounds more.
   Status TakeTurns(TimedWay& chosen, std::span<TimedWay* const> rivals) {
     std::vector<TimedWay*> all = {&chosen};
     all.insert(all.end(), rivals.begin(), rivals.end());
-    for (TimedWay* way : all) way->us.clear();
     for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         TimedWay& way = *all[(i + static_cast<std::size_t>(round)) % all.size()];
@@ -279,6 +301,8 @@ class Measurer {
                  {"best", line.best},
                  {"best_us", line.best_us},
                  {"regret", line.regret},
+                 {"uncertainty", line.uncertainty},
+                 {"rounds", line.rounds},
                  {"ways", all}});
   }
 

@@ -23,6 +23,17 @@ TEST(Regret, TheMedianOfAnEvenNumberIsBetweenTheMiddleTwo) {
   EXPECT_DOUBLE_EQ(MedianOf({4, 1, 3, 2}), 2.5);
 }
 
+// Of 100 throws of a coin between 40 and 60 show heads in 95 of 100 cases.
+TEST(Regret, AMedianIsAsUncertainAsTheValuesAroundIt) {
+  std::vector<double> values;
+  for (int i = 0; i < 100; ++i) values.push_back((37 * i) % 100);
+  EXPECT_DOUBLE_EQ(UncertaintyOfMedian(values), (59 - 40) / 2.0);
+  EXPECT_DOUBLE_EQ(UncertaintyOfMedian({1, 9, 3, 4}), 4);
+  EXPECT_DOUBLE_EQ(UncertaintyOfMedian({5}), 0);
+  for (double& value : values) value = value < 60 ? 7 : value;
+  EXPECT_DOUBLE_EQ(UncertaintyOfMedian(values), 0);
+}
+
 TEST(Regret, ALineSaysWhatIsBetter) {
   const RegretLine worse{.collective = Collective::kReduce,
                          .bytes = 32768,

@@ -14,7 +14,6 @@ from results import OPS, TITLES
 
 PEERS = ("openmpi", "mpich", "gloo")
 TWO_CORES = ("epyc-zen3-2-cores", "epyc-zen5-2-cores", "xeon-amx-2-cores")  # of which there are several runs
-ALL_WAYS = "2026-11-28T21:05"  # from then on all ways with hope take part in trials, 24 at most
 
 
 def short(machine):
@@ -146,17 +145,17 @@ def goal_many_ranks(measured):
 
 
 def goal_choice(measured):
-    tried = [total for group, total in regret_totals(measured) if group[1] == "tried"]
+    tried = [total for group, total in regret_totals(measured) if group[1].startswith("tried")]
 
     def reached(totals):
         return (f"mean {from_to((t['mean_percent'] for t in totals), lambda v: f'{v:.1f}')} %, worst "
                 f"{from_to((t['worst_percent'] for t in totals), lambda v: f'{v:.0f}')} %")
 
-    newest = [t for t in tried if t["run"].data["date"] >= ALL_WAYS]
+    known = [t for t in tried if "known_to_percent" in t["run"].data]
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
-            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in newest)),
-            f"in {len(newest)} runs with up to 24 ways on trial {reached(newest)}; before that "
-            f"{reached([t for t in tried if t not in newest])}: see [the choice](#whether-the-choice-is-right)")
+            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in known)),
+            f"in {len(known)} runs with ratios known to 2 % {reached(known)}; by medians of 5 to 15 ratios "
+            f"{reached([t for t in tried if t not in known])}: see [the choice](#whether-the-choice-is-right)")
 
 
 def goal_c_interface(measured):
@@ -248,12 +247,17 @@ def library_cell(run):
         f"`{commit}`" for commit in run.data["recorded_in"].split(" and "))
 
 
+def how_chosen(run, row):
+    known = run.data.get("known_to_percent")
+    return f"{row['choice']}, ratios known to {known} %" if known else row["choice"]
+
+
 def regret_totals(measured):
     """[((machine, choice), total)] of each run that compared chosen ways with all others."""
     found = []
     for run in measured.runs:
         if run.kind == "regret":
-            found.append(((run.machine, run.data["choice"]), {**run.data["total"], "ranks": run.rows[0]["ranks"], "run": run}))
+            found.append(((run.machine, how_chosen(run, run.data)), {**run.data["total"], "ranks": run.rows[0]["ranks"], "run": run}))
         elif run.kind == "regret_totals":
             found += [((run.machine, row["choice"]), {**row, "run": run}) for row in run.rows]
     return found
@@ -265,7 +269,7 @@ def choice(measured):
         groups.setdefault(group, []).append(total)
     rows = []
     for machine in (*TWO_CORES, "xeon-16-cores", "xeon-32-cores"):
-        for how in ("predicted", "tried"):
+        for how in ("predicted", "tried", "tried, ratios known to 2 %"):
             if totals := groups.get((machine, how)):
                 rows.append([short(machine), listed(sorted({total["ranks"] for total in totals})), how, str(len(totals)),
                              from_to((t["mean_percent"] for t in totals), lambda v: f"{v:.1f}") + " %",
@@ -279,7 +283,7 @@ def choice_runs(measured):
     """The same run by run."""
     rows = []
     for run in measured.runs:
-        totals = [{**run.data["total"], "ranks": run.rows[0]["ranks"], "choice": run.data["choice"], "remark": run.data.get("remark")}] \
+        totals = [{**run.data["total"], "ranks": run.rows[0]["ranks"], "choice": how_chosen(run, run.data), "remark": run.data.get("remark")}] \
             if run.kind == "regret" else run.rows if run.kind == "regret_totals" else []
         for total in totals:
             at = f", {total['worst_at']}" if "worst_at" in total else ""

@@ -3,6 +3,8 @@
 #include "comm/host/transfer_trials.h"
 
 #include <atomic>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "exec/cpu/prepared_plan.h"
@@ -15,7 +17,7 @@ using exec::cpu::Job;
 using exec::cpu::ReceiveBlock;
 using exec::cpu::SendBlock;
 
-constexpr double kBetter = 0.98;  // of the current way's time: the other one takes its place
+constexpr double kBetter = 0.98;  // of the current way's time: the other one takes its place after the second trial
 constexpr std::size_t kThroughPages = 0, kByReference = 1;
 // A sender may be ahead of its receiver by as many messages as the link and its pages hold.
 constexpr std::uint64_t kLooks = 64;
@@ -235,31 +237,36 @@ void TransferTrials::Close(Tally& tally, const proto::OnTrial& next) {
   tally.open = nullptr;
 }
 
-// A way's figure is the median of its turns. A turn's is the mean of its messages, not their median: of those that only go one way,
-// many are sent before one is received.
+// us, of the two faster turns. A turn's is the mean of its messages, not their median: of those that only go one way, many are sent
+// before one is received. None where a turn had no message that counts.
+std::optional<double> TransferTrials::FigureOf(const std::array<Mean, kTurns>& turns) {
+  std::array<double, kTurns> means;
+  for (std::size_t turn = 0; turn < kTurns; ++turn) {
+    if (turns[turn].count == 0) return std::nullopt;
+    means[turn] = turns[turn].sum / turns[turn].count;
+  }
+  std::ranges::sort(means);
+  return std::accumulate(means.begin(), means.end() - 1, 0.0) / (kTurns - 1);
+}
+
+// The second trial counts without the first, and what that one has decided has no advantage in it. Each later one counts as much as the
+// one before it.
 void TransferTrials::Decide(Peer& peer, std::size_t slot) {
   Tally& tally = *peer.received[slot];
-  std::array<double, kWays> figures{};
-  bool complete = true;
-  for (std::size_t way = 0; way < kWays; ++way) {
-    std::array<double, kTurns> turns{};
-    for (std::size_t turn = 0; turn < kTurns; ++turn) {
-      const Mean& mean = tally.means[way][turn];
-      complete &= mean.count > 0;
-      turns[turn] = mean.sum / std::max(mean.count, 1);
-    }
-    std::ranges::sort(turns);
-    figures[way] = turns[kTurns / 2];
-  }
-  tally = {};
-  if (!complete) return;
+  const std::optional<double> pages = FigureOf(tally.means[kThroughPages]);
+  const std::optional<double> reference = FigureOf(tally.means[kByReference]);
+  const std::uint64_t trials = tally.trials;
+  const double before = tally.pages_longer;
+  tally = {.trials = trials, .pages_longer = before};
+  if (!pages || !reference) return;
+  const double longer = *pages / std::max(*reference, 1e-6);
+  tally = {.trials = trials + 1, .pages_longer = longer};
   proto::Verdicts& verdicts = peer.link.own->verdicts;
   const std::uint64_t bit = std::uint64_t{1} << slot, found = verdicts.found.load(std::memory_order_relaxed);
   const std::uint64_t by_reference = verdicts.by_reference.load(std::memory_order_relaxed);
-  const bool refers = VerdictOf(verdicts, slot);
-  const std::size_t current = refers ? kByReference : kThroughPages, other = kWays - 1 - current;
-  const bool changes = figures[other] < kBetter * figures[current];
-  verdicts.by_reference.store(refers != changes ? by_reference | bit : by_reference & ~bit, std::memory_order_relaxed);
+  const double figure = trials < 2 ? longer : std::sqrt(longer * before), enough = trials == 1 ? 1 : kBetter;
+  const bool refers = VerdictOf(verdicts, slot) ? figure >= enough : figure > 1 / enough;
+  verdicts.by_reference.store(refers ? by_reference | bit : by_reference & ~bit, std::memory_order_relaxed);
   verdicts.found.store(found | bit, std::memory_order_release);
 }
 

@@ -35,8 +35,8 @@ namespace tutti::comm {
 // In a program whose ranks exchange messages both directions are so in trials at the same time, and try the same way. Nothing but
 // the figures depends on that.
 //
-// A second trial, of longer turns, comes soon after the first one: in that one pages are touched for the first time, and where ranks share cores
-// messages through pages take up to twice as long for some milliseconds after those by reference.
+// A second trial, of longer turns, comes soon after the first one, and decides by itself: in the first one pages are touched for the first time,
+// and where ranks share cores messages through pages take up to twice as long for some milliseconds after those by reference.
 //
 // A message takes as long as from the later begin of both calls to their later end, by one clock. A sender through pages may end and
 // begin its next call while its receiver still reads, and then looks as if it took half of what it takes; so the post of the next
@@ -115,9 +115,11 @@ class TransferTrials final : public exec::cpu::JobWatcher {
     double sum = 0;  // ns per byte
     int count = 0;
   };
-  // Of a trial.
+  // Of a trial, and what is left of those before it.
   struct Tally {
-    std::array<std::array<Mean, kTurns>, kWays> means;
+    std::uint64_t trials = 0;  // that have decided
+    double pages_longer = 1;   // times as long as by reference, in the last one
+    std::array<std::array<Mean, kTurns>, kWays> means{};
     // The last message, until it is known when its sender's call ended.
     Mean* open = nullptr;
     std::int64_t began_ns = 0, ended_ns = 0;
@@ -157,6 +159,7 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   void ForSendsOnTrial(exec::cpu::Job& job, Visit visit);
   void EndReceive(const Receive& receive, std::int64_t now_ns);
   static void Close(Tally& tally, const proto::OnTrial& next);
+  static std::optional<double> FigureOf(const std::array<Mean, kTurns>& turns);
   void Decide(Peer& peer, std::size_t slot);
 
   const std::function<Link(int peer)> link_;

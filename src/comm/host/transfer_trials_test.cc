@@ -204,6 +204,29 @@ TEST(TransferTrials, TheSecondOneComesSoonAndIsLonger) {
   EXPECT_EQ(pair.mixed, 0);
 }
 
+// What the first one has decided has no advantage in the second, by however little that says otherwise.
+TEST(TransferTrials, TheSecondOneCountsWithoutTheFirst) {
+  for (const bool predicted : {false, true}) {
+    TransferTrials::Rules rules = kRules;
+    rules.by_reference = predicted;
+    Pair pair(rules);
+    const auto cost = [&](int of_predicted) {
+      return predicted ? Costs{.pages = 200, .reference = of_predicted}
+                       : Costs{.pages = of_predicted, .reference = 200};
+    };
+    for (int i = 0; i < 10 + kTrial + 30; ++i) pair.Exchange(cost(230));
+    EXPECT_EQ(pair.taken.back(), !predicted);
+    for (int i = 0; i < 20 + kTrial + 30; ++i) pair.Exchange(cost(199));
+    EXPECT_EQ(pair.taken.back(), predicted);
+    // A later one counts as much as the one before it, and the current way has an advantage.
+    for (int i = 0; i < 20 + kTrial + 30; ++i) pair.Exchange(cost(207));
+    EXPECT_EQ(pair.taken.back(), predicted);
+    for (int i = 0; i < 20 + kTrial + 30; ++i) pair.Exchange(cost(207));
+    EXPECT_EQ(pair.taken.back(), !predicted);
+    EXPECT_EQ(pair.mixed, 0);
+  }
+}
+
 // A turn in which others had the core does not count.
 TEST(TransferTrials, ATurnThatWasHeldUpDoesNotCount) {
   for (int held = 0; held < 6; ++held) {

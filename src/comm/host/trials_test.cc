@@ -196,22 +196,22 @@ TEST(Trials, TheSlowestTurnOfAWayDoesNotCount) {
   EXPECT_EQ(two.taken.back(), 2);
 }
 
-// What disturbs a way for as long as the first trial lasts is made good soon after.
+// What disturbs a way for as long as the first trial lasts is made good soon after, by however little the other is better.
 TEST(Trials, TheSecondCountsWithoutTheFirst) {
   Ranks two(2, {{1, 100}, {2, 120}},
             {.begin = 0, .second = 10, .period = 500, .turn = 3, .later_turn = 5, .now_ns = Now});
   two.RunAll(18 + 10);
   EXPECT_EQ(two.taken.back(), 1);
-  two.costs[2] = 60;
+  two.costs[2] = 99;
   two.taken.clear();
   two.RunAll(30);
   EXPECT_EQ(std::ranges::count(two.taken, 2), 3 * 5);
   two.RunAll(1);
   EXPECT_EQ(two.exchanges, 2);
   EXPECT_EQ(two.taken.back(), 2);
-  // One trial that says otherwise, by less, does not undo it.
+  // A later one counts as much as the one before it, and the current way has an advantage.
   two.RunAll(499);
-  two.costs[1] = 50;
+  two.costs[1] = 93;
   two.RunAll(31);
   EXPECT_EQ(two.exchanges, 3);
   EXPECT_EQ(two.taken.back(), 2);
