@@ -11,8 +11,7 @@
 //   confirm   the chosen way and the fastest of the final, in turns again, until their median ratio is known to 2 % (but at most 20 times
 //             as many rounds as in the final, or 5 s): that is the regret
 //
-// The last stage is there because the fastest of many noisy times is not the fastest way. Where more ranks than cores take turns on a
-// core, times of 2 ms scatter by a quarter, and the median of 15 ratios by a tenth.
+// The last stage is there because the fastest of many noisy times is not the fastest way.
 
 #include <cstddef>
 #include <span>

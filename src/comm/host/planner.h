@@ -90,7 +90,7 @@ class Planner {
   // unfinished, and Preparer::Forget comes next.
   std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
-  // After so many more calls the first two trials have been decided for sure. REQUIRES: it has not begun.
+  // After so many more calls the first three trials have been decided for sure. REQUIRES: it has not begun.
   std::uint64_t CallsUntilDecided(Collective collective, const Entry& entry) const;
   // The same of exchanges in which every rank sends to the next one and receives from the one before. 0: there is nothing to decide.
   std::uint64_t RingExchangesUntilDecided(std::size_t bytes);

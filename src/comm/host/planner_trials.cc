@@ -18,7 +18,7 @@
 namespace tutti::comm {
 namespace {
 
-// By prediction, what passes before the first and the second trial of a kind of call, and from then on: so much that trials do not
+// By prediction, what passes before each of the first three trials of a kind of call, and from then on: so much that trials do not
 // count. Short programs and benchmarks see none.
 constexpr double kBeforeTrialUs = 10e3, kBetweenTrialsUs = 1e6;
 constexpr std::uint64_t kFewestBeforeTrial = 128, kFewestBetweenTrials = 4096;
@@ -30,7 +30,7 @@ Entry::Entry(Entry&&) noexcept = default;
 Entry& Entry::operator=(Entry&&) noexcept = default;
 Entry::~Entry() = default;
 
-// Ordinary calls before the first trial and the second one, or from one trial to the next.
+// Ordinary calls before one of the first three trials, or from one trial to the next.
 std::uint64_t Planner::CallsBetween(const tune::Choice& choice, bool first) const {
   if (calls_before_trial_ > 0) return static_cast<std::uint64_t>(calls_before_trial_);
   const double us = (first ? kBeforeTrialUs : kBetweenTrialsUs) / std::max(choice.predicted_us, 1e-3);

@@ -237,7 +237,7 @@ void TransferTrials::Close(Tally& tally, const proto::OnTrial& next) {
   tally.open = nullptr;
 }
 
-// us, of the two faster turns. A turn's is the mean of its messages, not their median: of those that only go one way, many are sent
+// ns per byte, of the two faster turns. A turn's is the mean of its messages, not their median: of those that only go one way, many are sent
 // before one is received. None where a turn had no message that counts.
 std::optional<double> TransferTrials::FigureOf(const std::array<Mean, kTurns>& turns) {
   std::array<double, kTurns> means;
@@ -253,19 +253,18 @@ std::optional<double> TransferTrials::FigureOf(const std::array<Mean, kTurns>& t
 // one before it.
 void TransferTrials::Decide(Peer& peer, std::size_t slot) {
   Tally& tally = *peer.received[slot];
-  const std::optional<double> pages = FigureOf(tally.means[kThroughPages]);
-  const std::optional<double> reference = FigureOf(tally.means[kByReference]);
-  const std::uint64_t trials = tally.trials;
-  const double before = tally.pages_longer;
-  tally = {.trials = trials, .pages_longer = before};
+  const Tally trial = std::exchange(tally, {.trials = tally.trials, .pages_longer = tally.pages_longer});
+  const std::optional<double> pages = FigureOf(trial.means[kThroughPages]);
+  const std::optional<double> reference = FigureOf(trial.means[kByReference]);
   if (!pages || !reference) return;
-  const double longer = *pages / std::max(*reference, 1e-6);
-  tally = {.trials = trials + 1, .pages_longer = longer};
+  tally.pages_longer = *pages / std::max(*reference, 1e-6);
+  ++tally.trials;
   proto::Verdicts& verdicts = peer.link.own->verdicts;
   const std::uint64_t bit = std::uint64_t{1} << slot, found = verdicts.found.load(std::memory_order_relaxed);
   const std::uint64_t by_reference = verdicts.by_reference.load(std::memory_order_relaxed);
-  const double figure = trials < 2 ? longer : std::sqrt(longer * before), enough = trials == 1 ? 1 : kBetter;
-  const bool refers = VerdictOf(verdicts, slot) ? figure >= enough : figure > 1 / enough;
+  const double longer = trial.trials < 2 ? tally.pages_longer : std::sqrt(tally.pages_longer * trial.pages_longer);
+  const double enough = trial.trials == 1 ? 1 : kBetter;
+  const bool refers = VerdictOf(verdicts, slot) ? longer >= enough : longer > 1 / enough;
   verdicts.by_reference.store(refers ? by_reference | bit : by_reference & ~bit, std::memory_order_relaxed);
   verdicts.found.store(found | bit, std::memory_order_release);
 }

@@ -16,8 +16,9 @@ namespace {
 
 using exec::cpu::Job;
 
-constexpr double kHopeless = 3;   // times the best prediction
-constexpr double kBetter = 0.95;  // of the current way's time: another one takes its place, but for the second trial
+constexpr double kHopeless = 3;  // times the best prediction
+constexpr double kBetter =
+    0.95;  // of the current way's time: another one takes its place, but for the second and the third trial
 // Calls follow each other at once where what passes from one's begin to the next one's is at most so much of what the call takes itself,
 // and so much more: the library's own work between two.
 constexpr double kAtOnce = 1.5, kBetweenUs = 0.25;
@@ -197,8 +198,8 @@ void Trials::Decide() {
     way.longer = longer;
   }
   std::ranges::stable_sort(contestants, {}, [&](std::size_t way) { return ways_[way].twice_longer; });
-  // What the first trial has decided has no advantage in the second.
-  const double enough = decided_ == 1 ? 1 : kBetter * kBetter;
+  // What has been decided before has no advantage until the third trial.
+  const double enough = decided_ == 1 || decided_ == 2 ? 1 : kBetter * kBetter;
   if (ways_[contestants[0]].twice_longer < enough * ways_[best_].twice_longer) best_ = contestants[0];
   // The current way is in every trial.
   const auto current = std::ranges::find(ranking_, best_);

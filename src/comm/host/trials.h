@@ -19,9 +19,9 @@ namespace tutti::comm {
 
 // The cost model predicts which way is best; this finds out, by the program's own calls. Calls of one collective, size class and root
 // are counted, alike on all ranks. Those of a trial take one of the best ways by prediction in turn, while every rank notes when they
-// begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. A second
-// trial soon after is among those that were best, since what disturbed one way in the first is over then; later ones come now and then:
-// the machine may have changed. A trial counts as much as the one before it, but for the first, whose turns are short.
+// begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. A second and a
+// third trial soon after are among those that were best, since what disturbed one way in one of them is over in the next; later ones come
+// now and then: the machine may have changed. A trial counts as much as the one before it, but for the first, whose turns are short.
 //
 //   calls      | first way | trial: each way some calls, three times over | the winner ... | trial of the best | ...
 //                                                                         ^ an all_reduce of the times
@@ -47,7 +47,7 @@ class Trials final : public exec::cpu::JobWatcher {
   // How the schedule is spread, alike on all ranks.
   struct Rules {
     std::uint64_t begin;                    // calls before the first trial
-    std::uint64_t second;                   // calls from its end to the second one
+    std::uint64_t second;                   // calls from its end to the second one, and from that one's to the third
     std::uint64_t period;                   // calls from the end of a later one to the next one
     std::uint64_t turn;                     // calls of a way one after the other, 2 at least
     std::uint64_t later_turn;               // the same in trials after the first one, which are among fewer ways
@@ -62,9 +62,9 @@ class Trials final : public exec::cpu::JobWatcher {
   ~Trials() override;
 
   static constexpr std::size_t kMostWays = 24;
-  // Calls from the first of the first trial to the first that takes what the second one has decided for sure, at most.
+  // Calls from the first of the first trial to the first that takes what the third one has decided for sure, at most.
   static constexpr std::uint64_t MostCalls(std::uint64_t turn, std::uint64_t second, std::uint64_t later_turn) {
-    return (kMostWays * turn + kFinalists * later_turn) * kTurns + second + 2;
+    return (kMostWays * turn + 2 * kFinalists * later_turn) * kTurns + 2 * second + 2;
   }
   // Of ways with predictions, best first, those that take part in the first trial: the best, as long as they have hope.
   static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
@@ -117,7 +117,7 @@ class Trials final : public exec::cpu::JobWatcher {
   // Of a call of the trial that is not decided yet; none for other calls.
   std::optional<Place> PlaceOf(std::uint64_t call_number) const;
   // Calls from the end of a trial to the next one.
-  std::uint64_t PeriodAfter(std::uint64_t trial) const { return trial == 0 ? rules_.second : rules_.period; }
+  std::uint64_t PeriodAfter(std::uint64_t trial) const { return trial <= 1 ? rules_.second : rules_.period; }
   const Recipe& Ready(std::size_t way);
   // Whether of the trial that is not decided yet turns are timed as wholes.
   bool whole_turns() const { return rules_.short_calls && (rules_.one_way || back_to_back_); }

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "exec/cpu/prepared_plan.h"
@@ -198,23 +199,37 @@ TEST(Trials, TheSlowestTurnOfAWayDoesNotCount) {
 
 // What disturbs a way for as long as the first trial lasts is made good soon after, by however little the other is better.
 TEST(Trials, TheSecondCountsWithoutTheFirst) {
-  Ranks two(2, {{1, 100}, {2, 120}},
+  Ranks two(2, {{1, 1000}, {2, 1200}},
             {.begin = 0, .second = 10, .period = 500, .turn = 3, .later_turn = 5, .now_ns = Now});
   two.RunAll(18 + 10);
   EXPECT_EQ(two.taken.back(), 1);
-  two.costs[2] = 99;
+  two.costs[2] = 990;
   two.taken.clear();
   two.RunAll(30);
   EXPECT_EQ(std::ranges::count(two.taken, 2), 3 * 5);
   two.RunAll(1);
   EXPECT_EQ(two.exchanges, 2);
   EXPECT_EQ(two.taken.back(), 2);
-  // A later one counts as much as the one before it, and the current way has an advantage.
-  two.RunAll(499);
-  two.costs[1] = 93;
-  two.RunAll(31);
-  EXPECT_EQ(two.exchanges, 3);
-  EXPECT_EQ(two.taken.back(), 2);
+}
+
+// The third comes as soon after the second and counts as much. In later ones the current way has an advantage.
+TEST(Trials, LaterOnesCountAsMuchAsTheOneBefore) {
+  Ranks two(2, {{1, 1000}, {2, 990}},
+            {.begin = 0, .second = 10, .period = 500, .turn = 3, .later_turn = 5, .now_ns = Now});
+  auto run_to_next = [&, calls = 18]() mutable {
+    two.RunAll(std::exchange(calls, 30) + 1);
+    two.taken.clear();
+    two.RunAll(two.exchanges <= 2 ? 9 : 499);
+    return two.taken.back();
+  };
+  EXPECT_EQ(run_to_next(), 1);  // less than 5 % better
+  EXPECT_EQ(run_to_next(), 2);
+  two.costs[1] = 985;
+  EXPECT_EQ(run_to_next(), 2);
+  two.costs[1] = 900;
+  EXPECT_EQ(run_to_next(), 2);
+  EXPECT_EQ(run_to_next(), 1);
+  EXPECT_EQ(two.exchanges, 5);
 }
 
 // All calls of a turn count then, and ranks come together before it.
