@@ -152,9 +152,10 @@ def goal_choice(measured):
                 f"{from_to((t['worst_percent'] for t in totals), lambda v: f'{v:.0f}')} %")
 
     known = [t for t in tried if "known_to_percent" in t["run"].data]
+    machines = dict.fromkeys(short(t["run"].machine) for t in known)
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
             state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in known)),
-            f"in {len(known)} runs with ratios known to 2 % {reached(known)}; in {len(tried) - len(known)} others "
+            f"{listed(machines)}: in {len(known)} runs with ratios known to 2 % {reached(known)}; all machines: in {len(tried) - len(known)} others "
             f"{reached([t for t in tried if t not in known])}: see [the choice](#whether-the-choice-is-right)")
 
 
