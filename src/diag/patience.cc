@@ -13,8 +13,8 @@ constexpr std::int64_t kTimesPast = 3;
 constexpr double kVerySlow = 0.2;
 constexpr std::int64_t kLessSlowNs = 15 * kSecond / 2;
 
-// A verdict of "within 2 s" needs some of that to look and to print. A network's own repair takes up to 4 s. The others are
-// pauses that programs want, as a rule, until they have lasted ten times as long.
+// A verdict of "within 2 s" needs some of that to look and to print. A network's own repair takes up to 4 s; after 9 s a host is given up, and
+// what waits for it has ended. The others are pauses that programs want, as a rule, until they have lasted ten times as long.
 constexpr std::int64_t kSoon = 1 * kSecond, kShown = 3 * kSecond / 2, kLong = 10 * kSecond;
 constexpr std::array<Patience, kKinds> kPatience = {{
     {Kind::kLateHost, kShown, kLong, true},
@@ -22,7 +22,7 @@ constexpr std::array<Patience, kKinds> kPatience = {{
     {Kind::kStopped, kSoon, kSoon, false},
     {Kind::kTraced, kShown, kNever, false},
     {Kind::kDead, 0, 0, false},
-    {Kind::kHostGone, 2 * kSecond, 9 * kSecond, false},
+    {Kind::kHostGone, 2 * kSecond, 7 * kSecond, false},
     {Kind::kGpuLate, kShown, kLong, true},
     {Kind::kGpuSlow, 5 * kSecond, 11 * kSecond / 2, false},
     {Kind::kGpuHung, kShown, 4 * kSecond, false},

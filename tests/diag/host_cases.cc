@@ -38,8 +38,6 @@ constexpr double kMostSeconds = 12, kQuietSeconds = 3, kAfterwards = 0.8, kMostT
 // Slow links are slow for a while before anything is told of them, and it has to be known before what is usual. A connection that stalls is made anew
 // after six seconds.
 constexpr double kMostSecondsSlow = 40, kMostToClearLink = 20;
-// A host that does not answer is warned of after 9 s, and a look that waits for it takes up to 3 s.
-constexpr double kMostSecondsCutOff = 20;
 constexpr int kUsualMs = 6500;
 constexpr int kRasApartMs = 300;
 
@@ -226,10 +224,9 @@ class Trial {
   // Until all have told, and for a while longer, since that may not be all.
   void Listen() {
     const double pause_s = what_.fault == HostFault::kLongPause ? what_.pause_ms / 1000.0 + 1.5 : 0;
-    double until = what_.IsBenign()                    ? std::max(kQuietSeconds, pause_s)
-                   : what_.IsSlowLink()                ? kMostSecondsSlow
-                   : what_.fault == HostFault::kCutOff ? kMostSecondsCutOff
-                                                       : kMostSeconds;
+    double until = what_.IsBenign()     ? std::max(kQuietSeconds, pause_s)
+                   : what_.IsSlowLink() ? kMostSecondsSlow
+                                        : kMostSeconds;
     for (bool all = what_.IsBenign(); Seconds() < until; SleepMs(20)) {
       Hear();
       if (!all && ThoseSilent().empty()) {

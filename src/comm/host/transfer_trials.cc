@@ -3,7 +3,6 @@
 #include "comm/host/transfer_trials.h"
 
 #include <atomic>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -262,8 +261,9 @@ void TransferTrials::Decide(Peer& peer, std::size_t slot) {
   proto::Verdicts& verdicts = peer.link.own->verdicts;
   const std::uint64_t bit = std::uint64_t{1} << slot, found = verdicts.found.load(std::memory_order_relaxed);
   const std::uint64_t by_reference = verdicts.by_reference.load(std::memory_order_relaxed);
-  const double longer = trial.trials < 2 ? tally.pages_longer : std::sqrt(tally.pages_longer * trial.pages_longer);
-  const double enough = trial.trials == 1 ? 1 : kBetter;
+  // The product of two trials.
+  const double longer = tally.pages_longer * (trial.trials < 2 ? tally.pages_longer : trial.pages_longer);
+  const double enough = trial.trials == 1 ? 1 : kBetter * kBetter;
   const bool refers = VerdictOf(verdicts, slot) ? longer >= enough : longer > 1 / enough;
   verdicts.by_reference.store(refers ? by_reference | bit : by_reference & ~bit, std::memory_order_relaxed);
   verdicts.found.store(found | bit, std::memory_order_release);
