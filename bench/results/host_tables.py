@@ -154,7 +154,7 @@ def goal_choice(measured):
     known = [t for t in tried if "known_to_percent" in t["run"].data]
     machines = dict.fromkeys(short(t["run"].machine) for t in known)
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
-            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in known)),
+            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in tried)),
             f"{listed(machines)}: in {len(known)} runs with ratios known to 2 % {reached(known)}; all machines: in {len(tried) - len(known)} others "
             f"{reached([t for t in tried if t not in known])}: see [the choice](#whether-the-choice-is-right)")
 
@@ -248,9 +248,9 @@ def library_cell(run):
         f"`{commit}`" for commit in run.data["recorded_in"].split(" and "))
 
 
-def how_chosen(run, row):
+def how_chosen(run):
     known = run.data.get("known_to_percent")
-    return f"{row['choice']}, ratios known to {known} %" if known else row["choice"]
+    return f"{run.data['choice']}, ratios known to {known} %" if known else run.data["choice"]
 
 
 def regret_totals(measured):
@@ -258,7 +258,7 @@ def regret_totals(measured):
     found = []
     for run in measured.runs:
         if run.kind == "regret":
-            found.append(((run.machine, how_chosen(run, run.data)), {**run.data["total"], "ranks": run.rows[0]["ranks"], "run": run}))
+            found.append(((run.machine, how_chosen(run)), {**run.data["total"], "ranks": run.rows[0]["ranks"], "run": run}))
         elif run.kind == "regret_totals":
             found += [((run.machine, row["choice"]), {**row, "run": run}) for row in run.rows]
     return found
@@ -284,7 +284,7 @@ def choice_runs(measured):
     """The same run by run."""
     rows = []
     for run in measured.runs:
-        totals = [{**run.data["total"], "ranks": run.rows[0]["ranks"], "choice": how_chosen(run, run.data), "remark": run.data.get("remark")}] \
+        totals = [{**run.data["total"], "ranks": run.rows[0]["ranks"], "choice": how_chosen(run), "remark": run.data.get("remark")}] \
             if run.kind == "regret" else run.rows if run.kind == "regret_totals" else []
         for total in totals:
             at = f", {total['worst_at']}" if "worst_at" in total else ""

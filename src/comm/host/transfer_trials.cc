@@ -3,9 +3,9 @@
 #include "comm/host/transfer_trials.h"
 
 #include <atomic>
-#include <numeric>
 #include <utility>
 
+#include "comm/host/turns.h"
 #include "exec/cpu/prepared_plan.h"
 #include "plan/plan.h"
 
@@ -244,8 +244,7 @@ std::optional<double> TransferTrials::FigureOf(const std::array<Mean, kTurns>& t
     if (turns[turn].count == 0) return std::nullopt;
     means[turn] = turns[turn].sum / turns[turn].count;
   }
-  std::ranges::sort(means);
-  return std::accumulate(means.begin(), means.end() - 1, 0.0) / (kTurns - 1);
+  return MeanButSlowest(means);
 }
 
 // The second trial counts without the first, and what that one has decided has no advantage in it. Each later one counts as much as the

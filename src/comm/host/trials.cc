@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "comm/host/turns.h"
 #include "exec/cpu/fold.h"
 
 namespace tutti::comm {
@@ -164,12 +164,11 @@ double Trials::SpanOf(std::size_t way, std::size_t turn) const {
   return static_cast<double>(first[trial.samples * 2 - 1] - first[0]) / 1000 / static_cast<double>(trial.counted);
 }
 
-// us, of the turns but for the slowest. As a rule that is the first one of all, in which a way is made ready and its pages are touched.
+// us, of all turns of a way.
 double Trials::FigureOf(std::size_t way, double (Trials::*of_turn)(std::size_t way, std::size_t turn) const) const {
   std::array<double, kTurns> us;
   for (std::size_t turn = 0; turn < kTurns; ++turn) us[turn] = (this->*of_turn)(way, turn);
-  std::ranges::sort(us);
-  return std::accumulate(us.begin(), us.end() - 1, 0.0) / (kTurns - 1);
+  return MeanButSlowest(us);
 }
 
 // Whether calls follow each other at once. `fastest`: a place in the ranking.
