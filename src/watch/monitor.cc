@@ -47,12 +47,6 @@ void Sleep(std::uint32_t call, const sys::Bell* bell, const Vigil& vigil, const 
 // Whether RAS clients may ask by now: who is there for a moment only needs no port.
 bool IsOld(const Subject& subject, std::int64_t now_ns) { return now_ns - subject.view.created_ns() > kOldNs; }
 
-// Where the first communicator's settings say that the kernel's log is.
-std::string KernelLogOf(Registry& registry) {
-  std::lock_guard lock(registry.mutex);
-  return registry.subjects.empty() ? "" : registry.subjects.front()->terms.kernel_log;
-}
-
 // Whether the control groups of a communicator's processes are to be noted: not while it begins, when ranks measure the machine.
 // REQUIRES: it is not closed.
 bool IsToRemember(const Subject& subject, std::int64_t now_ns) {
@@ -72,10 +66,9 @@ void Remember(const std::vector<std::shared_ptr<Subject>>& subjects, std::int64_
   }
 }
 
-void Run() {
+void Run(Vigil& vigil) {
   sys::SetThreadName("tutti-monitor");
   Registry& registry = TheRegistry();
-  Vigil vigil(KernelLogOf(registry));
   Desk desk(&vigil.evidence());
   std::vector<std::shared_ptr<Subject>> subjects;
   for (;;) {
@@ -108,8 +101,9 @@ void Run() {
 
 }  // namespace
 
-bool StartMonitor() {
-  Result<std::thread> thread = sys::StartThread("the look at who holds ranks up", [] { Run(); });
+bool StartMonitor(const std::string& kernel_log) {
+  Result<std::thread> thread = sys::StartThread("the look at who holds ranks up",
+                                                [vigil = std::make_shared<Vigil>(kernel_log)] { Run(*vigil); });
   if (!thread.ok()) {
     TUTTI_WARN("{}", thread.status().message());
     return false;  // the next communicator tries again

@@ -29,7 +29,7 @@ enum class Due : std::uint8_t;
 class HostEvidence;
 struct Subject;
 
-// Threads: one, the monitor's.
+// Threads: one at a time; the monitor's, once it has begun.
 class Vigil {
  public:
   using Subjects = std::vector<std::shared_ptr<Subject>>;

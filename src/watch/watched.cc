@@ -39,7 +39,8 @@ void Watched::NeedMonitor() const {
   Registry& registry = TheRegistry();
   std::lock_guard lock(registry.mutex);
   registry.AfterFork();
-  if (!registry.running && !registry.subjects.empty()) registry.running = StartMonitor();
+  if (registry.running || registry.subjects.empty()) return;
+  registry.running = StartMonitor(registry.subjects.front()->terms.kernel_log);
 }
 
 Watched::~Watched() {

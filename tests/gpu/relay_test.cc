@@ -273,7 +273,9 @@ TEST(Relay, OnlyTheLastOfAChainDivides) {
                  layout, Cuts(), 128, *relay);
     const bool owner = relay->role[0].kind == RelayRole::kOwner;
     EXPECT_EQ(owner, rank != 3);  // which begins, just behind the root
-    if (owner) EXPECT_EQ(relay->divisor, rank == 2 ? 4u : 0u) << rank;
+    if (owner) {
+      EXPECT_EQ(relay->divisor, rank == 2 ? 4u : 0u) << rank;
+    }
   }
 }
 

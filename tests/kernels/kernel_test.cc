@@ -201,7 +201,9 @@ TEST(Kernels, TellThatTheyHaveBegunAndForWhomTheyWait) {
       EXPECT_EQ(gpus.begun(rank), Gpus::kNumber) << Describe(call);
       const exec::gpu::WaitOfKernel wait = exec::gpu::UnpackWait(gpus.words(rank).waits[kAbsent]);
       EXPECT_EQ(wait.number, Gpus::kNumber) << Describe(call);
-      if (form == Form::kGroup) EXPECT_EQ(wait.what, exec::gpu::kWaitedForData);
+      if (form == Form::kGroup) {
+        EXPECT_EQ(wait.what, exec::gpu::kWaitedForData);
+      }
       EXPECT_GE(wait.waited_ns, 1'000'000'000) << Describe(call);
       EXPECT_LE(wait.waited_ns, 10'000'000'000) << Describe(call);
       EXPECT_EQ(gpus.words(rank).waits[rank], 0u) << "itself";
