@@ -34,7 +34,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kScreenRounds = 5;
 constexpr double kHopeless = 2.5;  // times the best time so far: screened no further
-constexpr double kNear = 1.25;     // times the best of the screen: takes part in the final
+constexpr double kJudgedUs =
+    100;  // of a batch, at least, by which a way has no hope: one short operation takes several times as long as many
+constexpr double kNear = 1.25;  // times the best of the screen: takes part in the final
 constexpr std::size_t kFinalists = 4;
 constexpr double kCertain = 0.02;             // of a confirmed ratio: no more rounds
 constexpr std::size_t kMostRounds = 20;       // times options.rounds
@@ -179,7 +181,9 @@ class Measurer {
     TUTTI_RETURN_IF_ERROR(TimeBatch(way, us, 1));  // pages are touched for the first time: does not count
     do {
       TUTTI_RETURN_IF_ERROR(TimeBatch(way, us, 1));
-      if (us * way.operations >= 600 * options_.batch_ms || way.operations >= kMost || us > hopeless_us) break;
+      const double batch_us = us * way.operations;
+      if (batch_us >= 600 * options_.batch_ms || way.operations >= kMost) break;
+      if (us > hopeless_us && batch_us >= kJudgedUs) break;
       way.operations = std::min(kMost, way.operations * 3);
     } while (true);
     way.operations = std::clamp(static_cast<int>(1000 * options_.batch_ms / us), kFewest, kMost);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "proto/ll128.h"
 #include "tune/model.h"
 #include "tune/plan_costs.h"
 
@@ -50,6 +51,15 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   // What NCCL does in switches: CollNetDirect, CollNetChain, NVLS, NVLSTree and their older names.
   if (upper.starts_with("COLLNET") || upper.starts_with("NVLS")) return 0;
   return std::nullopt;
+}
+
+// In an exchange on one host one or two lines of LL128 take less time than by themselves, as the constants are measured, and more take longer. On an
+// EPYC of Zen 5 LL128 takes 0.8 to 1.0 times as long as LL at 8 to 128 B, between threads of a core and between cores, but 1.1 times as long at 8 B by
+// the constants. At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4 times as long on Xeons, and as long on EPYCs.
+double Ll128InExchange(std::size_t bytes) {
+  constexpr std::size_t kFewLines = 2;
+  constexpr double kFew = 0.85, kMany = 1.1;
+  return proto::Ll128Lines(bytes) <= kFewLines ? kFew : kMany;
 }
 
 // Of a send and a receive of every rank.
@@ -157,8 +167,10 @@ double Chooser::PredictUs(const Choice& way, Collective collective, std::size_t 
 }
 
 double Chooser::TransferUs(const Choice& way, std::size_t bytes, const PlanCost& cost) const {
-  return tune::PredictUs(options_.machine, cost, ConstantsOf(way, Collective::kSendRecv), bytes,
-                         options_.transfer_chunk_bytes(way.protocol, way.by_reference), 1, WhoRuns());
+  const double us = tune::PredictUs(options_.machine, cost, ConstantsOf(way, Collective::kSendRecv), bytes,
+                                    options_.transfer_chunk_bytes(way.protocol, way.by_reference), 1, WhoRuns());
+  const bool in_lines = way.protocol == Protocol::kLl128 && cost.network.hops == 0;
+  return in_lines ? Ll128InExchange(bytes) * us : us;
 }
 
 void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,
@@ -248,17 +260,12 @@ Result<Choice> Chooser::Choose(Collective collective, std::size_t bytes) {
                   options_.algo_filter, options_.proto_filter, Name(collective), options_.ranks));
 }
 
-// In an exchange lines of LL128 take longer than by themselves, as the constants are measured: at 512 B, where kSimple takes as long by prediction,
-// 1.1 to 1.4 times as long on Xeons, and as long on an EPYC of Zen 3.
-constexpr double kLl128InExchange = 1.1;
-
 std::vector<Choice> Chooser::TransferCandidates(std::size_t bytes) const {
   std::vector<Choice> candidates;
   const auto consider = [&](Protocol protocol, bool by_reference) {
     if (!filters_.protocols.Allows(Collective::kSendRecv, static_cast<int>(protocol))) return;
     Choice choice{Algorithm::kPairwise, protocol, by_reference, 1};
     choice.predicted_us = TransferUs(choice, bytes, CostOfTransfer());
-    if (protocol == Protocol::kLl128) choice.predicted_us *= kLl128InExchange;
     candidates.push_back(choice);
   };
   consider(Protocol::kLl, false);

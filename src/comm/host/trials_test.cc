@@ -430,5 +430,16 @@ TEST(Trials, WaysWithoutHopeDoNotTakePart) {
   EXPECT_EQ(Trials::Contestants({}).size(), 0U);
 }
 
+TEST(Trials, TheBestWaysByReferenceHaveHopeForLonger) {
+  std::vector<tune::Choice> ways;
+  for (const double us : {1.0, 3.1, 4.0, 5.0, 5.9}) ways.push_back({.by_reference = us > 3.5, .predicted_us = us});
+  std::vector<double> taken;
+  for (const tune::Choice& way : Trials::Contestants(ways)) taken.push_back(way.predicted_us);
+  EXPECT_EQ(taken, (std::vector<double>{1.0, 4.0, 5.0}));
+  ways[2].predicted_us = 6.1;
+  ways.resize(3);
+  EXPECT_EQ(Trials::Contestants(ways).size(), 1U);
+}
+
 }  // namespace
 }  // namespace tutti::comm
