@@ -74,7 +74,7 @@ def goal_neighbour(measured):
 
 def goal_plain(measured):
     texts, missed, once = [], False, []
-    for machine in ("epyc-zen3-2-cores", "xeon-amx-2-cores", "xeon-16-cores"):
+    for machine in (*TWO_CORES, "xeon-16-cores"):
         by_size = {}
         for run in measured.settled(machine):
             for (ranks, _, size), row in run.ratios.items():

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "proto/ll.h"
 #include "proto/ll128.h"
 #include "tune/model.h"
 #include "tune/plan_costs.h"
@@ -53,13 +54,15 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   return std::nullopt;
 }
 
-// In an exchange on one host one or two lines of LL128 take less time than by themselves, as the constants are measured, and more take longer. On an
-// EPYC of Zen 5 LL128 takes 0.8 to 1.0 times as long as LL at 8 to 128 B, between threads of a core and between cores, but 1.1 times as long at 8 B by
-// the constants. At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4 times as long on Xeons, and as long on EPYCs.
+// What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. Where LL needs several
+// units and LL128 one or two lines, LL128 takes 0.78 to 0.92 times as long as LL on an EPYC of Zen 5 (64 and 128 B), which chose LL by the constants. Up
+// to 32 B each takes one of two times in a process, and either may be ahead. At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4
+// times as long on Xeons, and as long on EPYCs.
 double Ll128InExchange(std::size_t bytes) {
   constexpr std::size_t kFewLines = 2;
-  constexpr double kFew = 0.85, kMany = 1.1;
-  return proto::Ll128Lines(bytes) <= kFewLines ? kFew : kMany;
+  constexpr double kFew = 0.85, kOther = 1.1;
+  const bool few = bytes > proto::kLlUnitPayloadBytes && proto::Ll128Lines(bytes) <= kFewLines;
+  return few ? kFew : kOther;
 }
 
 // Of a send and a receive of every rank.
