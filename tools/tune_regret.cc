@@ -34,8 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kScreenRounds = 5;
 constexpr double kHopeless = 2.5;  // times the best time so far: screened no further
-constexpr double kJudgedUs =
-    100;  // of a batch, at least, by which a way has no hope: one short operation takes several times as long as many
+// A batch takes so long at least by which a way has no hope: one short operation takes several times as long as one of many.
+constexpr double kJudgedUs = 100;
 constexpr double kNear = 1.25;  // times the best of the screen: takes part in the final
 constexpr std::size_t kFinalists = 4;
 constexpr double kCertain = 0.02;             // of a confirmed ratio: no more rounds

@@ -55,7 +55,7 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
 }
 
 // What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. Where LL needs several
-// units and LL128 one or two lines, LL128 takes 0.78 to 0.92 times as long as LL on an EPYC of Zen 5 (64 and 128 B), which chose LL by the constants. Up
+// units and LL128 one or two lines, LL128 takes 0.78 to 0.92 times as long as LL on an EPYC of Zen 5 (64 and 128 B), where the constants alone choose LL. Up
 // to 32 B each takes one of two times in a process, and either may be ahead. At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4
 // times as long on Xeons, and as long on EPYCs.
 double Ll128InExchange(std::size_t bytes) {

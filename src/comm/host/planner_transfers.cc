@@ -10,6 +10,7 @@
 #include "comm/host/planner.h"
 #include "comm/host/size_class.h"
 #include "comm/host/transfer_trials.h"
+#include "comm/host/turns.h"
 #include "exec/cpu/prepared_plan.h"
 #include "tune/chooser.h"
 
@@ -28,16 +29,13 @@ const PreparedPlan* Planner::FindTransferPlan(std::span<const Operation> operati
 
 // Both ways of kSimple must have hope by prediction, and there must be two.
 bool Planner::TriesBand(int band) {
-  // Times the better prediction. What is measured when a communicator is made may be wrong by that much once the machine has moved its
-  // cores, and there are two ways only.
-  constexpr double kHopeless = 6;
   constexpr double kTurnUs = 600, kLaterTurnUs = 8000;
   constexpr std::uint64_t kFewest = 4, kMost = 64, kMostLater = 1024;
   constexpr std::uint64_t kFewestBetweenTrials = 2048;
   if (transfers_->Tries(band)) return true;
   std::vector<tune::Choice> ways = chooser_->TransferCandidates(TransferTrials::SmallestOfBand(band));
   std::erase_if(ways, [](const tune::Choice& way) { return way.protocol != proto::Protocol::kSimple; });
-  if (ways.size() < 2 || ways[1].predicted_us > kHopeless * ways[0].predicted_us) return false;
+  if (ways.size() < 2 || ways[1].predicted_us > kHopelessByReference * ways[0].predicted_us) return false;
   const double us = std::max(ways[0].predicted_us, 1e-3);
   const bool told = calls_before_trial_ > 0;
   const auto before = static_cast<std::uint64_t>(calls_before_trial_);

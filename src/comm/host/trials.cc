@@ -16,11 +16,8 @@ namespace {
 
 using exec::cpu::Job;
 
-constexpr double kHopeless = 3;  // times the best prediction
-// The same of the best ways by reference, of which so many take part: how fast the system copies is known least. On an EPYC of Zen 5 a gather of 8 MiB
-// among 4 ranks takes 0.6 times as long by reference as through pages, where four times as long was predicted.
-constexpr double kHopelessByReference = 6;
-constexpr int kMostDoubtful = 2;
+constexpr double kHopeless = 3;   // times the best prediction
+constexpr int kMostDoubtful = 2;  // ways by reference, the best ones, that have hope up to kHopelessByReference
 constexpr double kBetter =
     0.95;  // of the current way's time: another one takes its place, but for the second and the third trial
 // Calls follow each other at once where what passes from one's begin to the next one's is at most so much of what the call takes itself,
@@ -35,9 +32,9 @@ std::vector<tune::Choice> Trials::Contestants(std::span<const tune::Choice> ways
   std::vector<tune::Choice> contestants;
   int referring = 0;
   for (const tune::Choice& way : ways) {
-    const double longer = way.predicted_us / ways.front().predicted_us;
-    const bool doubtful = way.by_reference && referring < kMostDoubtful && longer <= kHopelessByReference;
-    if (contestants.size() == kMostWays || (longer > kHopeless && !doubtful)) continue;
+    if (contestants.size() == kMostWays) break;
+    const double hopeless = way.by_reference && referring < kMostDoubtful ? kHopelessByReference : kHopeless;
+    if (way.predicted_us > hopeless * ways.front().predicted_us) continue;
     contestants.push_back(way);
     referring += way.by_reference ? 1 : 0;
   }

@@ -66,8 +66,8 @@ class Trials final : public exec::cpu::JobWatcher {
   static constexpr std::uint64_t MostCalls(std::uint64_t turn, std::uint64_t second, std::uint64_t later_turn) {
     return (kMostWays * turn + 2 * kFinalists * later_turn) * kTurns + 2 * second + 2;
   }
-  // Of ways with predictions, best first, those that take part in the first trial: the best, as long as they have hope, which those by
-  // reference have longer.
+  // Of ways with predictions, best first, those that take part in the first trial: the best, as long as they have hope, which the two
+  // best by reference have longer.
   static std::vector<tune::Choice> Contestants(std::span<const tune::Choice> ways);
 
   // The next call, which is filled in in `job`, gets its way. Returns a job that has to be submitted right before it, or null.
