@@ -202,7 +202,7 @@ int TuneCommand(int argc, char** argv) {
   std::string op = "all";
   bool calibrate = false, constants = false, gpu = false, ranges = false, regret = false;
   std::string least = "8", most = "64M", raw_file;
-  int factor = 4, rounds = 9;
+  int factor = 4, rounds = 5;
   line.Add("--ranks", ranks,
            "for this many ranks on this host (default: one per processor; with --gpu one per GPU, at least 2)")
       .Between(1, 4096);
@@ -221,13 +221,15 @@ int TuneCommand(int argc, char** argv) {
       line.AddFlag(
               "--regret", regret,
               "time the chosen way of every operation and size against all other ways, in turns, and print where it "
-              "loses and by how much; takes two minutes for 2 ranks. Sizes are those of the larger buffer, as in tutti "
+              "loses and by how much; each size is judged three times, by choices of its own, and the median counts. "
+              "Takes five "
+              "minutes for 2 ranks. Sizes are those of the larger buffer, as in tutti "
               "perf")
           .Excludes(host_only);
   line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
   line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);
   line.Add("--factor", factor, "from a size to the next (default 4)").Between(2, 1024).Needs(judge);
-  line.Add("--rounds", rounds, "of the chosen way against the best others, at least (default 9)")
+  line.Add("--rounds", rounds, "of the chosen way against the best others, at least (default 5)")
       .Between(1, 1001)
       .Needs(judge);
   line.Add("--json", raw_file, "write all times there").Shown("FILE").Needs(judge);

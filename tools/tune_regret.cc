@@ -32,7 +32,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kScreenRounds = 5;
+constexpr int kChoices = 3;  // of a size, each judged by itself
+constexpr int kScreenRounds = 3;
 constexpr double kHopeless = 2.5;  // times the best time so far: screened no further
 // A batch takes so long at least by which a way has no hope: one short operation takes several times as long as one of many.
 constexpr double kJudgedUs = 100;
@@ -101,21 +102,26 @@ class Measurer {
       ways.push_back({.choice = choice});
     }
     if (ways.empty()) return Status::Ok();  // settings leave none
-    TUTTI_RETURN_IF_ERROR(PutChosenFirst(ways));
-    TUTTI_RETURN_IF_ERROR(Screen(ways));
-    const Result<RegretLine> line = Judge(ways);
+    std::vector<RegretLine> choices;
+    Json judged = Json::Array();
+    for (int choice = 0; choice < kChoices; ++choice) {
+      TUTTI_RETURN_IF_ERROR(PutChosenFirst(ways));
+      TUTTI_RETURN_IF_ERROR(Screen(ways));
+      Result<RegretLine> line = Judge(ways);
+      if (!line.ok()) return line.status();
+      line->collective = collective;
+      line->bytes = work.bytes();
+      judged.Append(ToJson(*line, ways));
+      choices.push_back(*std::move(line));
+    }
     Use(nullptr);
-    if (!line.ok()) return line.status();
-    RegretLine known = *line;
-    known.collective = collective;
-    known.bytes = work.bytes();
-    lines_.push_back(known);
-    Say(FormatRegret(known));
-    Keep(known, ways);
+    lines_.push_back(MedianOfChoices(std::move(choices)));
+    Say(FormatRegret(lines_.back()));
+    Keep(lines_.back(), std::move(judged));
     return Status::Ok();
   }
 
-  // What is chosen once the library has tried some ways itself (comm/host/trials.h).
+  // What is chosen once the library has tried some ways itself, anew (comm/host/trials.h).
   Status PutChosenFirst(std::vector<TimedWay>& ways) {
     comm::Planner& planner = communicator_.impl()->planner;
     Use(nullptr);
@@ -152,6 +158,7 @@ class Measurer {
   // Times every way, and how many operations make a batch of each. The chosen one stays the first.
   Status Screen(std::vector<TimedWay>& ways) {
     double best_us = 1e300;
+    for (TimedWay& way : ways) way = {.choice = way.choice};
     for (TimedWay& way : ways) {
       TUTTI_RETURN_IF_ERROR(Calibrate(way, kHopeless * best_us));
       best_us = std::min(best_us, way.screen_us);
@@ -287,8 +294,16 @@ class Measurer {
     return Status::Ok();
   }
 
-  void Keep(const RegretLine& line, const std::vector<TimedWay>& ways) {
-    if (!Speaks() || options_.raw_file.empty()) return;
+  static void Put(const RegretLine& line, Json& json) {
+    json["chosen"] = line.chosen;
+    json["chosen_us"] = line.chosen_us;
+    json["best"] = line.best;
+    json["best_us"] = line.best_us;
+    json["regret"] = line.regret;
+    json["uncertainty"] = line.uncertainty;
+    json["rounds"] = line.rounds;
+  }
+  static Json ToJson(const RegretLine& choice, const std::vector<TimedWay>& ways) {
     Json all = Json::Array();
     for (const TimedWay& way : ways) {
       Json times = Json::Array(), paces = Json::Array();
@@ -300,17 +315,19 @@ class Measurer {
                   {"times_us", times},
                   {"paces_us", paces}});
     }
-    raw_.Append({{"op", Name(line.collective)},
-                 {"ranks", communicator_.ranks()},
-                 {"bytes", line.bytes},
-                 {"chosen", line.chosen},
-                 {"chosen_us", line.chosen_us},
-                 {"best", line.best},
-                 {"best_us", line.best_us},
-                 {"regret", line.regret},
-                 {"uncertainty", line.uncertainty},
-                 {"rounds", line.rounds},
-                 {"ways", all}});
+    Json json;
+    Put(choice, json);
+    json["ways"] = std::move(all);
+    return json;
+  }
+
+  // `choices`: all of them, in order.
+  void Keep(const RegretLine& median, Json choices) {
+    if (!Speaks() || options_.raw_file.empty()) return;
+    Json json = {{"op", Name(median.collective)}, {"ranks", communicator_.ranks()}, {"bytes", median.bytes}};
+    Put(median, json);
+    json["choices"] = std::move(choices);
+    raw_.Append(std::move(json));
   }
 
   Status Store() const {
@@ -345,13 +362,25 @@ Status MeasureAsRank(int rank, const UniqueId& id, const RegretOptions& options)
 
 }  // namespace
 
+RegretLine MedianOfChoices(std::vector<RegretLine> choices) {
+  std::ranges::sort(choices, {}, &RegretLine::regret);
+  RegretLine median = choices[choices.size() / 2];
+  for (const RegretLine& choice : choices) median.of_each_choice.push_back(choice.regret);
+  return median;
+}
+
 std::string FormatRegret(const RegretLine& line) {
-  if (line.regret <= 0) {
-    return fmt::format("{:>10}  {:<36}{}\n", FormatBytes(line.bytes), line.chosen, FormatNumber(line.chosen_us, 10));
+  std::string text =
+      fmt::format("{:>10}  {:<36}{}", FormatBytes(line.bytes), line.chosen, FormatNumber(line.chosen_us, 10));
+  if (line.regret > 0) {
+    text += fmt::format("  {:<36}{}  {:5.1f} %", line.best, FormatNumber(line.best_us, 10), 100 * line.regret);
   }
-  return fmt::format("{:>10}  {:<36}{}  {:<36}{}  {:5.1f} %{}\n", FormatBytes(line.bytes), line.chosen,
-                     FormatNumber(line.chosen_us, 10), line.best, FormatNumber(line.best_us, 10), 100 * line.regret,
-                     line.regret > kBeyond ? "  <--" : "");
+  if (line.regret > kBeyond) {
+    text += "  <--";
+  } else if (!line.of_each_choice.empty() && line.of_each_choice.back() > kBeyond) {
+    text += fmt::format("  ({:.0f} % once)", 100 * line.of_each_choice.back());
+  }
+  return text + "\n";
 }
 
 std::string SummarizeRegret(std::span<const RegretLine> lines) {
@@ -370,7 +399,15 @@ std::string SummarizeRegret(std::span<const RegretLine> lines) {
     text += fmt::format(", at worst {:.1f} %: {} of {}", 100 * worst->regret, Name(worst->collective),
                         FormatBytes(worst->bytes));
   }
-  return text + fmt::format("\n{} of them more than {:.0f} % longer\n", beyond, 100 * kBeyond);
+  text += fmt::format("\n{} of them more than {:.0f} % longer\n", beyond, 100 * kBeyond);
+  std::vector<double> single;
+  for (const RegretLine& line : lines)
+    single.insert(single.end(), line.of_each_choice.begin(), line.of_each_choice.end());
+  if (single.empty()) return text;
+  return text + fmt::format("of {} single choices {} take more than {:.0f} % longer, at worst {:.1f} %\n",
+                            single.size(),
+                            std::ranges::count_if(single, [](double regret) { return regret > kBeyond; }),
+                            100 * kBeyond, 100 * std::ranges::max(single));
 }
 
 int MeasureRegret(const RegretOptions& options) {

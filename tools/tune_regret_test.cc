@@ -55,6 +55,31 @@ TEST(Regret, ALineSaysWhatIsBetter) {
       "of them more than 10 % longer\n");
 }
 
+TEST(Regret, TheMedianOfSeveralChoicesCounts) {
+  std::vector<RegretLine> choices;
+  for (const double regret : {0.35, 0.0, 0.04}) {
+    choices.push_back({.bytes = 8,
+                       .chosen = "ring LL",
+                       .best = regret > 0 ? "one_shot LL" : "ring LL",
+                       .chosen_us = 1 + regret,
+                       .best_us = 1,
+                       .regret = regret});
+  }
+  const RegretLine median = MedianOfChoices(choices);
+  EXPECT_DOUBLE_EQ(median.regret, 0.04);
+  EXPECT_DOUBLE_EQ(median.chosen_us, 1.04);
+  EXPECT_EQ(median.of_each_choice, (std::vector<double>{0.0, 0.04, 0.35}));
+  EXPECT_EQ(
+      FormatRegret(median),
+      "       8 B  ring LL                                   1.04  one_shot LL                               1.00    "
+      "4.0 %  (35 % once)\n");
+  const std::vector<RegretLine> lines = {median};
+  EXPECT_NE(SummarizeRegret(lines).find("0 of them more than 10 % longer\nof 3 single choices 1 take more than 10 % "
+                                        "longer, at worst 35.0 %\n"),
+            std::string::npos)
+      << SummarizeRegret(lines);
+}
+
 // With real ranks: every operation's ways run, and all that was found is in the file.
 TEST(Regret, MeasuresEveryOperation) {
   char folder[] = "/tmp/tutti_regret_XXXXXX";

@@ -54,14 +54,14 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   return std::nullopt;
 }
 
-// What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. Where LL needs several
-// units and LL128 one or two lines, LL128 takes 0.78 to 0.92 times as long as LL on an EPYC of Zen 5 (64 and 128 B), where the constants alone choose LL. Up
-// to 32 B each takes one of two times in a process, and either may be ahead. At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4
-// times as long on Xeons, and as long on EPYCs.
-double Ll128InExchange(std::size_t bytes) {
+// What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. `hop_us`: of a line
+// of LL. The constants alone choose LL for short messages. Times of LL128 as multiples of LL's, at 8, 32 and 64 B: 1.07 to 1.14, 0.97 to 1.04 and less on a
+// Xeon with 16 cores; 0.95 to 1.0, 0.99 to 1.07 and 0.84 to 0.93 on an EPYC of Zen 5; there between threads of a core 0.84 to 1.07 (8 and 32 B). At
+// 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4 times as long as that on Xeons, and as long on EPYCs.
+double Ll128InExchange(std::size_t bytes, double hop_us) {
   constexpr std::size_t kFewLines = 2;
-  constexpr double kFew = 0.85, kOther = 1.1;
-  const bool few = bytes > proto::kLlUnitPayloadBytes && proto::Ll128Lines(bytes) <= kFewLines;
+  constexpr double kFew = 0.85, kOther = 1.1, kWithinACoreUs = 0.12;
+  const bool few = (bytes > proto::kLlPayloadBytes || hop_us < kWithinACoreUs) && proto::Ll128Lines(bytes) <= kFewLines;
   return few ? kFew : kOther;
 }
 
@@ -173,7 +173,7 @@ double Chooser::TransferUs(const Choice& way, std::size_t bytes, const PlanCost&
   const double us = tune::PredictUs(options_.machine, cost, ConstantsOf(way, Collective::kSendRecv), bytes,
                                     options_.transfer_chunk_bytes(way.protocol, way.by_reference), 1, WhoRuns());
   const bool in_lines = way.protocol == Protocol::kLl128 && cost.network.hops == 0;
-  return in_lines ? Ll128InExchange(bytes) * us : us;
+  return in_lines ? Ll128InExchange(bytes, options_.machine.ll.hop_us) * us : us;
 }
 
 void Chooser::AddCandidates(const algo::Entry& entry, Collective collective, std::size_t bytes, int max_channels,

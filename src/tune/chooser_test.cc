@@ -152,5 +152,27 @@ TEST(Chooser, NamesOfSwitchesAreIgnored) {
   EXPECT_EQ(both->ignored_algorithms(), (std::vector<std::string>{"NVLSTREE", "NVLS"}));
 }
 
+// Constants as measured between two threads of a core of an EPYC, and between cores of a Xeon: what one line of each takes there is
+// measured, too (Ll128InExchange).
+TEST(Chooser, TheShortestSendsGoByLlBetweenCores) {
+  for (const bool between_cores : {false, true}) {
+    ChooserOptions options = Options(2);
+    Machine& machine = options.machine;
+    machine.ll.hop_us = between_cores ? 0.297 : 0.1;
+    machine.ll.message_us = between_cores ? 0.067 : 0.046;
+    machine.ll128.hop_us = between_cores ? 0.341 : 0.115;
+    machine.ll128.message_us = between_cores ? 0.076 : 0.052;
+    machine.simple.hop_us = between_cores ? 0.386 : 0.13;
+    machine.simple.message_us = between_cores ? 0.107 : 0.073;
+    const Result<Chooser> chooser = Chooser::Create(std::move(options));
+    ASSERT_TRUE(chooser.ok());
+    const auto protocol = [&](std::size_t bytes) { return chooser->ChooseTransfer(bytes).protocol; };
+    EXPECT_EQ(protocol(8), between_cores ? proto::Protocol::kLl : proto::Protocol::kLl128);
+    EXPECT_EQ(protocol(16), proto::Protocol::kLl128);
+    EXPECT_EQ(protocol(128), proto::Protocol::kLl128);
+    EXPECT_EQ(protocol(1024), proto::Protocol::kSimple);
+  }
+}
+
 }  // namespace
 }  // namespace tutti::tune

@@ -57,6 +57,20 @@ TransferTrials::Peer& TransferTrials::PeerOf(int peer) {
   return *known;
 }
 
+void TransferTrials::Forget(int band) {
+  for (const std::unique_ptr<Peer>& peer : peers_) {
+    if (peer == nullptr) continue;
+    for (const int slot : {band, band + kBands}) {
+      const std::uint64_t bit = std::uint64_t{1} << slot;
+      peer->sent[static_cast<std::size_t>(slot)] = {};
+      peer->received[static_cast<std::size_t>(slot)].reset();
+      peer->on_trial &= ~bit;
+      std::atomic<std::uint64_t>& found = peer->link.own->verdicts.found;
+      found.store(found.load(std::memory_order_relaxed) & ~bit, std::memory_order_release);
+    }
+  }
+}
+
 std::uint64_t TransferTrials::MessagesUntilDecided(std::size_t bytes) const {
   const Rules& rules = RulesOf(BandOf(bytes));
   return rules.begin + LengthOf(rules, 0) + rules.second + LengthOf(rules, 1) + 1 + kLooks;

@@ -77,6 +77,10 @@ class TransferTrials final : public exec::cpu::JobWatcher {
   bool Tries(int band) const { return bands_[static_cast<std::size_t>(band)].has_value(); }
   const Rules& RulesOf(int band) const { return *bands_[static_cast<std::size_t>(band)]; }
 
+  // Messages of a band are counted anew, and what has been found out about them is forgotten. All ranks have to do alike, with nothing
+  // unfinished.
+  void Forget(int band);
+
   // After so many messages of one slot the second trial has been decided, and its sender knows. REQUIRES: Tries their band.
   std::uint64_t MessagesUntilDecided(std::size_t bytes) const;
 

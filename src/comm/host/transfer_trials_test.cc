@@ -52,6 +52,7 @@ class Rank {
             Now) {}
 
   void Try(std::size_t bytes, const TransferTrials::Rules& rules) { trials_.Try(TransferTrials::BandOf(bytes), rules); }
+  void Forget(std::size_t bytes) { trials_.Forget(TransferTrials::BandOf(bytes)); }
 
   // A group of sends and receives of so many bytes each.
   void Start(std::span<const std::size_t> sends, std::span<const std::size_t> receives) {
@@ -183,6 +184,29 @@ TEST(TransferTrials, LaterTrialsFollowTheMachine) {
   for (int i = 0; i < 20 + kTrial + 5; ++i) pair.Exchange({.pages = 100, .reference = 200});
   EXPECT_FALSE(pair.taken.back());
   for (int i = 0; i < 50 + kTrial; ++i) pair.Exchange({.pages = 500, .reference = 200});
+  EXPECT_TRUE(pair.taken.back());
+  EXPECT_EQ(pair.mixed, 0);
+}
+
+// As predicted at first, and then found out anew. Other bands keep what they know.
+TEST(TransferTrials, WhatWasFoundOutIsForgotten) {
+  Pair pair;
+  constexpr std::size_t kOther = kBytes / 2;
+  for (Rank& rank : pair.ranks) rank.Try(kOther, kRules);
+  const int until_decided = 10 + kTrial + 5;
+  for (int i = 0; i < until_decided; ++i) pair.Exchange({.pages = 300, .reference = 200});
+  for (int i = 0; i < until_decided; ++i) pair.Exchange({.pages = 300, .reference = 200}, kOther);
+  for (Rank& rank : pair.ranks) rank.Forget(kBytes);
+  for (Rank& rank : pair.ranks) {
+    for (const auto direction : {TransferTrials::Direction::kTo, TransferTrials::Direction::kFrom}) {
+      EXPECT_FALSE(rank.WouldRefer(direction, true));
+      EXPECT_TRUE(rank.WouldRefer(direction, true, kOther));
+    }
+  }
+  pair.taken.clear();
+  for (int i = 0; i < until_decided; ++i) pair.Exchange({.pages = 300, .reference = 200});
+  EXPECT_EQ(std::count(pair.taken.begin(), pair.taken.begin() + 10, false), 10);
+  EXPECT_EQ(std::count(pair.taken.begin() + 10, pair.taken.begin() + 10 + kTrial, true), kTrial / 2);
   EXPECT_TRUE(pair.taken.back());
   EXPECT_EQ(pair.mixed, 0);
 }
