@@ -168,7 +168,8 @@ TEST(Chooser, TheShortestSendsGoByLlBetweenCores) {
     ASSERT_TRUE(chooser.ok());
     const auto protocol = [&](std::size_t bytes) { return chooser->ChooseTransfer(bytes).protocol; };
     EXPECT_EQ(protocol(8), between_cores ? proto::Protocol::kLl : proto::Protocol::kLl128);
-    EXPECT_EQ(protocol(16), proto::Protocol::kLl128);
+    EXPECT_EQ(protocol(16), protocol(8));
+    EXPECT_EQ(protocol(32), proto::Protocol::kLl128);
     EXPECT_EQ(protocol(128), proto::Protocol::kLl128);
     EXPECT_EQ(protocol(1024), proto::Protocol::kSimple);
   }
