@@ -151,12 +151,18 @@ def goal_choice(measured):
         return (f"mean {from_to((t['mean_percent'] for t in totals), lambda v: f'{v:.1f}')} %, worst "
                 f"{from_to((t['worst_percent'] for t in totals), lambda v: f'{v:.0f}')} %")
 
-    known = [t for t in tried if "known_to_percent" in t["run"].data]
-    machines = dict.fromkeys(short(t["run"].machine) for t in known)
+    medians = [t for t in tried if "single" in t]
+    known = [t for t in tried if "known_to_percent" in t["run"].data and t not in medians]
+    others = [t for t in tried if t not in known and t not in medians]
+
+    def machines(totals):
+        return listed(dict.fromkeys(short(t["run"].machine) for t in totals))
+
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
             state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in tried)),
-            f"{listed(machines)}: in {len(known)} runs with ratios known to 2 % {reached(known)}; all machines: in {len(tried) - len(known)} others "
-            f"{reached([t for t in tried if t not in known])}: see [the choice](#whether-the-choice-is-right)")
+            f"median of 3 choices, {machines(medians)}: in {len(medians)} runs {reached(medians)}; one choice, {machines(known)}: in {len(known)} runs with "
+            f"ratios known to 2 % {reached(known)}; all machines: in {len(others)} others {reached(others)}: see "
+            "[the choice](#whether-the-choice-is-right)")
 
 
 def goal_c_interface(measured):
@@ -249,8 +255,16 @@ def library_cell(run):
 
 
 def how_chosen(run):
+    if choices := run.data.get("choices"):
+        return f"{run.data['choice']}, median of {choices} choices"
     known = run.data.get("known_to_percent")
     return f"{run.data['choice']}, ratios known to {known} %" if known else run.data["choice"]
+
+
+def single_choices(totals, worst):
+    """What is added to a cell about medians of several choices: the same of single ones."""
+    values = [t["single"][worst] for t in totals if "single" in t]
+    return f" ({from_to(values, lambda v: f'{v:.0f}')}{' %' if worst == 'worst_percent' else ''})" if values else ""
 
 
 def regret_totals(measured):
@@ -270,11 +284,11 @@ def choice(measured):
         groups.setdefault(group, []).append(total)
     rows = []
     for machine in (*TWO_CORES, "xeon-16-cores", "xeon-32-cores"):
-        for how in ("predicted", "tried", "tried, ratios known to 2 %"):
+        for how in ("tried", "tried, ratios known to 2 %", "tried, median of 3 choices"):
             if totals := groups.get((machine, how)):
                 rows.append([short(machine), listed(sorted({total["ranks"] for total in totals})), how, str(len(totals)),
                              from_to((t["mean_percent"] for t in totals), lambda v: f"{v:.1f}") + " %",
-                             from_to((t["worst_percent"] for t in totals), lambda v: f"{v:.0f}") + " %",
+                             from_to((t["worst_percent"] for t in totals), lambda v: f"{v:.0f}") + " %" + single_choices(totals, "worst_percent"),
                              f"{from_to((t['beyond_10_percent'] for t in totals), str)} of {from_to((t['sizes'] for t in totals), str)}",
                              libraries([t["run"] for t in totals]).removeprefix("Tutti ")])
     return table(("machine", "ranks", "choice", "runs", "longer, mean", "longer, worst", "sizes beyond 10 %", "Tutti"), rows)
@@ -289,8 +303,9 @@ def choice_runs(measured):
         for total in totals:
             at = f", {total['worst_at']}" if "worst_at" in total else ""
             rows.append([f"{run.day}, {total['time']}" if total.get("time") else when(run), short(run.machine), total["ranks"],
-                         total["sizes"], total["choice"], f"{total['mean_percent']:g} %", f"{total['worst_percent']:g} %{at}",
-                         total["beyond_10_percent"], library_cell(run), total.get("remark") or ""])
+                         total["sizes"], total["choice"], f"{total['mean_percent']:g} %",
+                         f"{total['worst_percent']:g} %{single_choices([total], 'worst_percent')}{at}",
+                         f"{total['beyond_10_percent']}{single_choices([total], 'beyond_10_percent')}", library_cell(run), total.get("remark") or ""])
     return table(("when", "machine", "ranks", "sizes", "choice", "longer, mean", "longer, worst", "sizes beyond 10 %", "Tutti",
                   "remark"), rows)
 

@@ -54,11 +54,10 @@ std::optional<std::uint32_t> AlgorithmBits(std::string_view name) {
   return std::nullopt;
 }
 
-// What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. `hop_us`: of a line
-// of LL. The constants alone choose LL for short messages. Times of LL128 as multiples of LL's, at 8, 16, 32 and 64 B: 1.08 to 1.18, 1.01 to 1.10, 0.95 to
-// 1.02 and 0.78 to 0.91 on a Xeon with 16 cores; 0.95 to 1.0, 0.96 to 1.01, 0.99 to 1.07 and 0.84 to 0.93 on an EPYC of Zen 5; there between threads of a
-// core 0.84 to 1.07 (8 and 32 B). At 512 B, where kSimple takes as long by prediction, LL128 takes 1.1 to 1.4 times as long as that on Xeons, and as
-// long on EPYCs.
+// What lines of LL128 take in an exchange on one host, as a multiple of what they take by themselves, as the constants are measured. `hop_us`:
+// of a line of LL. By the constants alone short messages would go by LL. Up to 16 B that is right between cores; from 32 B on LL128 takes 0.78 to
+// 1.07 times as long as LL, and between threads of a core 0.83 to 1.07 at 8 B, too (docs/decisions/0019-trials.md). At 512 B, where kSimple takes
+// as long by prediction, LL128 takes 1.1 to 1.4 times as long as that on Xeons, and as long on EPYCs.
 double Ll128InExchange(std::size_t bytes, double hop_us) {
   constexpr std::size_t kFewLines = 2;
   constexpr double kFew = 0.85, kOther = 1.1, kWithinACoreUs = 0.12;

@@ -86,8 +86,8 @@ class Planner {
   std::string Explain(const Operation& operation);
 
   // For measurements: all ways from which one is chosen, the best by prediction first; and the way that calls of this size class and
-  // root take from now on, null: the chosen one, which is found out anew. kSendRecv speaks for sends and receives. All ranks have to do alike, with nothing
-  // unfinished, and Preparer::Forget comes next.
+  // root take from now on, null: the chosen one, which is found out anew. kSendRecv speaks for sends and receives. All ranks have to do
+  // alike, with nothing unfinished, and Preparer::Forget comes next.
   std::vector<tune::Choice> Candidates(Collective collective, std::size_t bytes) const;
   void Use(Collective collective, std::size_t bytes, int root, const tune::Choice* way);
   // After so many more calls the first three trials have been decided for sure. REQUIRES: it has not begun.
