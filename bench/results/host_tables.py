@@ -149,7 +149,7 @@ def goal_choice(measured):
 
     def reached(totals):
         return (f"mean {from_to((t['mean_percent'] for t in totals), lambda v: f'{v:.1f}')} %, worst "
-                f"{from_to((t['worst_percent'] for t in totals), lambda v: f'{v:.0f}')} %")
+                f"{from_to((t['worst_percent'] for t in totals), worst_text)} %")
 
     medians = [t for t in tried if "single" in t]
     known = [t for t in tried if "known_to_percent" in t["run"].data and t not in medians]
@@ -254,6 +254,10 @@ def library_cell(run):
         f"`{commit}`" for commit in run.data["recorded_in"].split(" and "))
 
 
+def worst_text(percent):
+    return f"{percent:.0f}" if percent >= 20 else f"{percent:.1f}"
+
+
 def how_chosen(run):
     if choices := run.data.get("choices"):
         return f"{run.data['choice']}, median of {choices} choices"
@@ -264,7 +268,7 @@ def how_chosen(run):
 def single_choices(totals, worst):
     """What is added to a cell about medians of several choices: the same of single ones."""
     values = [t["single"][worst] for t in totals if "single" in t]
-    return f" ({from_to(values, lambda v: f'{v:.0f}')}{' %' if worst == 'worst_percent' else ''})" if values else ""
+    return f" ({from_to(values, worst_text if worst == 'worst_percent' else str)}{' %' if worst == 'worst_percent' else ''})" if values else ""
 
 
 def regret_totals(measured):
@@ -288,7 +292,7 @@ def choice(measured):
             if totals := groups.get((machine, how)):
                 rows.append([short(machine), listed(sorted({total["ranks"] for total in totals})), how, str(len(totals)),
                              from_to((t["mean_percent"] for t in totals), lambda v: f"{v:.1f}") + " %",
-                             from_to((t["worst_percent"] for t in totals), lambda v: f"{v:.0f}") + " %" + single_choices(totals, "worst_percent"),
+                             from_to((t["worst_percent"] for t in totals), worst_text) + " %" + single_choices(totals, "worst_percent"),
                              f"{from_to((t['beyond_10_percent'] for t in totals), str)} of {from_to((t['sizes'] for t in totals), str)}",
                              libraries([t["run"] for t in totals]).removeprefix("Tutti ")])
     return table(("machine", "ranks", "choice", "runs", "longer, mean", "longer, worst", "sizes beyond 10 %", "Tutti"), rows)

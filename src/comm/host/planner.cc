@@ -12,7 +12,6 @@
 #include "comm/host/entry.h"
 #include "comm/host/log_choice.h"
 #include "comm/host/size_class.h"
-#include "comm/host/transfer_trials.h"
 #include "exec/cpu/chunks.h"
 #include "exec/cpu/prepared_plan.h"
 #include "plan/footprint.h"
@@ -186,9 +185,11 @@ void Planner::Use(Collective collective, std::size_t bytes, int root, const tune
   const int size_class = SizeClass(bytes);
   if (collective == Collective::kSendRecv) {
     lanes_[size_class].reset();
-    const bool may_be_tried = transfers_ != nullptr && bytes >= TransferTrials::kLeastBytes;
-    if (way == nullptr && may_be_tried) transfers_->Forget(TransferTrials::BandOf(bytes));
-    if (way != nullptr) lanes_[size_class] = exec::cpu::Lane{way->protocol, way->by_reference};
+    if (way == nullptr) {
+      ForgetTransferTrials(bytes);
+    } else {
+      lanes_[size_class] = exec::cpu::Lane{way->protocol, way->by_reference};
+    }
     return;
   }
   Entry& entry = EntryOf(collective, size_class, root);

@@ -125,6 +125,7 @@ class Planner {
   exec::cpu::Lane MakeLane(int size_class);
   // Whether messages of a band are tried.
   bool TriesBand(int band);
+  void ForgetTransferTrials(std::size_t bytes);
 
   const int rank_;
   const int ranks_;

@@ -50,6 +50,11 @@ bool Planner::TriesBand(int band) {
   return true;
 }
 
+void Planner::ForgetTransferTrials(std::size_t bytes) {
+  const bool may_be_tried = transfers_ != nullptr && bytes >= TransferTrials::kLeastBytes;
+  if (may_be_tried) transfers_->Forget(TransferTrials::BandOf(bytes));
+}
+
 exec::cpu::Lane Planner::MakeLane(int size_class) {
   const tune::Choice choice = chooser_->ChooseTransfer(SmallestOfClass(size_class));
   exec::cpu::Lane lane{choice.protocol, choice.by_reference};
