@@ -222,8 +222,7 @@ int TuneCommand(int argc, char** argv) {
               "--regret", regret,
               "time the chosen way of every operation and size against all other ways, in turns, and print where it "
               "loses and by how much; each size is judged three times, by choices made anew, and the median counts. "
-              "Takes "
-              "four minutes for 2 ranks. Sizes are those of the larger buffer, as in tutti perf")
+              "Takes four minutes for 2 ranks. Sizes are those of the larger buffer, as in tutti perf")
           .Excludes(host_only);
   line.Add("--min", least, "smallest size (default 8)").Shown("BYTES").Needs(judge);
   line.Add("--max", most, "largest size (default 64M)").Shown("BYTES").Needs(judge);

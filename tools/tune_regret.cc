@@ -79,6 +79,7 @@ class Measurer {
 
  private:
   bool Speaks() const { return communicator_.rank() == 0; }
+  bool Keeps() const { return Speaks() && !options_.raw_file.empty(); }
   void Say(const std::string& text) const {
     if (!Speaks()) return;
     std::fputs(text.c_str(), stdout);
@@ -111,7 +112,7 @@ class Measurer {
       if (!line.ok()) return line.status();
       line->collective = collective;
       line->bytes = work.bytes();
-      judged.Append(ToJson(*line, ways));
+      if (Keeps()) judged.Append(ToJson(*line, ways));
       choices.push_back(*std::move(line));
     }
     Use(nullptr);
@@ -323,7 +324,7 @@ class Measurer {
 
   // `choices`: all of them, in order.
   void Keep(const RegretLine& median, Json choices) {
-    if (!Speaks() || options_.raw_file.empty()) return;
+    if (!Keeps()) return;
     Json json = {{"op", Name(median.collective)}, {"ranks", communicator_.ranks()}, {"bytes", median.bytes}};
     Put(median, json);
     json["choices"] = std::move(choices);
@@ -331,7 +332,7 @@ class Measurer {
   }
 
   Status Store() const {
-    if (!Speaks() || options_.raw_file.empty()) return Status::Ok();
+    if (!Keeps()) return Status::Ok();
     const Json document = {
         {"cpus", sys::UsableCpus()}, {"constants", communicator_.impl()->machine->ToText()}, {"lines", raw_}};
     std::ofstream file(options_.raw_file);

@@ -145,21 +145,20 @@ def goal_many_ranks(measured):
 
 
 def goal_choice(measured):
-    tried = [total for group, total in regret_totals(measured) if group[1].startswith("tried")]
+    tried = [(how, total) for (_, how), total in regret_totals(measured) if how.startswith("tried")]
+    medians = [total for how, total in tried if "median" in how]
+    known = [total for how, total in tried if "known" in how]
+    others = [total for how, total in tried if how == "tried"]
 
     def reached(totals):
         return (f"mean {from_to((t['mean_percent'] for t in totals), lambda v: f'{v:.1f}')} %, worst "
                 f"{from_to((t['worst_percent'] for t in totals), worst_text)} %")
 
-    medians = [t for t in tried if "single" in t]
-    known = [t for t in tried if "known_to_percent" in t["run"].data and t not in medians]
-    others = [t for t in tried if t not in known and t not in medians]
-
     def machines(totals):
         return listed(dict.fromkeys(short(t["run"].machine) for t in totals))
 
     return ("way chosen by trials: at most 3 % longer than the best one on average, at most 10 % at every size",
-            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for t in tried)),
+            state(any(t["mean_percent"] > 3 or t["worst_percent"] > 10 for _, t in tried)),
             f"median of 3 choices, {machines(medians)}: in {len(medians)} runs {reached(medians)}; one choice, {machines(known)}: in {len(known)} runs with "
             f"ratios known to 2 % {reached(known)}; all machines: in {len(others)} others {reached(others)}: see "
             "[the choice](#whether-the-choice-is-right)")
@@ -265,10 +264,10 @@ def how_chosen(run):
     return f"{run.data['choice']}, ratios known to {known} %" if known else run.data["choice"]
 
 
-def single_choices(totals, worst):
+def single_choices(totals, field, text, unit=""):
     """What is added to a cell about medians of several choices: the same of single ones."""
-    values = [t["single"][worst] for t in totals if "single" in t]
-    return f" ({from_to(values, worst_text if worst == 'worst_percent' else str)}{' %' if worst == 'worst_percent' else ''})" if values else ""
+    values = [t["single"][field] for t in totals if "single" in t]
+    return f" ({from_to(values, text)}{unit})" if values else ""
 
 
 def regret_totals(measured):
@@ -292,7 +291,7 @@ def choice(measured):
             if totals := groups.get((machine, how)):
                 rows.append([short(machine), listed(sorted({total["ranks"] for total in totals})), how, str(len(totals)),
                              from_to((t["mean_percent"] for t in totals), lambda v: f"{v:.1f}") + " %",
-                             from_to((t["worst_percent"] for t in totals), worst_text) + " %" + single_choices(totals, "worst_percent"),
+                             from_to((t["worst_percent"] for t in totals), worst_text) + " %" + single_choices(totals, "worst_percent", worst_text, " %"),
                              f"{from_to((t['beyond_10_percent'] for t in totals), str)} of {from_to((t['sizes'] for t in totals), str)}",
                              libraries([t["run"] for t in totals]).removeprefix("Tutti ")])
     return table(("machine", "ranks", "choice", "runs", "longer, mean", "longer, worst", "sizes beyond 10 %", "Tutti"), rows)
@@ -308,8 +307,8 @@ def choice_runs(measured):
             at = f", {total['worst_at']}" if "worst_at" in total else ""
             rows.append([f"{run.day}, {total['time']}" if total.get("time") else when(run), short(run.machine), total["ranks"],
                          total["sizes"], total["choice"], f"{total['mean_percent']:g} %",
-                         f"{total['worst_percent']:g} %{single_choices([total], 'worst_percent')}{at}",
-                         f"{total['beyond_10_percent']}{single_choices([total], 'beyond_10_percent')}", library_cell(run), total.get("remark") or ""])
+                         f"{total['worst_percent']:g} %{single_choices([total], 'worst_percent', worst_text, ' %')}{at}",
+                         f"{total['beyond_10_percent']}{single_choices([total], 'beyond_10_percent', str)}", library_cell(run), total.get("remark") or ""])
     return table(("when", "machine", "ranks", "sizes", "choice", "longer, mean", "longer, worst", "sizes beyond 10 %", "Tutti",
                   "remark"), rows)
 

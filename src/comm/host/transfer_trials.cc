@@ -60,10 +60,11 @@ TransferTrials::Peer& TransferTrials::PeerOf(int peer) {
 void TransferTrials::Forget(int band) {
   for (const std::unique_ptr<Peer>& peer : peers_) {
     if (peer == nullptr) continue;
-    for (const int slot : {band, band + kBands}) {
+    for (const bool answered : {false, true}) {
+      const std::size_t slot = SlotOf(SmallestOfBand(band), answered);
       const std::uint64_t bit = std::uint64_t{1} << slot;
-      peer->sent[static_cast<std::size_t>(slot)] = {};
-      peer->received[static_cast<std::size_t>(slot)].reset();
+      peer->sent[slot] = {};
+      peer->received[slot].reset();
       peer->on_trial &= ~bit;
       std::atomic<std::uint64_t>& found = peer->link.own->verdicts.found;
       found.store(found.load(std::memory_order_relaxed) & ~bit, std::memory_order_release);
