@@ -109,7 +109,7 @@ struct Options {
   int batches = 7;
   double batch_ms = 10;
   double settle_ms = 0;
-  int settle_operations = 864;
+  int settle_operations = 1260;
   bool buffers_of_library = false;
   std::string turns;  // a socket's path
 };
@@ -121,7 +121,7 @@ struct Options {
   std::fprintf(
       stderr,
       "usage: %s [--ops all_reduce,broadcast,...] [--min 8] [--max 64M] [--factor 2] [--batches 7] "
-      "[--batch-ms 10] [--settle-ms 0] [--settle-operations 864] [--buffers ordinary|library] [--turns SOCKET]\n",
+      "[--batch-ms 10] [--settle-ms 0] [--settle-operations 1260] [--buffers ordinary|library] [--turns SOCKET]\n",
       program);
   std::exit(2);
 }

@@ -46,7 +46,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 LIBRARIES = ("tutti", "openmpi", "mpich", "gloo", "plain", "raw")
 TITLES = {"tutti": "Tutti", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo", "plain": "plain copy", "raw": "raw TCP"}
 # As many as Tutti has on trial of a kind of call at most, and ordinary ones between: at 8 MiB and more it takes all of them.
-SETTLE_OPERATIONS = 864
+SETTLE_OPERATIONS = 1260
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter", "all_to_all",
        "send_recv")
 

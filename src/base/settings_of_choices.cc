@@ -119,7 +119,7 @@ constexpr Setting kRows[] = {
          .meaning =
              "After how many calls of one collective, size and root in host memory some calls try other ways than "
              "the one that is thought best, of which the fastest stays; and again after as many. 0: never. -1: after "
-             "128 calls and 10 ms, twice more after as many, and then after 4096 calls and a second each time.",
+             "128 calls and 10 ms, twice more after as many, and then after 16384 calls and a second each time.",
          .agreement = Agreement::kRankZero},
         kNumber<&S::calls_before_trial, Kind::kCount, -1, kLongest>),
     Row({.name = "TUTTI_SHARED_BYTES",

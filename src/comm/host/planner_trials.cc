@@ -21,7 +21,7 @@ namespace {
 // By prediction, what passes before each of the first three trials of a kind of call, and from then on: so much that trials do not
 // count. Short programs and benchmarks see none.
 constexpr double kBeforeTrialUs = 10e3, kBetweenTrialsUs = 1e6;
-constexpr std::uint64_t kFewestBeforeTrial = 128, kFewestBetweenTrials = 4096;
+constexpr std::uint64_t kFewestBeforeTrial = 128, kFewestBetweenTrials = 16384;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool IsShort(const tune::Choice& choice) {
 std::uint64_t Planner::CallsOfTurn(Collective collective, const tune::Choice& choice, bool first) const {
   constexpr double kTurnUs = 200;
   constexpr std::uint64_t kMost = 64, kMostShort = 1024, kLater = 8;
-  const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 5;
+  const std::uint64_t longer = first ? 1 : kLater, fewest = first ? 4 : 16;
   const bool many = IsShort(choice) && (HasRoot(collective) || !first);
   const std::uint64_t usual = longer * (many ? kMostShort : kMost);
   const std::uint64_t most =

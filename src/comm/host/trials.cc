@@ -189,6 +189,23 @@ void Trials::Pace(std::size_t fastest, double least_us) {
   back_to_back_ = span_us <= kAtOnce * call_us_ + kBetweenUs;
 }
 
+// The last of the finalists make room for the best of their kind, where there are too few of it.
+void Trials::KeepBothKinds() {
+  static_assert(2 * kOfEachKind <= kFinalists);
+  if (ranking_.size() <= kFinalists) return;
+  const auto end = ranking_.begin() + kFinalists;
+  for (const bool referring : {false, true}) {
+    const auto of_kind = [&](std::size_t way) { return ways_[way].choice.by_reference == referring; };
+    for (auto kept = std::count_if(ranking_.begin(), end, of_kind); kept < kOfEachKind; ++kept) {
+      const auto better = std::find_if(end, ranking_.end(), of_kind);
+      if (better == ranking_.end()) break;
+      auto worst = end - 1;
+      while (of_kind(*worst)) --worst;
+      std::iter_swap(worst, better);
+    }
+  }
+}
+
 void Trials::Decide() {
   const Extent trial = ExtentOf(decided_);
   const auto contestants = std::span(ranking_).first(trial.ways);
@@ -210,6 +227,7 @@ void Trials::Decide() {
   // The current way is in every trial.
   const auto current = std::ranges::find(ranking_, best_);
   std::rotate(ranking_.begin(), current, current + 1);
+  KeepBothKinds();
   Pace(static_cast<std::size_t>(fastest - us.begin()), least_us);
   std::ranges::fill(times_, 0);
   decided_begin_ += trial.calls() + PeriodAfter(decided_);

@@ -24,12 +24,15 @@ using exec::cpu::Job;
 std::int64_t now_ns = 0;
 std::int64_t Now() { return now_ns; }
 
-// A way is known by its channels, from 1 on. It takes so many us.
+// A way is known by its channels, from 1 on, and goes by reference from kReferring on. It takes so many us.
 using Costs = std::map<int, int>;
+constexpr int kReferring = 20;
 
 std::vector<tune::Choice> WaysOf(const Costs& costs) {
   std::vector<tune::Choice> ways;
-  for (const auto& [channels, us] : costs) ways.push_back({.channels = channels, .predicted_us = 10.0 + channels});
+  for (const auto& [channels, us] : costs) {
+    ways.push_back({.by_reference = channels >= kReferring, .channels = channels, .predicted_us = 10.0 + channels});
+  }
   return ways;
 }
 
@@ -182,6 +185,27 @@ TEST(Trials, LaterTrialsFollowTheMachine) {
   EXPECT_EQ(two.exchanges, 2);
   EXPECT_EQ(two.taken.back(), 5);
   EXPECT_EQ(std::ranges::count(two.taken, 3) + std::ranges::count(two.taken, 6), 0);
+}
+
+// Two of each, or as many as there are.
+TEST(Trials, LaterTrialsAreAmongWaysOfBothKinds) {
+  const auto taken_later = [](const Costs& costs) {
+    Ranks two(2, costs, {.begin = 0, .second = 20, .period = 20, .turn = 3, .later_turn = 3, .now_ns = Now});
+    two.RunAll(static_cast<int>(costs.size()) * 9 + 20);
+    two.taken.clear();
+    two.RunAll(6 * 9);
+    EXPECT_EQ(two.exchanges, 1);
+    return std::set(two.taken.begin(), two.taken.end());
+  };
+  EXPECT_EQ(taken_later({{1, 20}, {2, 10}, {3, 30}, {4, 40}, {5, 50}, {6, 60}, {20, 300}, {21, 100}, {22, 200}}),
+            (std::set{1, 2, 3, 4, 21, 22}));
+  EXPECT_EQ(taken_later({{1, 20}, {2, 10}, {3, 30}, {4, 40}, {5, 50}, {6, 60}, {20, 300}, {21, 15}, {22, 200}}),
+            (std::set{1, 2, 3, 4, 21, 22}));
+  EXPECT_EQ(taken_later({{1, 20}, {2, 10}, {3, 30}, {4, 40}, {5, 50}, {6, 60}, {20, 300}}),
+            (std::set{1, 2, 3, 4, 5, 20}));
+  EXPECT_EQ(taken_later({{1, 300}, {20, 20}, {21, 10}, {22, 30}, {23, 40}, {24, 50}, {25, 60}}),
+            (std::set{1, 20, 21, 22, 23, 24}));
+  EXPECT_EQ(taken_later({{1, 20}, {2, 10}, {3, 30}, {4, 40}, {5, 50}, {6, 60}, {7, 70}}), (std::set{1, 2, 3, 4, 5, 6}));
 }
 
 // As a rule that is the first one, in which a way is made ready.
