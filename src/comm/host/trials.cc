@@ -18,6 +18,8 @@ using exec::cpu::Job;
 
 constexpr double kHopeless = 3;   // times the best prediction
 constexpr int kMostDoubtful = 2;  // ways by reference, the best ones, that have hope up to kHopelessByReference
+constexpr double kLost =
+    2;  // times the fastest way's time: what slower ones could gain in later trials is not worth the time
 constexpr double kBetter =
     0.95;  // of the current way's time: another one takes its place, but for the second and the third trial
 // Calls follow each other at once where what passes from one's begin to the next one's is at most so much of what the call takes itself,
@@ -189,15 +191,16 @@ void Trials::Pace(std::size_t fastest, double least_us) {
   back_to_back_ = span_us <= kAtOnce * call_us_ + kBetweenUs;
 }
 
-// The last of the finalists make room for the best of their kind, where there are too few of it.
+// The last of the finalists make room for the best of the other kind, where there are too few of it and these have not lost by too much.
 void Trials::KeepBothKinds() {
   static_assert(2 * kOfEachKind <= kFinalists);
   if (ranking_.size() <= kFinalists) return;
   const auto end = ranking_.begin() + kFinalists;
   for (const bool referring : {false, true}) {
     const auto of_kind = [&](std::size_t way) { return ways_[way].choice.by_reference == referring; };
+    const auto hopeful = [&](std::size_t way) { return of_kind(way) && ways_[way].longer <= kLost; };
     for (auto kept = std::count_if(ranking_.begin(), end, of_kind); kept < kOfEachKind; ++kept) {
-      const auto better = std::find_if(end, ranking_.end(), of_kind);
+      const auto better = std::find_if(end, ranking_.end(), hopeful);
       if (better == ranking_.end()) break;
       auto worst = end - 1;
       while (of_kind(*worst)) --worst;
