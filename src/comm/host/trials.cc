@@ -18,10 +18,10 @@ using exec::cpu::Job;
 
 constexpr double kHopeless = 3;   // times the best prediction
 constexpr int kMostDoubtful = 2;  // ways by reference, the best ones, that have hope up to kHopelessByReference
-constexpr double kLost =
-    2;  // times the fastest way's time: what slower ones could gain in later trials is not worth the time
-constexpr double kBetter =
-    0.95;  // of the current way's time: another one takes its place, but for the second and the third trial
+// Times the fastest way's time: what takes longer is in later trials only if it is among the best, whatever its kind.
+constexpr double kLost = 2;
+// Of the current way's time: another one takes its place, but for the second and the third trial.
+constexpr double kBetter = 0.95;
 // Calls follow each other at once where what passes from one's begin to the next one's is at most so much of what the call takes itself,
 // and so much more: the library's own work between two.
 constexpr double kAtOnce = 1.5, kBetweenUs = 0.25;
