@@ -191,7 +191,7 @@ void Trials::Pace(std::size_t fastest, double least_us) {
   back_to_back_ = span_us <= kAtOnce * call_us_ + kBetweenUs;
 }
 
-// The last of the finalists make room for the best of the other kind, where there are too few of it and these have not lost by too much.
+// The last of the finalists make room for the best of the other kind, where there are too few of it. One that has lost by too much gets none.
 void Trials::KeepBothKinds() {
   static_assert(2 * kOfEachKind <= kFinalists);
   if (ranking_.size() <= kFinalists) return;

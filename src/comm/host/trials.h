@@ -20,9 +20,9 @@ namespace tutti::comm {
 // The cost model predicts which way is best; this finds out, by the program's own calls. Calls of one collective, size class and root
 // are counted, alike on all ranks. Those of a trial take one of the best ways by prediction in turn, while every rank notes when they
 // begin and end. Right before the call that follows, the ranks exchange these times, and so all come to the same decision. A second and a
-// third trial soon after are among those that were best, two of each kind that has hope at least (by reference, through pages), since what disturbed one
-// way in one of them is over in the next; later ones come now and then: the machine may have changed. A trial counts as much as the one
-// before it, but for the first, whose turns are short.
+// third trial soon after are among those that were best, since what disturbed one way in one of them is over in the next; two by reference
+// and two through pages are among them, unless these have lost by too much. Later ones come now and then: the machine may have changed. A
+// trial counts as much as the one before it, but for the first, whose turns are short.
 //
 //   calls      | first way | trial: each way some calls, three times over | the winner ... | trial of the best | ...
 //                                                                         ^ an all_reduce of the times
@@ -90,7 +90,7 @@ class Trials final : public exec::cpu::JobWatcher {
  private:
   static constexpr std::size_t kTurns = 3;          // of a way in a trial
   static constexpr std::size_t kFinalists = 6;      // ways of the later trials
-  static constexpr std::ptrdiff_t kOfEachKind = 2;  // of those, at least, if as many have hope
+  static constexpr std::ptrdiff_t kOfEachKind = 2;  // of those, at least, unless they have lost by too much
   static constexpr std::size_t kMostSamples = 512;  // of a turn, where each call is one
 
   struct Way {

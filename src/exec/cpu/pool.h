@@ -117,7 +117,7 @@ class Pool {
 
   // What is fetched of the next slot, which pays where the processor waits for lines that it writes. From 2 KiB on `memcpy` takes the string
   // instruction, which on an EPYC of Zen 5 does not wait: 8 KiB take up to half less time there if nothing is fetched for them, and on a Xeon
-  // up to a third more (docs/decisions/0024-lines-asked-for-early.md). Elsewhere it is not known.
+  // up to 1.37 times as long (docs/decisions/0024-lines-asked-for-early.md). Elsewhere it is not known.
   struct Fetched {
     std::size_t longest_data, most;
   };
