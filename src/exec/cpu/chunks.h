@@ -45,8 +45,10 @@ struct ChunkRules {
                       int channels) const;
   // Bytes of the largest part of a send or receive.
   std::size_t ForTransfer(proto::Protocol protocol, bool by_reference) const;
-  // The most that goes through the pool at a time.
+  // The most that goes through the pool at a time where that is what decides.
   std::size_t MostOfPool() const { return several_hosts ? kMaxHostsChunkBytes : kMaxPoolChunkBytes; }
+  // Whether messages in chunks of this length may go through the pool at all. Longer ones are copies by reference.
+  static bool MayTakePages(std::size_t chunk_bytes) { return chunk_bytes <= kMaxHostsChunkBytes; }
 };
 
 }  // namespace tutti::exec::cpu

@@ -70,8 +70,23 @@ TEST(ChunkRules, ReducesGoThroughThePoolInShorterChunks) {
   EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, false, 1), kMaxPoolChunkBytes);
   footprint.collective = Collective::kReduce;
   EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, false, 1), kMaxReduceChunkBytes);
-  EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, true, 1), kMaxPoolChunkBytes);
   EXPECT_GT(Rules(true, kLargePool).ForPlan(footprint, Protocol::kSimple, false, 1), kMaxReduceChunkBytes);
+}
+
+// What is folded is in a cache when it has been read. Where a value can not be referred to it goes through the pool, which has room for it.
+TEST(ChunkRules, FoldsByReferenceHaveLongerChunksThatThePoolHoldsToo) {
+  const plan::Footprint footprint = FootprintOf(true);
+  ChunkRules host = Rules(false, kLargePool);
+  const std::size_t chunk = host.ForPlan(footprint, Protocol::kSimple, true, 1);
+  EXPECT_GT(chunk, kMaxPoolChunkBytes);
+  EXPECT_TRUE(ChunkRules::MayTakePages(chunk));
+  host.ranks = 4;
+  EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, true, 1), chunk / 2);
+  host.ranks = 64;
+  EXPECT_GT(host.ForPlan(footprint, Protocol::kSimple, true, 1), 0U);
+  const std::size_t small = static_cast<std::size_t>(footprint.window) * 65536;
+  EXPECT_EQ(Rules(false, small).ForPlan(footprint, Protocol::kSimple, true, 1), 65536U);
+  EXPECT_EQ(Rules(false, small).ForPlan(footprint, Protocol::kSimple, true, 2), 32768U);
 }
 
 // Each rank copies its own block too, part by part with what its peers read.

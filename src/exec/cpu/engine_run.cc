@@ -45,7 +45,7 @@ inline int Engine::SpinsFor(const transport::Incoming& link) const {
 
 // Gets the pool ready for a job's messages, where it may need pages. False while there are readers in the way.
 bool Engine::CutPool(const Job& job) {
-  return job.protocol != Protocol::kSimple || fabric_ == nullptr || job.chunk_bytes > chunks_->MostOfPool() ||
+  return job.protocol != Protocol::kSimple || fabric_ == nullptr || !ChunkRules::MayTakePages(job.chunk_bytes) ||
          pool_->Cut(job.chunk_bytes, job.parts[0].plan->footprint.window * kWindows, job.channels);
 }
 

@@ -18,13 +18,16 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // them. Costs some system calls.
 bool MayUseHugePages();
 
+// So much of a huge page may be memory that nobody has touched when it is moved; it is there from then on.
+inline constexpr std::size_t kMostMissingBytes = kHugePageBytes / 8;
+
 enum class MoveToHuge : std::uint8_t {
-  kMoved,  // it lies in a huge page now, or did before
-  kCannot,  // a part is not mapped or has not been touched, or it is not this process's own: of a file, shared, held by a device
+  kMoved,   // it lies in a huge page now, or did before
+  kCannot,  // a part is not mapped, or more than kMostMissingBytes have not been touched, or it is not this process's own: of a file, shared, held by a device
   kNoPages,  // no huge page is free, even though the kernel has looked for one, which may have taken milliseconds
 };
 
-// Moves the memory at [page, page + kHugePageBytes) to a huge page, if all of it is there. Its contents, its addresses and what a fork
+// Moves the memory at [page, page + kHugePageBytes) to a huge page, if all of it is mapped and nearly all has been touched. Its contents, its addresses and what a fork
 // sees stay as they are, and other threads may use it meanwhile. Where it is not moved nothing has changed. Takes some hundred microseconds
 // where it moves something and some where there is nothing to do. Needs Linux 6.1. Any thread; errno is kept.
 // REQUIRES: `page` is a multiple of kHugePageBytes.

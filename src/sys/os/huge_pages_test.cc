@@ -46,9 +46,22 @@ TEST(HugePages, MovesMemoryThatIsThere) {
 TEST(HugePages, LeavesMemoryThatNobodyHasTouched) {
   if (tests::HugePagesUnasked()) GTEST_SKIP() << "a touch takes the whole page";
   const HugeMemory memory(kHugePageBytes);
-  std::memset(memory.data(), 1, kHugePageBytes - 4096);  // the last page is missing
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::memset(memory.data(), 1, kHugePageBytes - kMostMissingBytes - page);
   EXPECT_EQ(MoveToHugePage(memory.data()), MoveToHuge::kCannot);
   EXPECT_EQ(HugeKib(memory.data()), 0);
+}
+
+TEST(HugePages, MovesMemoryOfWhichALittleHasNotBeenTouched) {
+  if (tests::HugePagesUnasked()) GTEST_SKIP() << "a touch takes the whole page";
+  const HugeMemory memory(kHugePageBytes);
+  std::memset(memory.data() + kMostMissingBytes, 1, kHugePageBytes - kMostMissingBytes);
+  const bool works = tests::KernelMovesMemory();
+  EXPECT_EQ(MoveToHugePage(memory.data()) == MoveToHuge::kMoved, works);
+  EXPECT_EQ(HugeKib(memory.data()), works ? 2048 : 0);
+  const std::span<const std::byte> missing(memory.data(), kMostMissingBytes);
+  EXPECT_EQ(std::ranges::count(missing, std::byte{0}), static_cast<std::ptrdiff_t>(kMostMissingBytes));
+  EXPECT_EQ(memory.data()[kMostMissingBytes], std::byte{1});
 }
 
 TEST(HugePages, LeavesMemoryThatIsNotMapped) {
