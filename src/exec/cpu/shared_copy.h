@@ -61,12 +61,17 @@ struct Piece {
   std::size_t bytes = 0;
 };
 
+// The least that is claimed at once of a message of four times as much or more. A piece costs a system call of about a microsecond, in which
+// 50 KiB are copied.
+inline constexpr std::size_t kMostLeastBytes = std::size_t{128} << 10;
+
 // How much to claim of the `rest` of a message of `bytes`: half, so that the ends finish together however late one of them
 // begins, but little of it in small pieces, because each costs a system call. Whole pages. `ends`: a sender that shares copies with
 // several receivers claims one part in as many as they are together.
 inline std::size_t PieceBytes(std::size_t rest, std::size_t bytes, std::size_t ends = 2) {
   constexpr std::size_t kPage = 4096;
-  const std::size_t least = std::clamp(bytes / 2 / kPage * kPage, kLeastSharedBytes / 2, kLeastSharedBytes);
+  const std::size_t least = std::max(std::clamp(bytes / 2 / kPage * kPage, kLeastSharedBytes / 2, kLeastSharedBytes),
+                                     std::min(bytes / 4 / kPage * kPage, kMostLeastBytes));
   return rest <= least ? rest : std::max(least, rest / ends / kPage * kPage);
 }
 

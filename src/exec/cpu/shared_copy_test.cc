@@ -116,6 +116,22 @@ TEST(SharedCopy, ReceiverWaitsForWhatSenderHasClaimed) {
   EXPECT_TRUE(Settled(copy.post));
 }
 
+// Each piece costs a system call.
+TEST(SharedCopy, PiecesAreFewAndNoneLeavesAnEndMuchToWaitFor) {
+  for (const std::size_t bytes : {kLeastSharedBytes, std::size_t{300'000}, std::size_t{1} << 20, kMostSharedBytes}) {
+    std::size_t rest = bytes, last = 0;
+    int pieces = 0;
+    for (; rest > 0; rest -= last, ++pieces) {
+      last = PieceBytes(rest, bytes);
+      ASSERT_LE(last, rest);
+      EXPECT_TRUE(last % 4096 == 0 || last == rest);
+    }
+    EXPECT_LE(pieces, 8) << bytes;
+    EXPECT_LE(last, kMostLeastBytes) << bytes;
+    EXPECT_LE(last, bytes / 2) << bytes;
+  }
+}
+
 TEST(SharedCopy, ASenderThatComesLateFindsSomethingLeft) {
   Copy copy(8 << 20);
   OpenOffer(copy.credit.offer, 1, kMark, copy.landing.data());
