@@ -42,11 +42,11 @@ std::uint32_t Word(int rank, int call, std::size_t i) {
 }
 
 // Exchanges one buffer with the other rank, each call with other contents. A thread of the program writes beside it all the
-// while, in the same huge page.
-Status Exchange(Communicator& c, const HugeMemory& in, const HugeMemory& out) {
+// while, in the same huge page. Both lie from byte `begin` of the memory on.
+Status Exchange(Communicator& c, const HugeMemory& in, const HugeMemory& out, std::size_t begin = 0) {
   constexpr std::size_t kBeside = 64;  // in front of the buffer
-  const std::span send = Words(in, kBeside), receive = Words(out, 0).first(send.size());
-  auto* const counter = new (in.data()) std::atomic<std::uint64_t>(0);
+  const std::span send = Words(in, begin + kBeside), receive = Words(out, begin).first(send.size());
+  auto* const counter = new (in.data() + begin) std::atomic<std::uint64_t>(0);
   std::atomic<bool> stop = false;
   std::uint64_t counted = 0;
   std::thread beside([&] {
@@ -70,19 +70,22 @@ Status Exchange(Communicator& c, const HugeMemory& in, const HugeMemory& out) {
   return status;
 }
 
-// What two processes say after that: how much of both buffers lies in huge pages then, KiB.
-void ExpectHuge(const Settings& settings, long kib) {
+// What two processes say after that: how much of both buffers lies in huge pages then, KiB. `begin`: what lies before has been unmapped.
+void ExpectHuge(const Settings& settings, long kib, std::size_t begin = 0) {
   if (tests::HugePagesUnasked()) GTEST_SKIP() << "memory lies in huge pages from the start";
   RankProcesses job(2);
   job.Start(
-      [kib](const CommunicatorOptions& options, Board&) -> Status {
+      [kib, begin](const CommunicatorOptions& options, Board&) -> Status {
         Result<Communicator> c = Communicator::Create(options);
         if (!c.ok()) return c.status();
         const HugeMemory in(kBytes), out(kBytes);
         std::ranges::fill(std::span(out.data(), kBytes), std::byte{0});
-        TUTTI_RETURN_IF_ERROR(Exchange(*c, in, out));
         for (const HugeMemory* memory : {&in, &out}) {
-          if (const long found = HugeKib(memory->data()); found != kib)
+          if (begin > 0) munmap(memory->data(), begin);
+        }
+        TUTTI_RETURN_IF_ERROR(Exchange(*c, in, out, begin));
+        for (const HugeMemory* memory : {&in, &out}) {
+          if (const long found = HugeKib(memory->data() + begin); found != kib)
             return Status(Code::kInternal, fmt::format("{} KiB lie in huge pages", found));
         }
         return Status::Ok();
@@ -94,6 +97,10 @@ void ExpectHuge(const Settings& settings, long kib) {
 
 TEST(MovedBuffers, LieInHugePagesWhereOthersReadThem) {
   ExpectHuge({}, tests::HugePagesWork() ? static_cast<long>(kBytes >> 10) : 0);
+}
+
+TEST(MovedBuffers, LieInHugePagesAlsoAtTheEndsOfMemory) {
+  ExpectHuge({}, tests::HugePagesWork() ? static_cast<long>(kBytes >> 10) : 0, std::size_t{1} << 20);
 }
 
 TEST(MovedBuffers, StayWhereASettingSaysSo) {

@@ -8,6 +8,7 @@
 #include "exec/cpu/engine.h"
 #include "exec/cpu/huge_buffers.h"
 #include "exec/cpu/prepared_plan.h"
+#include "sys/os/huge_edges.h"
 #include "sys/os/huge_pages.h"
 #include "transport/shm/fabric.h"
 
@@ -20,7 +21,9 @@ void Engine::UseHugePages() {
   for (int peer = 0; fabric_ != nullptr && peer < ranks_; ++peer) {
     read |= fabric_->in(0, peer).reach == transport::Reach::kSystemCall;
   }
-  if (read && sys::MayUseHugePages()) huge_ = std::make_shared<HugeBuffers>();
+  if (!read || !sys::MayUseHugePages()) return;
+  huge_ = std::make_shared<HugeBuffers>(
+      [edges = std::make_shared<sys::HugeEdges>()](std::byte* page) { return edges->Move(page); });
 }
 
 void Engine::UseBuffers(const Job& job) {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "sys/os/huge_pages.h"
@@ -22,8 +24,8 @@ namespace tutti::exec::cpu {
 // Threads: one at a time.
 class HugeBuffers {
  public:
-  using Move = sys::MoveToHuge (*)(std::byte* page);
-  explicit HugeBuffers(Move move = &sys::MoveToHugePage) : move_(move) {}
+  using Move = std::function<sys::MoveToHuge(std::byte* page)>;
+  explicit HugeBuffers(Move move) : move_(std::move(move)) {}
 
   // What is shorter is read in the same time.
   static constexpr std::size_t kLeastBytes = std::size_t{64} << 10;

@@ -18,17 +18,6 @@ namespace {
 constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 constexpr std::size_t kLeastPageBytes = 4096;
 
-// Memory that nobody has touched is not there yet: to move it takes memory that the program has not asked for. Allocators leave a page or
-// some between two buffers, which would keep both from being moved.
-bool IsThere(std::byte* page) {
-  unsigned char there[kHugePageBytes / kLeastPageBytes] = {};
-  const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  if (mincore(page, kHugePageBytes, there) != 0) return false;
-  const auto missing =
-      std::count_if(there, there + kHugePageBytes / bytes, [](unsigned char c) { return (c & 1) == 0; });
-  return static_cast<std::size_t>(missing) * bytes <= kMostMissingBytes;
-}
-
 }  // namespace
 
 bool internal::AllowsHugePages(std::string_view enabled, std::string_view bytes) {
@@ -43,18 +32,32 @@ bool MayUseHugePages() {
   return enabled.ok() && bytes.ok() && internal::AllowsHugePages(*enabled, *bytes);
 }
 
-MoveToHuge MoveToHugePage(std::byte* page) {
+std::optional<std::size_t> internal::MissingBytes(std::span<std::byte> range) {
+  unsigned char there[kHugePageBytes / kLeastPageBytes] = {};
   const int kept = errno;
-  MoveToHuge result = MoveToHuge::kCannot;
-  if (IsThere(page)) {
-    if (madvise(page, kHugePageBytes, kMadvCollapse) == 0) {
-      result = MoveToHuge::kMoved;
-    } else if (errno == ENOMEM || errno == EBUSY) {  // EBUSY: the control group has no room
-      result = MoveToHuge::kNoPages;
-    }
+  const bool mapped = mincore(range.data(), range.size(), there) == 0;
+  errno = kept;
+  if (!mapped) return std::nullopt;
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto missing =
+      std::count_if(there, there + range.size() / page_bytes, [](unsigned char c) { return (c & 1) == 0; });
+  return static_cast<std::size_t>(missing) * page_bytes;
+}
+
+MoveToHuge internal::Collapse(std::byte* page) {
+  const int kept = errno;
+  MoveToHuge result = MoveToHuge::kMoved;
+  if (madvise(page, kHugePageBytes, kMadvCollapse) != 0) {
+    const bool none_free = errno == ENOMEM || errno == EBUSY;  // EBUSY: the control group has no room
+    result = none_free ? MoveToHuge::kNoPages : MoveToHuge::kCannot;
   }
   errno = kept;
   return result;
+}
+
+MoveToHuge MoveToHugePage(std::byte* page) {
+  const std::optional<std::size_t> missing = internal::MissingBytes({page, kHugePageBytes});
+  return missing && *missing <= kMostMissingBytes ? internal::Collapse(page) : MoveToHuge::kCannot;
 }
 
 }  // namespace tutti::sys

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace tutti::sys {
@@ -18,7 +20,8 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // them. Costs some system calls.
 bool MayUseHugePages();
 
-// So much of a huge page may be memory that nobody has touched when it is moved; it is there from then on.
+// So much of a huge page may be memory that nobody has touched when it is moved. It is there from then on, which takes memory that the program has
+// not asked for; but allocators leave a page or some between two buffers, which would keep both from being moved.
 inline constexpr std::size_t kMostMissingBytes = kHugePageBytes / 8;
 
 enum class MoveToHuge : std::uint8_t {
@@ -36,6 +39,10 @@ MoveToHuge MoveToHugePage(std::byte* page);
 namespace internal {
 // MayUseHugePages by the two files of /sys/kernel/mm/transparent_hugepage: "always [madvise] never" and "2097152".
 bool AllowsHugePages(std::string_view enabled, std::string_view bytes);
+// How much of these pages nobody has touched; nothing where a part is not mapped. REQUIRES: no more than kHugePageBytes.
+std::optional<std::size_t> MissingBytes(std::span<std::byte> range);
+// Moves a huge page that is mapped, however much of it is there.
+MoveToHuge Collapse(std::byte* page);
 }  // namespace internal
 
 }  // namespace tutti::sys
