@@ -136,8 +136,10 @@ constexpr Setting kRows[] = {
         kSingleCopy),
     Row({.name = "TUTTI_HUGE_PAGES",
          .values = "0, 1",
-         .meaning = "Whether large buffers in host memory that come again and again are moved to transparent huge "
-                    "pages, where the system allows that and other processes read them. Takes Linux 6.1.",
+         .meaning =
+             "Whether large buffers in host memory that come again and again are moved to transparent huge "
+             "pages, where the system allows that and other processes read them. What such a page lacks at the end of "
+             "the program's memory is mapped beside it, 32 MiB in all at most. Takes Linux 6.1.",
          .agreement = Agreement::kOwn},
         kNumber<&S::huge_pages, Kind::kCount, 0, 1>),
     Row({.name = "TUTTI_GPU",
