@@ -80,6 +80,9 @@ TEST(ChunkRules, FoldsByReferenceHaveLongerChunksThatThePoolHoldsToo) {
   const std::size_t chunk = host.ForPlan(footprint, Protocol::kSimple, true, 1);
   EXPECT_GT(chunk, kMaxPoolChunkBytes);
   EXPECT_TRUE(ChunkRules::MayTakePages(chunk));
+  plan::Footprint reduce = footprint;
+  reduce.collective = Collective::kReduce;
+  EXPECT_EQ(host.ForPlan(reduce, Protocol::kSimple, true, 1), chunk);
   host.ranks = 4;
   EXPECT_EQ(host.ForPlan(footprint, Protocol::kSimple, true, 1), chunk / 2);
   host.ranks = 64;

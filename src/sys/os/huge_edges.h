@@ -15,7 +15,7 @@
 namespace tutti::sys {
 
 // Moves memory to huge pages, also where the program's memory ends within one. The rest of such a page is mapped then, beside the program's
-// memory, and given back when this object ends. What the program has there stays as it is, whatever it does with its own part.
+// memory, and given back when this object ends. The program's part stays as it is, and the program may do with it whatever it likes, or free it.
 //
 // Threads: one at a time.
 class HugeEdges {
@@ -46,8 +46,8 @@ struct Unmapped {
   std::size_t before = 0, behind = 0;
   bool operator==(const Unmapped&) const = default;
 };
-// Of a huge page that holds one mapping and nothing else, of memory that has no name and is this process's own: stacks and the heap, which
-// grow, have names. `page` is the address, a multiple of kHugePageBytes.
+// Of a huge page that holds one mapping and nothing else, of memory that has no name and is this process's own: the heap and the first
+// thread's stack, which grow, have names. `page` is the address, a multiple of kHugePageBytes.
 std::optional<Unmapped> UnmappedOf(std::span<const Mapping> mappings, std::uint64_t page);
 }  // namespace internal
 
