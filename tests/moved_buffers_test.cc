@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/gap.h"
 #include "tests/support/huge_memory.h"
 #include "tests/support/rank_processes.h"
 #include "tutti/tutti.h"
@@ -114,6 +115,33 @@ TEST(MovedBuffers, StayWhereAllGoesThroughSharedPages) {
   Settings settings;
   settings.single_copy = SingleCopy::kOff;
   ExpectHuge(settings, 0);
+}
+
+// Whether a communicator takes ends of gaps, so that buffers which the program asks for later lie in whole huge pages; and that it gives
+// them back.
+void ExpectEndsOfGapsTaken(const Settings& settings, bool taken) {
+  RankProcesses job(2);
+  job.Start(
+      [taken](const CommunicatorOptions& options, Board&) -> Status {
+        const tests::Gap gap;
+        {
+          Result<Communicator> c = Communicator::Create(options);
+          if (!c.ok()) return c.status();
+          if (gap.EndIsTaken() != taken) return Status(Code::kInternal, taken ? "it is free" : "it is taken");
+          TUTTI_RETURN_IF_ERROR(c->Run(Barrier()));
+        }
+        return gap.EndIsTaken() ? Status(Code::kInternal, "it is still taken") : Status::Ok();
+      },
+      settings);
+  ASSERT_TRUE(job.Join(std::chrono::minutes(2)));
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(job.said(rank), "OK");
+}
+
+TEST(MovedBuffers, WillLieInWholeHugePages) {
+  ExpectEndsOfGapsTaken({}, tests::HugePagesWork());
+  Settings settings;
+  settings.huge_pages = false;
+  ExpectEndsOfGapsTaken(settings, false);
 }
 
 // Threads read each other's buffers where they lie, without a system call.

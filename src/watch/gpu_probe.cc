@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -144,7 +143,7 @@ bool GpuProbe::is_asking() const {
 // REQUIRES: the state's lock is held, and nothing is asked.
 void GpuProbe::Ask(std::int64_t now_ns) {
   const std::shared_ptr<State>& state = state_;
-  Result<std::thread> thread = sys::StartThread("the question to NVML", [state] {
+  const Status started = sys::StartDetachedThread("the question to NVML", [state] {
     sys::SetThreadName("tutti-nvml");
     const Result<NvmlFacts> facts = ReadNvml(state->library);
     std::optional<std::vector<GpuLook>> answer;
@@ -160,11 +159,9 @@ void GpuProbe::Ask(std::int64_t now_ns) {
     if (answer) state->answer = std::move(answer);
   });
   state_->asked_ns = now_ns;
-  state_->is_asking = thread.ok();
-  if (thread.ok()) {
-    thread->detach();
-  } else {
-    TUTTI_INFO(log::kRas, "{}", thread.status().message());
+  state_->is_asking = started.ok();
+  if (!started.ok()) {
+    TUTTI_INFO(log::kRas, "{}", started.message());
     state_->is_there = false;
   }
 }

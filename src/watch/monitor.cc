@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -102,13 +101,12 @@ void Run(Vigil& vigil) {
 }  // namespace
 
 bool StartMonitor(const std::string& kernel_log) {
-  Result<std::thread> thread = sys::StartThread("the look at who holds ranks up",
-                                                [vigil = std::make_shared<Vigil>(kernel_log)] { Run(*vigil); });
-  if (!thread.ok()) {
-    TUTTI_WARN("{}", thread.status().message());
+  const Status started = sys::StartDetachedThread("the look at who holds ranks up",
+                                                  [vigil = std::make_shared<Vigil>(kernel_log)] { Run(*vigil); });
+  if (!started.ok()) {
+    TUTTI_WARN("{}", started.message());
     return false;  // the next communicator tries again
   }
-  thread->detach();
   return true;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -79,7 +78,7 @@ bool GoesOn() {
 void StartRas(const std::string& address) {
   Registry& registry = TheRegistry();
   registry.serves = true;
-  Result<std::thread> thread = sys::StartThread("the RAS service", [address] {
+  const Status started = sys::StartDetachedThread("the RAS service", [address] {
     sys::SetThreadName("tutti-ras");
     Inquiry inquiry(Inquiry::Why::kCurious);  // connections to other hosts stay for the next question
     ras::Serve(
@@ -88,11 +87,8 @@ void StartRas(const std::string& address) {
          .encode = [](const diag::Look& look) { return Encode(JointLook{.machine = sys::HostHash(), .look = look}); },
          .goes_on = GoesOn});
   });
-  if (!thread.ok()) {
-    TUTTI_INFO(log::kInit | log::kRas, "{}", thread.status().message());
-    return;  // `serves` stays: it is not tried again
-  }
-  thread->detach();
+  // `serves` stays: it is not tried again.
+  if (!started.ok()) TUTTI_INFO(log::kInit | log::kRas, "{}", started.message());
 }
 
 }  // namespace tutti::watch

@@ -3,7 +3,6 @@
 #include "comm/gpu/begun_probe.h"
 
 #include <atomic>
-#include <thread>
 
 #include "comm/gpu/words.h"
 #include "sys/log/thread_name.h"
@@ -53,10 +52,7 @@ void BegunProbe::Ask(const Terms& terms, const GpuWords& words) {
     if (wanted) state->begun.store(words.counts(GpuWords::Asks::kWhatHasBegun)->begun, std::memory_order_release);
     state->busy.store(false, std::memory_order_release);
   };
-  Result<std::thread> thread = sys::StartThread("a look at what a GPU has begun", ask);
-  if (thread.ok()) {
-    thread->detach();
-  } else {
+  if (!sys::StartDetachedThread("a look at what a GPU has begun", ask).ok()) {
     state_->busy.store(false, std::memory_order_release);  // asked again a moment later
   }
 }

@@ -34,7 +34,8 @@ std::atomic_ref<T> Word(T& word) {
 Result<std::unique_ptr<HostRunner>> HostRunner::Start(Options options) {
   std::unique_ptr<HostRunner> runner(new HostRunner(std::move(options)));
   HostRunner* const self = runner.get();
-  Result<std::thread> thread = sys::StartThread("operations on GPU memory between hosts", [self] { self->Run(); });
+  Result<std::unique_ptr<sys::Thread>> thread =
+      sys::StartThread("operations on GPU memory between hosts", [self] { self->Run(); });
   if (!thread.ok()) return thread.status();
   runner->thread_ = std::move(*thread);
   return runner;
@@ -48,7 +49,7 @@ HostRunner::~HostRunner() {
     stop_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.reset();
 }
 
 std::uint32_t HostRunner::Add(Placed piece) {

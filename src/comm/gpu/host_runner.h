@@ -14,13 +14,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "comm/gpu/host_pieces.h"
 #include "comm/gpu/program_calls.h"
 #include "comm/gpu/runner_communicator.h"
 #include "tutti/status.h"
+
+namespace tutti::sys {
+class Thread;
+}
 
 namespace tutti::comm {
 
@@ -99,7 +102,7 @@ class HostRunner {
 
   std::uint32_t ran_ = 0;           // of pieces_, by the thread
   std::uint32_t ran_captured_ = 0;  // of the captured call that runs
-  std::thread thread_;
+  std::unique_ptr<sys::Thread> thread_;
 };
 
 }  // namespace tutti::comm

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -67,12 +66,11 @@ void Watch(Watched& watched) {
   watcher.AfterFork();
   watcher.watched.push_back(&watched);
   if (watcher.running) return;
-  Result<std::thread> thread = sys::StartThread("a look at the GPUs' peers", [&watcher] { Run(watcher); });
-  if (!thread.ok()) {
-    TUTTI_WARN("{}", thread.status().message());
+  const Status started = sys::StartDetachedThread("a look at the GPUs' peers", [&watcher] { Run(watcher); });
+  if (!started.ok()) {
+    TUTTI_WARN("{}", started.message());
     return;  // the next communicator tries again
   }
-  thread->detach();
   watcher.running = true;
 }
 

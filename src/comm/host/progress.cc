@@ -3,7 +3,6 @@
 #include "comm/host/progress.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/log.h"
 #include "sys/log/thread_name.h"
@@ -56,15 +55,14 @@ void Progress::Remove(Task& task) {
 }
 
 void Progress::Start() {
-  Result<std::thread> thread = sys::StartThread("operations whose callers stay away", [this] {
+  const Status started = sys::StartDetachedThread("operations whose callers stay away", [this] {
     sys::SetThreadName("tutti-progress");
     Run();
   });
-  if (!thread.ok()) {
-    TUTTI_WARN("{}", thread.status().message());
+  if (!started.ok()) {
+    TUTTI_WARN("{}", started.message());
     return;  // the next operation tries again
   }
-  thread->detach();
   started_ = true;
 }
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "comm/meet/rank_list.h"
@@ -107,12 +106,11 @@ Result<std::unique_ptr<Rendezvous>> Rendezvous::Begin(Options options) {
   }
   const Options& o = shared->options;
   shared->outgoing.push_back(Encode(Join{.ranks = o.ranks, .host = CleanHostName(o.host)}));
-  Result<std::thread> thread = sys::StartThread("the meeting of hosts", [shared] {
+  const Status started = sys::StartDetachedThread("the meeting of hosts", [shared] {
     sys::SetThreadName("tutti-meet");
     shared->Run();
   });
-  if (!thread.ok()) return thread.status();
-  thread->detach();
+  if (!started.ok()) return started;
   return std::unique_ptr<Rendezvous>(new Rendezvous(std::move(shared)));
 }
 

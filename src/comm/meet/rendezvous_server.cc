@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "comm/meet/rank_list.h"
@@ -90,7 +89,7 @@ RendezvousServer::RendezvousServer(std::unique_ptr<sys::Acceptor> acceptor, sys:
     : acceptor_(std::move(acceptor)), set_(std::move(set)) {}
 
 Status RendezvousServer::Start() {
-  Result<std::thread> thread = sys::StartThread("the meeting of hosts", [this] {
+  Result<std::unique_ptr<sys::Thread>> thread = sys::StartThread("the meeting of hosts", [this] {
     sys::SetThreadName("tutti-hosts");
     Run();
   });
@@ -101,7 +100,7 @@ Status RendezvousServer::Start() {
 
 RendezvousServer::~RendezvousServer() {
   stop_ = true;
-  if (thread_.joinable()) thread_.join();
+  thread_.reset();
 }
 
 Status RendezvousServer::Await(const IdParts& id) {

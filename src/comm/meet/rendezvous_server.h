@@ -17,7 +17,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/identity/unique_id.h"
@@ -25,6 +24,10 @@
 #include "sys/net/poll_set.h"
 #include "sys/net/proven_connection.h"
 #include "tutti/status.h"
+
+namespace tutti::sys {
+class Thread;
+}
 
 namespace tutti::comm {
 
@@ -70,7 +73,7 @@ class RendezvousServer {
   std::vector<sys::HelloId> awaited_;                     // the oldest first
   std::uint64_t next_token_ = 1;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  std::unique_ptr<sys::Thread> thread_;
 };
 
 }  // namespace tutti::comm

@@ -9,6 +9,7 @@
 #include "exec/cpu/huge_buffers.h"
 #include "exec/cpu/prepared_plan.h"
 #include "sys/os/huge_edges.h"
+#include "sys/os/huge_gaps.h"
 #include "sys/os/huge_pages.h"
 #include "transport/shm/fabric.h"
 
@@ -22,8 +23,12 @@ void Engine::UseHugePages() {
     read |= fabric_->in(0, peer).reach == transport::Reach::kSystemCall;
   }
   if (!read || !sys::MayUseHugePages()) return;
+  struct Places {
+    sys::HugeGaps gaps;  // of what the program asks for from here on
+    sys::HugeEdges edges;
+  };
   huge_ = std::make_shared<HugeBuffers>(
-      [edges = std::make_shared<sys::HugeEdges>()](std::byte* page) { return edges->Move(page); });
+      [places = std::make_shared<Places>()](std::byte* page) { return places->edges.Move(page); });
 }
 
 void Engine::UseBuffers(const Job& job) {

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "sys/os/clock.h"
@@ -58,14 +57,13 @@ Result<std::vector<IpAddress>> ResolveHost(const std::string& host, std::int64_t
                                 host));
   if (NowNs() >= deadline_ns) return late;
   const auto question = std::make_shared<Question>();
-  Result<std::thread> thread = StartThread("asking for a host's addresses", [question, host] {
+  const Status started = StartDetachedThread("asking for a host's addresses", [question, host] {
     Addresses answer = Ask(host);
     std::lock_guard lock(question->mutex);
     question->answer = std::move(answer);
     question->answered.notify_all();
   });
-  if (!thread.ok()) return thread.status();
-  thread->detach();
+  if (!started.ok()) return started;
   std::unique_lock lock(question->mutex);
   const auto patience = std::chrono::nanoseconds(std::max<std::int64_t>(deadline_ns - NowNs(), 0));
   question->answered.wait_for(lock, patience, [&] { return question->answer.has_value(); });

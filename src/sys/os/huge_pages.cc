@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <string>
 
 #include "base/words.h"
@@ -58,6 +59,20 @@ MoveToHuge internal::Collapse(std::byte* page) {
 MoveToHuge MoveToHugePage(std::byte* page) {
   const std::optional<std::size_t> missing = internal::MissingBytes({page, kHugePageBytes});
   return missing && *missing <= kMostMissingBytes ? internal::Collapse(page) : MoveToHuge::kCannot;
+}
+
+std::span<std::byte> ReserveHugePages(std::size_t bytes) {
+  bytes = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  const std::size_t most = bytes + kHugePageBytes;
+  void* const got = mmap(nullptr, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) return {};
+  void* begin = got;
+  std::size_t left = most;
+  std::align(kHugePageBytes, bytes, begin, left);
+  const std::span reserved(static_cast<std::byte*>(begin), bytes);
+  if (left < most) munmap(got, most - left);
+  if (left > bytes) munmap(reserved.data() + bytes, left - bytes);
+  return reserved;
 }
 
 }  // namespace tutti::sys

@@ -36,6 +36,11 @@ enum class MoveToHuge : std::uint8_t {
 // REQUIRES: `page` is a multiple of kHugePageBytes.
 MoveToHuge MoveToHugePage(std::byte* page);
 
+// Addresses in whole huge pages, at least `bytes`, at which nothing can be read or written. What the library maps there by MAP_FIXED shares no
+// huge page with memory of the program, which it would keep from moving. Empty where the address space does not suffice; errno says more.
+// Given back by munmap of all of it.
+std::span<std::byte> ReserveHugePages(std::size_t bytes);
+
 namespace internal {
 // MayUseHugePages by the two files of /sys/kernel/mm/transparent_hugepage: "always [madvise] never" and "2097152".
 bool AllowsHugePages(std::string_view enabled, std::string_view bytes);

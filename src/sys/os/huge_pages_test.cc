@@ -71,6 +71,19 @@ TEST(HugePages, LeavesMemoryThatIsNotMapped) {
   EXPECT_EQ(MoveToHugePage(memory.data()), MoveToHuge::kCannot);
 }
 
+TEST(HugePages, AreReservedWhole) {
+  for (const std::size_t bytes : {std::size_t{1}, kHugePageBytes - 1, kHugePageBytes, kHugePageBytes + 1}) {
+    const std::span<std::byte> reserved = ReserveHugePages(bytes);
+    ASSERT_FALSE(reserved.empty());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(reserved.data()) % kHugePageBytes, 0u);
+    EXPECT_EQ(reserved.size(), bytes <= kHugePageBytes ? kHugePageBytes : 2 * kHugePageBytes);
+    EXPECT_TRUE(internal::MissingBytes(reserved.first(kHugePageBytes)).has_value());
+    ASSERT_EQ(munmap(reserved.data(), reserved.size()), 0);
+    EXPECT_FALSE(internal::MissingBytes(reserved.first(kHugePageBytes)).has_value());
+  }
+  EXPECT_TRUE(ReserveHugePages(std::size_t{1} << 62).empty());
+}
+
 // What becomes of shared memory is the system's affair, but two mappings of it stay the same memory.
 TEST(HugePages, SharedMemoryStaysShared) {
   const int fd = memfd_create("tutti-test", MFD_CLOEXEC);

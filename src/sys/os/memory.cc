@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "sys/os/error.h"
 #include "sys/os/file_limit.h"
 #include "sys/os/fork.h"
+#include "sys/os/huge_pages.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
@@ -56,6 +58,19 @@ MapTable& Mapped() {
     return made;
   }();
   return *table;
+}
+
+// A mapping in no huge page beside other memory. Null where there is none; errno says why.
+std::shared_ptr<std::byte> MapApart(std::size_t bytes, int protection, int flags, int fd, off_t offset) {
+  const std::span<std::byte> reserved = ReserveHugePages(bytes);
+  if (reserved.empty()) return nullptr;
+  if (mmap(reserved.data(), bytes, protection, flags | MAP_FIXED, fd, offset) == MAP_FAILED) {
+    const int why = errno;
+    munmap(reserved.data(), reserved.size());
+    errno = why;
+    return nullptr;
+  }
+  return {reserved.data(), [all = reserved.size()](std::byte* p) { munmap(p, all); }};
 }
 
 }  // namespace
@@ -116,15 +131,14 @@ Result<SharedMapping> Map(const Fd& fd, std::size_t bytes, Access access, std::s
                               offset + bytes, info.st_size, S_ISREG(info.st_mode) ? "a" : "not a"));
   }
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* data = mmap(nullptr, bytes, protection, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
-  if (data == MAP_FAILED) {
+  SharedMapping mapping;
+  mapping.data_ = MapApart(bytes, protection, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
+  if (mapping.data_ == nullptr) {
     return SystemError(errno, fmt::format("cannot map {} bytes of shared memory", bytes),
                        errno == EACCES ? "The descriptor allows reading only."
                                        : "Likely the address space is limited: see ulimit -v and "
                                          "sysctl vm.max_map_count.");
   }
-  SharedMapping mapping;
-  mapping.data_ = {static_cast<std::byte*>(data), [bytes](std::byte* p) { munmap(p, bytes); }};
   mapping.bytes_ = bytes;
   mapping.access_ = access;
   return mapping;
@@ -160,10 +174,9 @@ Result<Fd> ReopenReadOnly(const Fd& fd) {
 }
 
 Result<PrivatePages> PrivatePages::Make(std::size_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) return SystemError(errno, fmt::format("cannot map {} bytes of memory", bytes));
   PrivatePages pages;
-  pages.data_ = {static_cast<std::byte*>(data), [bytes](std::byte* p) { munmap(p, bytes); }};
+  pages.data_ = MapApart(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages.data_ == nullptr) return SystemError(errno, fmt::format("cannot map {} bytes of memory", bytes));
   return pages;
 }
 

@@ -10,11 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
+
+#include "sys/os/huge_pages.h"
 
 namespace tutti::sys {
 namespace {
@@ -91,6 +94,30 @@ TEST(MemoryTest, APartIsMappedBesideTheWhole) {
   EXPECT_EQ(MapOnce(*fd, 4096, Access::kRead, 8192)->access(), Access::kReadWrite);
   EXPECT_FALSE(MapOnce(*fd, 8192, Access::kRead, 12288).ok());
   EXPECT_FALSE(Map(*fd, 4096, Access::kRead, std::size_t{0} - 4096).ok());
+}
+
+// Memory of the program beside it could not move to huge pages (docs/decisions/0029).
+TEST(MemoryTest, MappingsShareNoHugePageWithOtherMemory) {
+  const Result<Fd> object = CreateSharedMemory("tutti-test", 3 * kHugePageBytes);
+  ASSERT_TRUE(object.ok());
+  for (const std::size_t bytes : {std::size_t{4096}, kHugePageBytes, kHugePageBytes + 8192}) {
+    std::byte* where = nullptr;
+    const std::size_t whole = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    {
+      const Result<SharedMapping> shared = Map(*object, bytes, Access::kReadWrite);
+      const Result<PrivatePages> own = PrivatePages::Make(bytes);
+      ASSERT_TRUE(shared.ok() && own.ok());
+      where = shared->data();
+      for (std::byte* const data : {shared->data(), own->data()}) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % kHugePageBytes, 0u);
+        EXPECT_TRUE(internal::MissingBytes({data + whole - kHugePageBytes, kHugePageBytes}).has_value())
+            << "all of it is taken";
+        data[0] = data[bytes - 1] = std::byte{1};
+      }
+    }
+    EXPECT_FALSE(internal::MissingBytes({where + whole - kHugePageBytes, kHugePageBytes}).has_value())
+        << "all of it is given back";
+  }
 }
 
 TEST(MemoryTest, LyingAboutTheSizeIsAnError) {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "sys/os/fork.h"
 #include "sys/os/thread.h"
@@ -32,14 +31,13 @@ Made& TheMade() {
 
 std::int32_t Make() {
   const auto number = std::make_shared<std::atomic<std::int32_t>>(0);
-  Result<std::thread> thread = StartThread("system calls of peers", [number] {
+  const Status started = StartDetachedThread("system calls of peers", [number] {
     (void)pthread_setname_np(pthread_self(), "tutti-sleeper");
     number->store(ThreadId());
     number->notify_one();
     for (;;) (void)pause();
   });
-  if (!thread.ok()) return 0;
-  thread->detach();
+  if (!started.ok()) return 0;
   number->wait(0);
   return number->load();
 }

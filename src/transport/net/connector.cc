@@ -63,13 +63,15 @@ Result<MadeFlow> MakeFlow(const RemotePeer& peer, const Route& route, int flow, 
   return made;
 }
 
+Connector::Connector(Options options) : options_(std::move(options)) {}
+
 Connector::~Connector() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.reset();
 }
 
 void Connector::Want(const RemotePeer& peer, const Route& route, int flow, std::int64_t delay_ns) {
@@ -84,8 +86,9 @@ void Connector::Want(const RemotePeer& peer, const Route& route, int flow, std::
                     .due_ns = now_ns + delay_ns,
                     .pause_ns = kFirstPauseNs,
                     .since_ns = now_ns});
-  if (!thread_.joinable()) {
-    Result<std::thread> started = sys::StartThread("connections of further network cards", [this] { Run(); });
+  if (thread_ == nullptr) {
+    Result<std::unique_ptr<sys::Thread>> started =
+        sys::StartThread("connections of further network cards", [this] { Run(); });
     if (started.ok()) thread_ = std::move(*started);
   }
   changed_.notify_all();

@@ -10,10 +10,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "sys/net/hello.h"
@@ -25,7 +25,8 @@
 
 namespace tutti::sys {
 struct ProvenConnection;
-}
+class Thread;
+}  // namespace tutti::sys
 
 namespace tutti::transport::net {
 
@@ -59,7 +60,7 @@ class Connector {
     std::function<bool(int rank, int flow)> connected;
     std::function<double(int rank)> bytes_per_s;  // what the other flows with it carry; 0: not known; on its thread
   };
-  explicit Connector(Options options) : options_(std::move(options)) {}
+  explicit Connector(Options options);
   // Waits for a call that is under way.
   ~Connector();
 
@@ -85,7 +86,7 @@ class Connector {
   std::condition_variable changed_;
   std::vector<Task> tasks_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  std::unique_ptr<sys::Thread> thread_;
 };
 
 }  // namespace tutti::transport::net

@@ -45,7 +45,7 @@ Result<std::shared_ptr<Movers>> Movers::Start(int threads) {
   }
   Movers* const self = made.get();
   for (const auto& mover : made->movers_) {
-    Result<std::thread> thread =
+    Result<std::unique_ptr<sys::Thread>> thread =
         sys::StartThread("large data for other hosts", [self, mover = mover.get()] { self->Run(*mover); });
     if (!thread.ok()) return thread.status();
     mover->thread = std::move(*thread);
@@ -56,9 +56,7 @@ Result<std::shared_ptr<Movers>> Movers::Start(int threads) {
 Movers::~Movers() {
   stop_ = true;
   Wake();
-  for (const auto& mover : movers_) {
-    if (mover->thread.joinable()) mover->thread.join();
-  }
+  for (const auto& mover : movers_) mover->thread.reset();
 }
 
 void Movers::Serve(RemoteRank& rank) {

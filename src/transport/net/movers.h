@@ -11,11 +11,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "sys/net/unix_socket.h"
 #include "tutti/status.h"
+
+namespace tutti::sys {
+class Thread;
+}
 
 namespace tutti::transport::net {
 
@@ -49,7 +52,7 @@ class Movers {
     std::atomic<bool> sleeps{false};
     sys::SocketPair alarm;
     std::vector<RemoteRank*> ranks;  // the mover's own copy
-    std::thread thread;
+    std::unique_ptr<sys::Thread> thread;
   };
 
   Movers() = default;

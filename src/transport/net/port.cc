@@ -34,13 +34,13 @@ Result<std::shared_ptr<Port>> Port::Open(sys::TcpListener listener, std::vector<
 }
 
 Status Port::Start() {
-  Result<std::thread> accepting = sys::StartThread("calls of other hosts", [this] {
+  Result<std::unique_ptr<sys::Thread>> accepting = sys::StartThread("calls of other hosts", [this] {
     sys::SetThreadName("tutti-accept");
     Accept();
   });
   if (!accepting.ok()) return accepting.status();
   accepting_ = std::move(*accepting);
-  Result<std::thread> tending = sys::StartThread("data for other hosts", [this] {
+  Result<std::unique_ptr<sys::Thread>> tending = sys::StartThread("data for other hosts", [this] {
     sys::SetThreadName("tutti-courier");
     Tend();
   });
@@ -51,8 +51,8 @@ Status Port::Start() {
 
 Port::~Port() {
   stop_ = true;
-  if (accepting_.joinable()) accepting_.join();
-  if (tending_.joinable()) tending_.join();
+  accepting_.reset();
+  tending_.reset();
 }
 
 Status Port::Add(const sys::HelloTerms& terms, Caller* caller) {

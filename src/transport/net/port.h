@@ -9,7 +9,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "sys/net/hello.h"
@@ -20,6 +19,7 @@
 namespace tutti::sys {
 class Acceptor;
 struct ProvenConnection;
+class Thread;
 }  // namespace tutti::sys
 
 namespace tutti::transport::net {
@@ -71,7 +71,7 @@ class Port {
   // thread holds the second while it calls other hosts, which answer only if somebody accepts there.
   std::mutex entries_mutex_;
   std::vector<Entry> entries_;
-  std::thread accepting_, tending_;
+  std::unique_ptr<sys::Thread> accepting_, tending_;
 };
 
 }  // namespace tutti::transport::net
