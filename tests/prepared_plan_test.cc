@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "algo/algorithm.h"
@@ -23,6 +24,61 @@ std::vector<std::unique_ptr<PreparedPlan>> Prepare(algo::Algorithm algorithm, Co
 }
 
 int PutsOf(const PreparedPlan& plan) { return static_cast<int>(std::ranges::count(plan.puts, true)); }
+
+// The steps of a plan that fold in place, with the operand that does.
+std::vector<std::pair<plan::Step, int>> FoldsInPlace(const PreparedPlan& plan) {
+  std::vector<std::pair<plan::Step, int>> folds;
+  for (int i = 0; i < plan.plan.step_count(); ++i) {
+    if (plan.folds_in_place[i] >= 0) folds.emplace_back(plan.plan.step(i), plan.folds_in_place[i]);
+  }
+  return folds;
+}
+
+TEST(PreparedPlan, WhatIsReceivedIsFoldedWhereTheSumWillBe) {
+  for (const Collective collective : {Collective::kAllReduce, Collective::kReduce}) {
+    for (const auto& plan : Prepare(algo::Algorithm::kTwoShot, collective, 2)) {
+      const auto folds = FoldsInPlace(*plan);
+      ASSERT_EQ(folds.size(), 1u);
+      const auto& [step, operand] = folds[0];
+      EXPECT_EQ(step.operands[operand], plan::Recv(1 - plan->plan.rank));
+    }
+  }
+  // Of several the last one.
+  for (const auto& plan : Prepare(algo::Algorithm::kOneShot, Collective::kReduceScatter, 4)) {
+    const auto folds = FoldsInPlace(*plan);
+    ASSERT_EQ(folds.size(), 1u);
+    EXPECT_EQ(folds[0].second, plan->plan.rank == 3 ? 2 : 3);
+  }
+}
+
+// What is received is written over a block of the output before the fold: nothing may lie there that anyone wants.
+TEST(PreparedPlan, NothingIsFoldedWhereTheOutputIsUsedTwice) {
+  int folds = 0;
+  for (const algo::Entry& entry : algo::Registry()) {
+    for (const Collective collective : {Collective::kAllReduce, Collective::kReduce, Collective::kReduceScatter}) {
+      for (const int ranks : {2, 3, 4, 5, 8}) {
+        if (!entry.supports(collective, algo::Hosts(ranks))) continue;
+        SCOPED_TRACE(fmt::format("{} of {} ranks", entry.name, ranks));
+        for (const auto& prepared : Prepare(entry.algorithm, collective, ranks)) {
+          for (const auto& [step, operand] : FoldsInPlace(*prepared)) {
+            ++folds;
+            EXPECT_GE(step.operands.size(), 2u);
+            EXPECT_EQ(step.operands[operand].kind, plan::Operand::Kind::kRecv);
+            if (step.out == plan::kNoBlock) continue;
+            int uses = 0;
+            for (int i = 0; i < prepared->plan.step_count(); ++i) {
+              const plan::Step other = prepared->plan.step(i);
+              uses += (other.out == step.out ? 1 : 0) +
+                      static_cast<int>(std::ranges::count(other.operands, plan::Out(step.out)));
+            }
+            EXPECT_EQ(uses, 1);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(folds, 100);
+}
 
 // That of time slots: by stage, and by the list within a stage.
 TEST(PreparedPlan, ASingleRoundRunsEachStepOnceInTheOrderOfItsStages) {

@@ -208,6 +208,7 @@ class Engine {
                      const proto::OnTrial& on_trial);
 
   std::size_t Offset(const Job& job, const Part& part, bool input, int block, int round, std::size_t* elements) const;
+  std::byte* Landing(const Job& job, Part& part, const plan::Step& step, const Work& work, int operand) const;
   static std::byte* Scratch(Part& part, std::size_t operand, std::size_t bytes);
 
   bool BeginAhead(Job& job);

@@ -248,6 +248,19 @@ bool Engine::Send(Job& job, Part& part, const Step& step, std::size_t bytes) {
   return true;
 }
 
+// Where an operand of a step comes to lie if it is copied: at once where the step's value will be, if that pays and nothing else is needed
+// there, else in scratch memory of its own.
+std::byte* Engine::Landing(const Job& job, Part& part, const Step& step, const Work& work, int operand) const {
+  const int count = static_cast<int>(step.operands.size());
+  const bool in_place = count > 1 && job.by_reference && part.plan->folds_in_place[part.step] == operand;
+  if (work.out == nullptr) {
+    // A value that the system has refused to write may still lie there, and none is written after it.
+    return Scratch(part, in_place && part.plan->puts[part.step] && can_write_ ? count : operand, work.bytes);
+  }
+  const bool there = count == 1 || (in_place && job.stores == Stores::kCached && !InPlace(job));
+  return there ? work.out : Scratch(part, operand, work.bytes);
+}
+
 // Finds or receives the operands of a step, in order.
 template <Protocol P>
 bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, int round) {
@@ -255,7 +268,7 @@ bool Engine::Gather(Job& job, Part& part, const Step& step, const Work& work, in
   for (; part.operand < count; ++part.operand) {
     const int i = part.operand;
     const Operand& operand = step.operands[i];
-    std::byte* landing = count == 1 && work.out != nullptr ? work.out : Scratch(part, i, work.bytes);
+    std::byte* const landing = Landing(job, part, step, work, i);
     if (operand.local()) {
       std::size_t elements;
       const bool input = operand.kind == Operand::Kind::kIn;

@@ -118,6 +118,28 @@ bool PutsValue(const plan::RankPlan& plan, const plan::Step& step, bool takes_va
   return plan.collective == Collective::kReduce && step.out == plan::kNoBlock && step.to.size() == 1;
 }
 
+// PreparedPlan::folds_in_place: the last received operand of folds into blocks of the output that are stored once and never read, and of
+// folds into none.
+std::vector<int> FoldsInPlace(const plan::RankPlan& plan) {
+  std::vector<int> uses(plan.out_blocks, 0);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    if (step.out != plan::kNoBlock) ++uses[step.out];
+    for (const plan::Operand& operand : step.operands) {
+      if (operand.kind == plan::Operand::Kind::kOut) ++uses[operand.index];
+    }
+  }
+  std::vector<int> folds(plan.step_count(), -1);
+  for (int i = 0; i < plan.step_count(); ++i) {
+    const plan::Step step = plan.step(i);
+    if (step.operands.size() < 2 || (step.out != plan::kNoBlock && uses[step.out] != 1)) continue;
+    for (int k = 0; k < static_cast<int>(step.operands.size()); ++k) {
+      if (step.operands[k].kind == plan::Operand::Kind::kRecv) folds[i] = k;
+    }
+  }
+  return folds;
+}
+
 // PreparedPlan::long_bytes_max of a rank that folds and sends nothing, or of any other.
 std::size_t LongBytesMax(const plan::RankPlan& plan) {
   bool folds = false;
@@ -150,6 +172,7 @@ std::unique_ptr<PreparedPlan> PreparePlan(plan::RankPlan plan, std::string name)
     prepared->early = plan::EarlyOf(plan);
   }
   prepared->sharing = SharingOf(plan);
+  prepared->folds_in_place = FoldsInPlace(plan);
   prepared->long_bytes_max = LongBytesMax(plan);
   prepared->runnable = plan::CheckRunnable(plan);
   prepared->plan = std::move(plan);

@@ -38,6 +38,9 @@ struct PreparedPlan {
   // Whether finished values come to this rank that it only has to store, and for each step whether its value is one for those who get it.
   bool takes_values = false;
   std::vector<bool> puts;
+  // Per step: the received operand of a fold that may lie where the value will be from its arrival on; -1: none. That is a block of the
+  // output that nothing else uses, or scratch memory.
+  std::vector<int> folds_in_place;
   // Messages by pool that are longer are read through the first mapping of the pool (transport::kLongestFoldedAlone).
   std::size_t long_bytes_max = kAnyLength;
   // Not ok: the plan needs switches, and the engine ends its jobs with this (plan/switches.h).
