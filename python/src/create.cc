@@ -4,7 +4,7 @@
 // How communicators are made while signal handlers may run.
 #include <algorithm>
 #include <cstring>
-#include <thread>
+#include <memory>
 #include <utility>
 
 #include "comm/meet/job_id.h"
@@ -36,7 +36,7 @@ Result<Communicator> MakeBeside(const std::function<Result<Communicator>(const s
                                 bool& interrupted) {
   std::atomic<bool> cancel{false}, done{false};
   Result<Communicator> made = Status(Code::kInternal, "nothing was made");
-  Result<std::thread> thread = sys::StartThread("making a communicator", [&] {
+  Result<std::unique_ptr<sys::Thread>> thread = sys::StartThread("making a communicator", [&] {
     made = make(cancel);
     done.store(true, std::memory_order_release);
   });
@@ -51,7 +51,7 @@ Result<Communicator> MakeBeside(const std::function<Result<Communicator>(const s
     interrupted = PyErr_CheckSignals() != 0;
     if (interrupted) cancel.store(true, std::memory_order_release);
   }
-  thread->join();
+  thread->reset();
   return made;
 }
 
