@@ -140,8 +140,7 @@ constexpr Setting kRows[] = {
              "Whether large buffers in host memory that come again and again are moved to transparent huge "
              "pages, where the system allows that and other processes read them. What such a page lacks at the end of "
              "the program's memory is mapped beside it, 32 MiB in all at most; and of gaps between mappings up to 64 "
-             "MiB of "
-             "addresses are kept, so that new memory ends where huge pages do. Takes Linux 6.1.",
+             "MiB of addresses are kept, so that new memory ends where huge pages do. Takes Linux 6.1.",
          .agreement = Agreement::kOwn},
         kNumber<&S::huge_pages, Kind::kCount, 0, 1>),
     Row({.name = "TUTTI_GPU",

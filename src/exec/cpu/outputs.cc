@@ -86,8 +86,8 @@ void Engine::FindPlaceAtRoot(const Job& job, Part& part, const Step& step, const
   part.at_root = out + part.place;
 }
 
-// Brings the value to the root, if it is not there yet. Where the system refuses, the root fetches it from scratch memory: no other step
-// of the job uses that part of it.
+// Brings the value to the root, if it is not there yet. Where the system refuses, the root fetches it from scratch memory. Nothing else
+// comes to lie in that part of it from then on (Landing).
 void Engine::EndPlacing(Part& part, const Step& step, std::size_t bytes) {
   const int root = step.to[0];
   if (part.at_root_here == nullptr && !WriteToPeer(root, part.at_root, part.value, bytes)) {
