@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "sys/os/huge_pages.h"
+#include "sys/os/mappings.h"
 
 namespace tutti::tests {
 
@@ -39,10 +40,9 @@ class Gap {
 
   std::byte* begin() const { return static_cast<std::byte*>(all_) + sys::kHugePageBytes; }
   static bool IsFree(std::byte* data, std::size_t bytes) {
-    void* const got = mmap(data, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got == MAP_FAILED) return false;
-    munmap(got, bytes);
-    return got == data;
+    const bool is_free = sys::MapIfFree({data, bytes}, PROT_NONE);
+    if (is_free) munmap(data, bytes);
+    return is_free;
   }
 
   void* all_ = MAP_FAILED;

@@ -11,14 +11,7 @@ namespace tutti::sys {
 namespace {
 
 // Memory like that of allocators, which the kernel joins with what lies beside it. False where somebody has come first.
-bool MapBeside(std::span<std::byte> range) {
-  if (range.empty()) return true;
-  void* const got = mmap(range.data(), range.size(), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got == range.data()) return true;
-  if (got != MAP_FAILED) munmap(got, range.size());  // a kernel before 4.17 does not know the flag
-  return false;
-}
+bool MapBeside(std::span<std::byte> range) { return range.empty() || MapIfFree(range, PROT_READ | PROT_WRITE); }
 
 void Unmap(std::span<std::byte> range) {
   if (!range.empty()) munmap(range.data(), range.size());
@@ -34,8 +27,7 @@ std::optional<internal::Unmapped> internal::UnmappedOf(std::span<const Mapping> 
     if (found != nullptr) return std::nullopt;
     found = &mapping;
   }
-  if (found == nullptr || !found->readable || !found->writable || found->shared || !found->path.empty())
-    return std::nullopt;
+  if (found == nullptr || !found->IsOrdinaryMemory()) return std::nullopt;
   return Unmapped{.before = found->begin > page ? found->begin - page : 0,
                   .behind = found->end < end ? end - found->end : 0};
 }

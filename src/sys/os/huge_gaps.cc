@@ -15,8 +15,6 @@ namespace {
 // From so much on malloc maps a buffer by itself.
 constexpr std::uint64_t kLeastGapBytes = std::uint64_t{128} << 10;
 
-bool IsProgramsOwn(const Mapping& m) { return m.readable && m.writable && !m.shared && m.path.empty(); }
-
 }  // namespace
 
 std::vector<internal::Range> internal::EndsOfGaps(std::span<const Mapping> mappings) {
@@ -26,7 +24,8 @@ std::vector<internal::Range> internal::EndsOfGaps(std::span<const Mapping> mappi
     const std::uint64_t begin = mappings[i - 1].end, end = above.begin;
     const std::uint64_t whole = std::max(begin, end / kHugePageBytes * kHugePageBytes);
     const bool is_long = end >= begin + kLeastGapBytes;
-    if (is_long && whole < end && !IsProgramsOwn(above) && !above.path.starts_with('[')) ends.push_back({whole, end});
+    if (is_long && whole < end && !above.IsOrdinaryMemory() && !above.path.starts_with('['))
+      ends.push_back({whole, end});
   }
   return ends;
 }
@@ -37,14 +36,8 @@ HugeGaps::HugeGaps() {
   for (const internal::Range& range : internal::EndsOfGaps(*mappings)) {
     const std::size_t length = range.end - range.begin;
     if (bytes() + length > kMostBytes) return;
-    void* const wanted = reinterpret_cast<void*>(range.begin);
-    void* const got =
-        mmap(wanted, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got == wanted) {
-      kept_.emplace_back(static_cast<std::byte*>(got), length);
-    } else if (got != MAP_FAILED) {
-      munmap(got, length);  // a kernel before 4.17 does not know the flag
-    }
+    const std::span kept(reinterpret_cast<std::byte*>(range.begin), length);
+    if (MapIfFree(kept, PROT_NONE)) kept_.push_back(kept);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "sys/os/mappings.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <charconv>
@@ -82,6 +83,14 @@ Result<std::vector<Mapping>> ReadMappings(std::int32_t pid) {
                     stat->name, text.status().message()));
   }
   return ParseMappings(*text);
+}
+
+bool MapIfFree(std::span<std::byte> range, int protection) {
+  void* const got =
+      mmap(range.data(), range.size(), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == range.data()) return true;
+  if (got != MAP_FAILED) munmap(got, range.size());  // a kernel before 4.17 does not know the flag
+  return false;
 }
 
 }  // namespace tutti::sys

@@ -3,6 +3,7 @@
 #include "sys/os/mappings.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sys/os/huge_pages.h"
 #include "sys/os/memory.h"
 #include "sys/os/process.h"
 
@@ -85,6 +87,18 @@ TEST(Mappings, ReadsAsOneSentenceWhereItMayNotLook) {
   EXPECT_NE(said.find("may not be looked at: cannot open /proc/1/maps: Permission denied (errno 13). Run this as"),
             std::string::npos)
       << said;
+}
+
+TEST(Mappings, MemoryIsMappedOnlyWhereThereIsNone) {
+  const std::span<std::byte> range = ReserveHugePages(kHugePageBytes);
+  ASSERT_FALSE(range.empty());
+  EXPECT_FALSE(MapIfFree(range, PROT_READ | PROT_WRITE));
+  ASSERT_EQ(munmap(range.data(), range.size()), 0);
+  ASSERT_TRUE(MapIfFree(range, PROT_READ | PROT_WRITE));
+  range[0] = std::byte{1};
+  EXPECT_FALSE(MapIfFree(range.first(4096), PROT_READ | PROT_WRITE));
+  EXPECT_EQ(range[0], std::byte{1});
+  ASSERT_EQ(munmap(range.data(), range.size()), 0);
 }
 
 }  // namespace
