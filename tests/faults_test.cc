@@ -288,12 +288,17 @@ TEST_F(Provoke, SharedMemoryThatCannotBe) {
   }));
 }
 
+// From now on this process can start no thread: each would need more addresses than there are.
+void RefuseThreads() {
+  pthread_attr_t huge;
+  pthread_attr_init(&huge);
+  pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+  pthread_setattr_default_np(&huge);
+}
+
 TEST_F(Provoke, NoThread) {
   Expect(SaidByChild([] {
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);  // more addresses than there are
-    pthread_setattr_default_np(&huge);
+    RefuseThreads();
     ncclUniqueId id;
     ncclComm_t one, two;
     (void)ncclGroupStart();
@@ -302,6 +307,28 @@ TEST_F(Provoke, NoThread) {
     (void)ncclCommInitRank(&two, 1, id, 0);
     return std::string(ncclGroupEnd() == ncclSuccess ? "it could" : ncclGetLastError(nullptr));
   }));
+}
+
+TEST(WithoutThreads, NoCommunicatorIsLeftHalfMade) {
+  const auto end = [](int blocking) {
+    const std::string said = SaidByChild([blocking] {
+      RefuseThreads();
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = blocking;
+      ncclUniqueId id;
+      ncclComm_t one = nullptr, two = nullptr;
+      (void)ncclGroupStart();
+      (void)ncclGetUniqueId(&id);
+      (void)ncclCommInitRankConfig(&one, 1, id, 0, &config);
+      (void)ncclCommInitRankConfig(&two, 1, id, 0, &config);
+      const ncclResult_t result = ncclGroupEnd();
+      return fmt::format("result {}, {} and {}", static_cast<int>(result), fmt::ptr(one), fmt::ptr(two));
+    });
+    return said.substr(said.rfind('\n') + 1);  // behind the log's lines
+  };
+  const std::string nothing = fmt::format("result {}, 0x0 and 0x0", static_cast<int>(ncclSystemError));
+  EXPECT_EQ(end(1), nothing);
+  EXPECT_EQ(end(0), nothing);
 }
 
 TEST_F(Provoke, NoMemory) {

@@ -5,18 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "capi/error.h"
 #include "capi/nvtx.h"
 #include "capi/profile.h"
+#include "sys/os/thread.h"
 
 namespace tutti::capi {
 namespace {
 
 using GpuCall = comm::GpuQueue::Call;
+
+constexpr const char* kThreadFor = "a communicator of a group";
 
 // The operations of one communicator: on host memory, and on its GPU.
 struct Batch {
@@ -79,7 +82,7 @@ class UnbornGuard {
 };
 
 // The job as it runs on a thread of its own or of the caller.
-Status Finish(LifeJob& job) {
+Status Finish(const LifeJob& job) {
   const UnbornGuard unborn(job);
   const Status s = Guarded(job.run);
   if (!s.ok() && job.comm != nullptr) FailHandle(*job.comm, s);
@@ -87,70 +90,70 @@ Status Finish(LifeJob& job) {
 }
 
 // Where a job that blocked its caller has failed: the handle it was to make does not exist.
-void Discard(LifeJob& job) {
+void Discard(const LifeJob& job) {
   if (job.slot == nullptr || job.comm == nullptr) return;
   *job.slot = nullptr;
   TakeDown(*job.comm);
 }
 
 // Lets a job go on behind its caller's back. Its communicators are pending until it has ended.
-void RunInBackground(LifeJob job) {
+Status RunInBackground(const LifeJob& job) {
   std::vector<std::shared_ptr<ncclComm>> involved;
   if (job.comm != nullptr) involved.push_back(job.comm);
   if (job.parent != nullptr) involved.push_back(job.parent);
   for (const auto& comm : involved) BeginBackground(*comm);
-  try {
-    std::thread([job, involved]() mutable {
-      const Status s = Finish(job);
-      for (const auto& comm : involved) EndBackground(*comm, s);
-    }).detach();
-  } catch (...) {
-    for (const auto& comm : involved) EndBackground(*comm, Status::Ok());
-    Discard(job);
-    throw;
-  }
+  const Status started = sys::StartDetachedThread(kThreadFor, [job, involved] {
+    const Status s = Finish(job);
+    for (const auto& comm : involved) EndBackground(*comm, s);
+  });
+  if (started.ok()) return started;
+  for (const auto& comm : involved) EndBackground(*comm, Status::Ok());
+  Discard(job);
+  return started;
 }
 
-// Runs all jobs at the same time. The first error; all that blocked and failed is discarded.
-Status RunAll(std::vector<LifeJob>& jobs) {
+// Runs jobs that block, all at the same time: the first on the caller's thread. What becomes of each. Where a thread is missing those that
+// have begun are waited for, and the others fail.
+std::vector<Status> RunBlocking(const std::vector<LifeJob>& jobs) {
   std::vector<Status> outcomes(jobs.size());
-  std::vector<std::thread> threads;
-  std::vector<std::size_t> here;
-  bool background = false;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!jobs[i].blocking) {
-      RunInBackground(jobs[i]);
-      background = true;
+  std::vector<std::unique_ptr<sys::Thread>> threads;
+  Status missing;
+  for (std::size_t i = 1; i < jobs.size() && missing.ok(); ++i) {
+    Result<std::unique_ptr<sys::Thread>> thread =
+        sys::StartThread(kThreadFor, [&job = jobs[i], &outcome = outcomes[i]] { outcome = Finish(job); });
+    if (thread.ok()) {
+      threads.push_back(std::move(*thread));
     } else {
-      here.push_back(i);
+      missing = Status(Code::kSystem,
+                       fmt::format("no thread for communicator {} of the group: {}", i, thread.status().message()));
     }
   }
-  try {
-    for (std::size_t k = 1; k < here.size(); ++k) {
-      threads.emplace_back([&, i = here[k]] { outcomes[i] = Finish(jobs[i]); });
-    }
-    if (!here.empty()) outcomes[here[0]] = Finish(jobs[here[0]]);
-  } catch (const std::system_error& e) {
-    for (std::size_t k = threads.size() + 1; k < here.size(); ++k) {
-      outcomes[here[k]] =
-          Status(Code::kSystem, fmt::format("no thread for communicator {} of the group: {}", k, e.what()));
-    }
-    if (!here.empty()) outcomes[here[0]] = outcomes[here.back()];
+  outcomes[0] = missing.ok() ? Finish(jobs[0]) : missing;
+  for (std::size_t i = threads.size() + 1; i < jobs.size(); ++i) outcomes[i] = missing;
+  threads.clear();  // waits for them
+  return outcomes;
+}
+
+// Runs all jobs, one at least, at the same time; all block, or none does. The first error; all that blocked and failed is discarded.
+Status RunAll(const std::vector<LifeJob>& jobs) {
+  const bool blocking = jobs[0].blocking;
+  std::vector<Status> outcomes;
+  if (blocking) {
+    outcomes = RunBlocking(jobs);
+  } else {
+    for (const LifeJob& job : jobs) outcomes.push_back(RunInBackground(job));
   }
-  for (std::thread& thread : threads) thread.join();
   Status first;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (outcomes[i].ok()) continue;
+  for (const Status& outcome : outcomes) {
+    if (outcome.ok()) continue;
     // What failed by itself says more than what heard of it.
-    if (first.ok() || (first.code() == Code::kRemote && outcomes[i].code() != Code::kRemote)) first = outcomes[i];
+    if (first.ok() || (first.code() == Code::kRemote && outcome.code() != Code::kRemote)) first = outcome;
   }
-  if (!first.ok()) {
-    for (LifeJob& job : jobs) {
-      if (job.blocking) Discard(job);
-    }
-    return first;
+  if (first.ok()) return blocking ? Status::Ok() : InProgress();
+  if (blocking) {
+    for (const LifeJob& job : jobs) Discard(job);
   }
-  return background ? InProgress() : Status::Ok();
+  return first;
 }
 
 Batch& BatchOf(Group& group, ncclComm* comm) {
