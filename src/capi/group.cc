@@ -102,9 +102,11 @@ Status RunInBackground(const LifeJob& job) {
   if (job.comm != nullptr) involved.push_back(job.comm);
   if (job.parent != nullptr) involved.push_back(job.parent);
   for (const auto& comm : involved) BeginBackground(*comm);
-  const Status started = sys::StartDetachedThread(kThreadFor, [job, involved] {
-    const Status s = Finish(job);
-    for (const auto& comm : involved) EndBackground(*comm, s);
+  const Status started = Guarded([&] {
+    return sys::StartDetachedThread(kThreadFor, [job, involved] {
+      const Status s = Finish(job);
+      for (const auto& comm : involved) EndBackground(*comm, s);
+    });
   });
   if (started.ok()) return started;
   for (const auto& comm : involved) EndBackground(*comm, Status::Ok());
